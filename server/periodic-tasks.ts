@@ -1,4 +1,4 @@
-import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.sql.ts'
+import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.ts'
 import { deleteExpiredSessions } from '../entities/identity/session.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
 import { deleteEndedStreams } from '../entities/views/change-log.sql.ts'

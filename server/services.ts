@@ -2,18 +2,18 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
 import { AppFiles } from '../facades/web/app-files.ts'
-import { extend } from '../routers/core/extension.ts'
+import { registerExtensions } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
-import { Slots, Turns } from '../routers/core/load/concurrency.ts'
+import { InFlightLimiter, KeyedSemaphore } from '../routers/core/load/concurrency.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
 import type { Services } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeStreams } from '../routers/ports/change-streams.ts'
+import type { ConcurrencyLimiter } from '../routers/ports/concurrency-limiter.ts'
 import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import { EXPORTS } from '../routers/ports/files/storage.ts'
 import type { Log } from '../routers/ports/log.ts'
-import type { Places } from '../routers/ports/places.ts'
 import type { Traces } from '../routers/ports/traces.ts'
 import type { Vault } from '../routers/ports/vault.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -66,7 +66,7 @@ export interface ServiceBundle {
   services: Services
   authenticator: Authenticator
   credentials: CredentialWatch
-  places: Places
+  places: ConcurrencyLimiter
   /** The name of this process among those that share a store. */
   replica: string
   /** What the cookies of sessions are signed with: the first signs, all are believed. */
@@ -111,12 +111,12 @@ export async function compose({ env, database, log, temporaryDir, traces }: Serv
     ...files,
     ...answering,
     ...{ audit, metrics, jobQueue, textExtractor: texts.extractor, personArchive: archiveWriter(env, () => services) },
-    turns: createTurns(env),
+    semaphores: createTurns(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(appKey),
     ...createStores({ env, vault, blobs, pool: database.longPool, version: settings.version }, sql),
     ...createHealth(env, { sql, kv: keyValue.kv, blobs }, temporaryDir),
-    extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
+    extensions: registerExtensions(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
   }
@@ -141,12 +141,16 @@ function openMetrics({ pool }: Database): Services['metrics'] {
 const CHANGES_AT_ONCE = 2
 const MAX_WAITING = 500
 
-function createTurns({ DATABASE_POOL, DATABASE_PER_PERSON, DATABASE_LOCK_TIMEOUT: maxWaitMs }: Env): Services['turns'] {
+function createTurns({
+  DATABASE_POOL,
+  DATABASE_PER_PERSON,
+  DATABASE_LOCK_TIMEOUT: maxWaitMs,
+}: Env): Services['semaphores'] {
   const waiting = { maxWaiting: MAX_WAITING, maxWaitMs }
   const perPerson = Math.min(DATABASE_PER_PERSON, DATABASE_POOL - 1)
   return {
-    person: new Turns({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
-    change: new Turns({ perKey: CHANGES_AT_ONCE, refusal: 'busy', ...waiting }),
+    person: new KeyedSemaphore({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
+    change: new KeyedSemaphore({ perKey: CHANGES_AT_ONCE, refusal: 'busy', ...waiting }),
   }
 }
 
@@ -190,8 +194,8 @@ function createStores(parts: BackupParts, sql: Services['sql']): Stores {
     files,
     exportFiles: createFileStore(vault, blobs, EXPORTS),
     promptFiles: promptFiles({ sql, vault, files }),
-    uploads: new Slots({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
-    aiBytes: new Slots({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
+    uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+    aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
     backups: createBackups(parts),
   }
 }
@@ -266,7 +270,7 @@ interface ChangeParts {
   env: Env
   sql: Sql
   log: Log
-  places: Places
+  places: ConcurrencyLimiter
 }
 
 const findRedis = ({ REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_PASSWORD }: Env) => ({

@@ -39,7 +39,7 @@ export interface ReachedLimit {
 }
 
 /** The columns of commits, and how many there are. */
-const given = `given as (
+const commitRows = `given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
                           $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::int[], $15::boolean[])
               as g(id, outcome, input, output, cached, cache_write, reasoning, searches, fetches, estimated, cost, currency, duration, first_piece, expired_only)
@@ -50,7 +50,7 @@ const given = `given as (
  * Counts `parts` of what was reserved and used. Counters, for which calls that begin wait, are locked last. A part of a limit is
  * reached by the increment before which less was used.
  */
-const counted = `locked as (
+const countCommits = `locked as (
      select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
    ), counted as (
      update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
@@ -72,7 +72,7 @@ const counted = `locked as (
  */
 export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: number[] | null }>(
   'commit-usage',
-  `with ${given}, mine as (
+  `with ${commitRows}, mine as (
      select g.* from given g join usage_holds h on ${lookUp('h.id', 'g.id')}
       where not g.expired_only or h.lease_until < now() order by g.id for update of h
    ), ended as (
@@ -98,7 +98,7 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
                 else a.amount end)::bigint as used
        from ended e cross join lateral unnest(e.counters, e.amounts, e.measures) as a(id, amount, measure)
       where e.id = any(array(select id from recorded)) group by a.id ${expectFew('1000 * $16')}
-   ), ${counted}
+   ), ${countCommits}
    select (select limits from reached) as reached,
           (select json_agg(id) from given where not expired_only and id not in (select id from ended)) as missing`,
 )
@@ -110,7 +110,7 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
  */
 export const commitLost = statement<{ reached: ReachedLimit[] | null; unknown: number[] | null }>(
   'commit-lost-usage',
-  `with ${given}, lost as (
+  `with ${commitRows}, lost as (
      select g.*, r.input_tokens::bigint + r.output_tokens as old_tokens, r.cost_micros as old_cost
        from given g join usage_records r on ${lookUp('r.id', 'g.id')}
       where r.outcome = 'lost' order by r.id for update of r
@@ -127,7 +127,7 @@ export const commitLost = statement<{ reached: ReachedLimit[] | null; unknown: n
                      when u.currency = l.currency then coalesce(l.cost - l.old_cost, 0) else 0 end)::bigint as used
        from (select * from unnest($17::bigint[], $18::bigint[]) as a(id, counter) ${expectFew('$19')}) a join lost l on l.id = a.id
        join usage_counters c on ${lookUp('c.id', 'a.counter')} join usage_limits u on u.id = c.limit_id group by a.counter
-   ), ${counted}
+   ), ${countCommits}
    select (select limits from reached) as reached,
           (select json_agg(id) from given where not exists (select from usage_records r where ${lookUp('r.id', 'given.id')})) as unknown`,
 )

@@ -77,7 +77,7 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
 )
 
 /** In place of the id of a person or an app of a name that nobody has yet. */
-export const unclaimed = (name: string) => `name:${name}`
+export const toUnclaimedId = (name: string) => `name:${name}`
 
 /**
  * Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind,

@@ -48,7 +48,7 @@ interface ReserveResult {
 }
 
 /** The text of a statement that reserves. `returned`: CTEs with what is given back of counters; `ended`: one that ends what is replaced. */
-const reserving = (returned: string, ended = '') => `with calls as (
+const writeReserveStatement = (returned: string, ended = '') => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
               id bigint, catalogue bigint, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
               provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
@@ -95,13 +95,15 @@ const reserving = (returned: string, ended = '') => `with calls as (
  */
 export const reserveUsage = statement<ReserveResult>(
   'reserve-usage',
-  reserving('returned as not materialized (select null::bigint as counter, null::numeric as amount where false)'),
+  writeReserveStatement(
+    'returned as not materialized (select null::bigint as counter, null::numeric as amount where false)',
+  ),
 )
 
 /** Reserves for one call in place of another, whose reservation is given back. Values: as of `reserveUsage`, then that one. */
 export const replaceReservation = statement<ReserveResult>(
   'replace-reservation',
-  reserving(
+  writeReserveStatement(
     `replaced as (
      select id, counters, amounts from usage_holds where id = $4::bigint and exists (select from current) for update
    ), returned as (

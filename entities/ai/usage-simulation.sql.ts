@@ -32,7 +32,7 @@ const earliest = `(select least(min(s.starts_at), ${dayStart('$1')}) from ${zone
  * Calls in the order in which they began, from the beginning of the periods in which the first day lies. A call takes a day
  * at most. Values: the first and the last day, and periods with a time zone each.
  */
-export const recordedCalls = unboundedStatement<RecordedCall>(
+export const listRecordedCalls = unboundedStatement<RecordedCall>(
   `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.app_id as "appId", c.provider, c.model,
           c.input_tokens::float8 + c.output_tokens as tokens, c.cost_micros::float8 as "costMicros", c.currency,
           c.began >= ${dayStart('$1')} as "isAsked", w.periods
@@ -46,7 +46,7 @@ export const recordedCalls = unboundedStatement<RecordedCall>(
 )
 
 /** How many calls of that time are kept as sums of a day only. Values: as of `recordedCalls`. */
-export const summedCalls = unboundedStatement<{ requests: number }>(
+export const countSummedCalls = unboundedStatement<{ requests: number }>(
   `select coalesce(sum(requests), 0)::float8 as requests from usage_rollups
     where day between (${earliest} at time zone 'utc')::date and $2::date`,
 )

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { id, timestamps } from '../sql/columns.ts'
+import { id, moment, timestamps } from '../sql/columns.ts'
 
 /** What a person can let an app do in their name; their keychain it never writes. */
 export const appAbilities = ['ai', 'user', 'read', 'write'] as const
@@ -34,4 +34,18 @@ export const ExtApp = defineEntity({
     leftFile: p.boolean().default(false),
   },
   checks: [{ name: 'ext_apps_left_file_check', expression: 'not (left_file and (active or from_file))' }],
+})
+
+/** By what an app proves who it is. Only the SHA-256 of its secret is kept; while it is replaced, an app has two. */
+export const ExtAppCredential = defineEntity({
+  name: 'ExtAppCredential',
+  tableName: 'ext_app_credentials',
+  properties: {
+    id,
+    ...timestamps,
+    app: () => p.manyToOne(ExtApp).deleteRule('cascade').index().ref(),
+    hash: p.character().length(64).hidden(),
+    expiresAt: moment().nullable(),
+    lastUsedAt: moment().nullable(),
+  },
 })

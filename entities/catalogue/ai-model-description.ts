@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { bestMatch, preferLanguage } from '../sql/best-match.ts'
 import { id, timestamps } from '../sql/columns.ts'
-import { language, nearest } from '../sql/nearest.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
 import { AiModel, visibleModels } from './ai-model.ts'
 
@@ -23,5 +23,5 @@ export const visibleDescriptions = everyRowForAdmins(
     description,
     sql,
   ) => `${sql.exists('ai_models', (m) => `${m}.id = ${description}.model_id and ${visibleModels(m, sql)}`)}
-      and ${nearest('ai_model_descriptions', 'model_id', [language])(description, sql)}`,
+      and ${bestMatch('ai_model_descriptions', 'model_id', [preferLanguage])(description, sql)}`,
 )

@@ -196,4 +196,5 @@ export const findCallableProvider = statement<
 )
 
 /** Analyses small tables, which autovacuum never does; without statistics PostgreSQL plans for large ones. */
-export const analyse = (tables: readonly string[]) => statement<never>('analyse-catalogue', `analyze ${tables.join()}`)
+export const analyseTables = (tables: readonly string[]) =>
+  statement<never>('analyse-catalogue', `analyze ${tables.join()}`)

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { bestMatch, preferUsage } from '../sql/best-match.ts'
 import { id, timestamps, usageTypes } from '../sql/columns.ts'
-import { nearest, usage } from '../sql/nearest.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { AiModel, visibleModels } from './ai-model.ts'
 
@@ -23,9 +23,9 @@ export const SystemModel = defineEntity({
 
 /** For each task the assignment for the caller's usage type or, without one, that for the front end. */
 export const visibleSystemModels = everyRowForAdmins((assignment, sql) =>
-  nearest('system_models', 'model_type', [usage])(assignment, sql),
+  bestMatch('system_models', 'model_type', [preferUsage])(assignment, sql),
 )
 
 /** The name of its model in requests; null if the caller may not see the model. */
 export const visibleModelName: SqlPredicate = (row, sql) =>
-  sql.look('ai_models', 'model_id', (m) => `${m}.id = ${row}.model_id and ${visibleModels(m, sql)}`)
+  sql.selectColumn('ai_models', 'model_id', (m) => `${m}.id = ${row}.model_id and ${visibleModels(m, sql)}`)

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { bestMatch, preferLanguage, preferUsage } from '../sql/best-match.ts'
 import { id, timestamps, usageTypes } from '../sql/columns.ts'
-import { language, nearest, usage } from '../sql/nearest.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
 
 export const SystemPrompt = defineEntity({
@@ -19,5 +19,5 @@ export const SystemPrompt = defineEntity({
 
 /** For each task the prompt that fits the caller best, first by usage type, then by language. */
 export const visiblePrompts = everyRowForAdmins((prompt, sql) =>
-  nearest('system_prompts', 'prompt_type', [usage, language])(prompt, sql),
+  bestMatch('system_prompts', 'prompt_type', [preferUsage, preferLanguage])(prompt, sql),
 )

@@ -1,5 +1,5 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
-import { type LoggedChange, recording } from './change-log.sql.ts'
+import { type LoggedChange, writeLogSql } from './change-log.sql.ts'
 
 /** An entry before it has its place in the log. */
 export interface NewAuditEntry {
@@ -26,7 +26,7 @@ export const appendToAudit = statement<LoggedChange>(
   ), given as (
     select seq as n, 'admins' as stream, act as kind, coalesce(left(subject, 40), '') as subject, null as number, null as status
       from appended where act not like 'audit.%'
-  ), ${recording('given')}`,
+  ), ${writeLogSql('given')}`,
 )
 
 /** An entry with its links, as the chain is checked and exported. */
@@ -39,12 +39,12 @@ export interface ChainedEntry extends NewAuditEntry {
   hash: string
 }
 
-const chained = `seq::float8 as seq, ${isoTime('at')} as at, act, outcome, actor, subject, request_id as "requestId", origin, change,
+const chainedColumns = `seq::float8 as seq, ${isoTime('at')} as at, act, outcome, actor, subject, request_id as "requestId", origin, change,
        origin_digest as "originDigest", change_digest as "changeDigest", previous, hash`
 
 /** All entries up to a number, the oldest first. Values: the number. */
 export const readAuditChain = unboundedStatement<ChainedEntry>(
-  `select ${chained} from audit_entries where seq <= $1::bigint order by seq`,
+  `select ${chainedColumns} from audit_entries where seq <= $1::bigint order by seq`,
 )
 
 export interface AuditEnds {
@@ -61,7 +61,7 @@ export const findAuditEnds = statement<AuditEnds>(
 
 /** Values, null for any: an act or how it begins with `%`, actor, subject, outcome, first and last day in UTC, the number before which to begin; how many. */
 export const listAuditEntries = unboundedStatement<ChainedEntry>(
-  `select ${chained} from audit_entries
+  `select ${chainedColumns} from audit_entries
     where ($1::text is null or act like $1) and ($2::text is null or actor = $2) and ($3::text is null or subject = $3)
       and ($4::text is null or outcome = $4) and ($5::date is null or at >= $5::date at time zone 'utc')
       and ($6::date is null or at < ($6::date + 1) at time zone 'utc')
@@ -78,7 +78,7 @@ export const eraseFromAudit = statement<never>(
 )
 
 /** Notes the last entry before a time as removed, if there is a further one. Values: the time. */
-export const noteRemovedAudit = statement<{ removedSeq: number; removedHash: string }>(
+export const markAuditRemoved = statement<{ removedSeq: number; removedHash: string }>(
   'note-removed-audit',
   `update audit_heads h set removed_seq = e.seq, removed_hash = e.hash
      from (select seq, hash from audit_entries where at < $1 order by at desc, seq desc limit 1) e

@@ -40,7 +40,7 @@ export interface ChangeDetails {
  * Locks the row of each stream, in the order of their names, so that two transactions with several streams in common wait
  * for each other only once.
  */
-export const recording = (given: string) => `counted as (
+export const writeLogSql = (given: string) => `counted as (
     insert into change_streams as s (stream, seq)
     select stream, count(*) from ${given} group by stream order by stream
     on conflict (stream) do update set seq = s.seq + excluded.seq
@@ -99,7 +99,7 @@ export const describeChanges = ({ number, status }: ChangeDetails) => ({
     `with given as (
     select g.*, ${number('g')} as number, ${status('g')} as status
       from jsonb_to_recordset($1::jsonb) as g (n int, stream text, kind text, subject text)
-  ), ${recording('given')}`,
+  ), ${writeLogSql('given')}`,
   ),
 
   /** Values: streams, beside each the number after which to begin, and how many of each at most. */

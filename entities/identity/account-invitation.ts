@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
+import { isoTime, statement } from '../sql/statement.ts'
 import { User } from './user.ts'
 
 /** A link with which a person sets the password of their local account, once. Another one takes its place. */
@@ -15,3 +16,60 @@ export const AccountInvitation = defineEntity({
     expiresAt: moment().index(),
   },
 })
+
+/** Values: the user's id, the hash of the secret, and when the link ends. Another link of theirs ends at once, and those that are over go. */
+export const putAccountInvitation = statement<{ expiresAt: string }>(
+  'put-account-invitation',
+  `with gone as (delete from account_invitations where expires_at < now() and user_id <> $1)
+   insert into account_invitations (user_id, hash, expires_at) values ($1, $2, $3::timestamptz)
+   on conflict (user_id) do update set hash = excluded.hash, expires_at = excluded.expires_at, updated_at = now()
+   returning ${isoTime('expires_at')} as "expiresAt"`,
+)
+
+export interface InvitedPerson {
+  id: number
+  username: string
+  email: string
+  name: string
+  subject: string | null
+  disabled: boolean
+}
+
+const invitedColumns = 'u.id, u.username, u.email, u.name, u.subject, u.disabled'
+
+/** Values: the hash of the secret. */
+export const findInvited = statement<InvitedPerson>(
+  'find-invited',
+  `select ${invitedColumns} from account_invitations i join users u on u.id = i.user_id where i.hash = $1 and i.expires_at > now()`,
+)
+
+/** Values: the hash of the secret. Uses the link up: whoever comes later finds nothing. Locks the person. */
+export const useAccountInvitation = statement<InvitedPerson>(
+  'use-account-invitation',
+  `with used as (delete from account_invitations where hash = $1 and expires_at > now() returning user_id)
+   select ${invitedColumns} from users u join used on used.user_id = u.id for no key update of u`,
+)
+
+/** Values: the user's id. Returns a row if they had a link that still worked. */
+export const endAccountInvitation = statement<{ id: number }>(
+  'end-account-invitation',
+  'delete from account_invitations where user_id = $1 and expires_at > now() returning id',
+)
+
+export interface ListedInvitation {
+  userId: number
+  username: string
+  email: string
+  name: string
+  createdAt: string
+  expiresAt: string
+}
+
+/** The links that still work, the one that ends first at the top. */
+export const listAccountInvitations = statement<ListedInvitation>(
+  'list-account-invitations',
+  `select u.id as "userId", u.username, u.email, u.name, ${isoTime('i.updated_at')} as "createdAt",
+          ${isoTime('i.expires_at')} as "expiresAt"
+     from account_invitations i join users u on u.id = i.user_id
+    where i.expires_at > now() order by i.expires_at, i.id limit 1000`,
+)

@@ -11,13 +11,13 @@ export interface OwnExport {
   bytes: number | null
 }
 
-const told = `id, state, ${isoTime('requested_at')} as "requestedAt", ${isoTime('ended_at')} as "endedAt",
+const exportColumns = `id, state, ${isoTime('requested_at')} as "requestedAt", ${isoTime('ended_at')} as "endedAt",
        ${isoTime('expires_at')} as "expiresAt", bytes::float8 as bytes`
 
 /** The last one of a person. Values: their id. */
 export const lastExport = statement<OwnExport>(
   'last-export',
-  `select ${told} from person_exports where user_id = $1 and expires_at > now() order by id desc limit 1`,
+  `select ${exportColumns} from person_exports where user_id = $1 and expires_at > now() order by id desc limit 1`,
 )
 
 /** Values: a person's id. The row of the person is locked by whoever counts. */
@@ -31,7 +31,7 @@ export const countExports = statement<{ waiting: number; today: number }>(
 /** Values: the person's id, and for how many hours it is kept. */
 export const addExport = statement<OwnExport>(
   'add-export',
-  `insert into person_exports (user_id, expires_at) values ($1, now() + make_interval(hours => $2::int)) returning ${told}`,
+  `insert into person_exports (user_id, expires_at) values ($1, now() + make_interval(hours => $2::int)) returning ${exportColumns}`,
 )
 
 /** The person of an export that is still to be made. Values: its id. */

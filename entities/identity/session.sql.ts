@@ -47,7 +47,7 @@ interface StartedSession {
 }
 
 /** Starts a session, and ends those of its owner that were not used for longest, so that `$8` remain. Two that start at once do not count each other. */
-const starting = (owner: string, insertion: string) =>
+const writeStartStatement = (owner: string, insertion: string) =>
   `with started as (${insertion} returning hash), ended as (
      delete from sessions where exists (select from started) and hash = any(array(
        select hash from sessions where ${owner} order by renewed_at desc, hash offset $8::int - 1 for update skip locked))
@@ -61,7 +61,7 @@ const starting = (owner: string, insertion: string) =>
  */
 export const startSession = statement<StartedSession>(
   'start-session',
-  starting(
+  writeStartStatement(
     'user_id = $7',
     `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, user_id)
      select $1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, id
@@ -72,7 +72,7 @@ export const startSession = statement<StartedSession>(
 /** Values: the first six of `start-session`, the subject as JSON, and how many sessions one who registers may have. */
 export const startRegistration = statement<StartedSession>(
   'start-registration',
-  starting(
+  writeStartStatement(
     `subject->>'username' = $7::jsonb->>'username'`,
     `insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, user_agent, locale, subject)
      values ($1, $2, $3::timestamptz, $3::timestamptz, $4, $5, $6, $7::jsonb)`,

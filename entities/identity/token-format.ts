@@ -2,8 +2,8 @@ import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const ours = /^svc_(app_)?(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
-const imported = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
+const ownTokenPattern = /^svc_(app_)?(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
+const importedTokenPattern = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
 
 /** What a token is of: a person, also where an app holds it, or an app itself. */
 type TokenKind = 'person' | 'app'
@@ -22,7 +22,7 @@ export interface TokenClaim {
   hash: string
 }
 
-export const mintSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
+export const generateSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
 
 /**
  * `svc_{id}_{secret}{checksum}`, or `svc_app_...` of an app: scanners recognise a leaked token, and the checksum reveals a
@@ -33,9 +33,9 @@ export const writeToken = ({ id, secret, kind }: TokenText) =>
 
 /** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
 export function readToken(text: string): TokenClaim | undefined {
-  const [, app, id, secret, sum] = ours.exec(text) ?? []
+  const [, app, id, secret, sum] = ownTokenPattern.exec(text) ?? []
   if (id && secret) return sum === checksum(secret) ? toClaim(toKind(app), Number(id), secret) : undefined
-  const [, importedId, importedSecret] = imported.exec(text) ?? []
+  const [, importedId, importedSecret] = importedTokenPattern.exec(text) ?? []
   return importedId && importedSecret ? toClaim('person', Number(importedId), importedSecret) : undefined
 }
 

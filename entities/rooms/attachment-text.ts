@@ -1,5 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core'
-import { Attachment } from './attachment.ts'
+import { compile } from '../sql/scope.ts'
+import { statement } from '../sql/statement.ts'
+import type { FileOfAttachment } from './attachment.sql.ts'
+import { Attachment, type TextFailure, type TextNote, visibleAttachments } from './attachment.ts'
 
 /** The text in an attachment, for models to read. */
 export const AttachmentText = defineEntity({
@@ -11,3 +14,37 @@ export const AttachmentText = defineEntity({
     sealed: p.blob(),
   },
 })
+
+/** Values: the id of an attachment. Its file, where its text is still to be read. */
+export const findPendingFile = statement<FileOfAttachment>(
+  'find-pending-file',
+  `select uuid, name, mime, bytes, sealed_key as "sealedKey" from attachments where id = $1 and text_state = 'pending'`,
+)
+
+export interface TextOutcome {
+  state: 'ready' | 'failed' | 'none'
+  failure: TextFailure | null
+  truncated: boolean
+  notes: readonly TextNote[]
+  sealed: Buffer | null
+}
+
+/** Values: the id of an attachment, then a `TextOutcome`, its notes last and in JSON. Returns the room of one whose text was still to be read. */
+export const storeTextOutcome = statement<{ room: number | null }>(
+  'settle-text',
+  `with settled as (
+    update attachments set text_state = $2, text_failure = $3, text_truncated = $4, text_notes = $6::jsonb, updated_at = now()
+    where id = $1 and text_state = 'pending' returning id, room_id
+  ), stored as (
+    insert into attachment_texts (attachment_id, sealed) select id, $5::bytea from settled where $5::bytea is not null
+  )
+  select room_id as room from settled`,
+)
+
+/** The text of an attachment that the viewer sees, with what opens it. */
+export const textById = compile<FileOfAttachment & { sealed: Buffer }>(
+  { unrestricted: false, plannedOnce: true },
+  (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey", t.sealed
+    from attachments a join attachment_texts t on t.attachment_id = a.id
+    where a.id = any(${sql.param('ids')}) and ${visibleAttachments('a', sql)}`,
+)

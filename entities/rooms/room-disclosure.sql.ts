@@ -6,7 +6,7 @@ export const statusOfAnswer = (change: string) => `case when ${change}.kind like
     then (select json_build_object('model', d.model, 'isGenerating', d.state = 'answering', 'error', d.error)
             from room_disclosures d where d.id = ${change}.subject::int) end`
 
-export interface AnswerPlace {
+export interface AnswerTarget {
   role: string
   /** The membership of the AI user; null where it is no member. */
   assistant: number | null
@@ -24,7 +24,7 @@ export interface AnswerPlace {
  * Values: the room's and the asker's id, the AI user's, the message that is replied to, the answer that is replaced, and the
  * messages that are disclosed. Nothing where the asker is no member.
  */
-export const findAnswerPlace = statement<AnswerPlace>(
+export const findAnswerTarget = statement<AnswerTarget>(
   'find-answer-place',
   `select m.role, a.id as assistant,
           $4::int is null or exists (select from room_messages t where t.id = $4::int and t.room_id = m.room_id

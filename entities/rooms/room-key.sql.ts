@@ -1,7 +1,7 @@
 import { User } from '../identity/user.ts'
 import { UserKeychainValue } from '../identity/user-keychain-value.ts'
 import { statement, unboundedStatement } from '../sql/statement.ts'
-import type { Withdrawn } from './room-member.sql.ts'
+import type { WithdrawnInvitation } from './room-member.sql.ts'
 import { isPerson } from './room-member.ts'
 
 /** Values: the ids of rooms as an array. Those which did not ask for a new key before. */
@@ -22,7 +22,7 @@ export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
 export const deleteKeysOfPerson = statement<never>('delete-keys-of-person', 'delete from room_keys where user_id = $1')
 
 /** Values: the person's id. Their invitations whose key is wrapped for their public key, and for no link. */
-export const dropInvitationsForKey = statement<Withdrawn & { room: number }>(
+export const dropInvitationsForKey = statement<WithdrawnInvitation & { room: number }>(
   'drop-invitations-for-key',
   `delete from room_members
   where user_id = $1 and state = 'invited' and strpos(wrapped_key, '|') = 0

@@ -42,7 +42,7 @@ export interface RoomToAsk {
 }
 
 /** Values: the room's and the person's id, and what they want of both, or null. */
-export const arrangeRoom = statement<{ member: number }>(
+export const setRoomMarks = statement<{ member: number }>(
   'arrange-room',
   `update room_members set is_muted = coalesce($3::boolean, is_muted), is_archived = coalesce($4::boolean, is_archived)
     where room_id = $1 and user_id = $2 and state = 'member' returning id as member`,
@@ -169,19 +169,19 @@ export const beginReading = statement<never>(
 )
 
 /** Values: the room's id. */
-export const listInvitations = statement<Withdrawn>(
+export const listInvitations = statement<WithdrawnInvitation>(
   'list-invitations',
   `select id, user_id as "userId" from room_members where room_id = $1 and state = 'invited'`,
 )
 
 /** An invitation that was withdrawn, and whose it was. */
-export interface Withdrawn {
+export interface WithdrawnInvitation {
   id: number
   userId: number | null
 }
 
 /** Values: the id of a membership. Its read mark, its keys and the invitations by the person go with it. */
-export const endMembership = statement<Withdrawn>(
+export const endMembership = statement<WithdrawnInvitation>(
   'end-membership',
   `with gone as (
     update room_members set state = 'removed', updated_at = now() where id = $1 returning room_id, user_id
@@ -200,21 +200,21 @@ export const endMembership = statement<Withdrawn>(
 )
 
 /** Values: the ids of the room and of the person by whom the invitations are. */
-export const withdrawInvitations = statement<Withdrawn>(
+export const withdrawInvitations = statement<WithdrawnInvitation>(
   'withdraw-invitations',
   `delete from room_members where room_id = $1 and inviter_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
 )
 
 /** Values: the ids of the room and of the person who is invited. */
-export const dropInvitationsOf = statement<Withdrawn>(
+export const dropInvitationsOf = statement<WithdrawnInvitation>(
   'drop-invitations-of',
   `delete from room_members where room_id = $1 and user_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
 )
 
 /** Values: the room's id. Everybody in whose lists it stands, as a room or as an invitation. */
-export const listConcerned = statement<{ id: number; invitation: number | null }>(
+export const listAffectedPeople = statement<{ id: number; invitation: number | null }>(
   'list-concerned',
   `select user_id as id, case when state = 'invited' then id end as invitation from room_members
   where room_id = $1 and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`,
@@ -238,7 +238,7 @@ export const findMemberships = statement<{ id: number; room: number }>(
 )
 
 /** A row in which a person is shown to others. */
-export interface ShownRow {
+export interface DisplayRow {
   id: number
   room: number
   isMember: boolean
@@ -247,7 +247,7 @@ export interface ShownRow {
 }
 
 /** Values: the person's id. Their memberships, and the invitations of them and by them. */
-export const findShown = statement<ShownRow>(
+export const findDisplayRows = statement<DisplayRow>(
   'find-shown',
   `select id, room_id as room, state = 'member' as "isMember", user_id as invited from room_members
     where user_id = $1 and state <> 'removed' or inviter_id = $1 and state = 'invited' order by id`,
@@ -262,7 +262,7 @@ export const promoteSuccessor = statement<{ id: number; user: number }>(
 )
 
 /** Values: the person's id twice. Invitations of the person, and by them. */
-export const dropAllInvitations = statement<Withdrawn & { room: number }>(
+export const dropAllInvitations = statement<WithdrawnInvitation & { room: number }>(
   'drop-all-invitations',
   `delete from room_members where state = 'invited' and (user_id = $1 or inviter_id = $1)
   returning id, user_id as "userId", room_id as room`,

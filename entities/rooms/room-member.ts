@@ -58,11 +58,11 @@ export const RoomMember = defineEntity({
 
 /** The rooms of which the caller is a member. PostgreSQL looks them up once per statement, and never looks at the others. */
 export const roomsOfViewer = (sql: ParameterBinder): string =>
-  sql.list('room_members', 'room_id', (m) => `${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member'`)
+  sql.selectArray('room_members', 'room_id', (m) => `${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member'`)
 
 /** The rooms that the caller administers as a member. */
 export const roomsToAdminister = (sql: ParameterBinder): string =>
-  sql.list(
+  sql.selectArray(
     'room_members',
     'room_id',
     (m) => `${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member' and ${m}.role = 'admin'`,
@@ -96,21 +96,22 @@ export const removableMembers: SqlPredicate = (member, sql) => {
 export const isPerson = (member: string) => `${member}.state = 'member' and ${member}.role <> 'assistant'`
 
 /** The membership of the caller in a room. */
-const ofViewer = (room: string, sql: ParameterBinder) => (m: string) =>
+const isOwnMembership = (room: string, sql: ParameterBinder) => (m: string) =>
   `${m}.room_id = ${room}.id and ${m}.user_id = ${sql.param('viewer')} and ${m}.state = 'member'`
 
 /** What the caller may do in a room; null for who is no member. */
-export const viewerRole: SqlPredicate = (room, sql) => sql.look('room_members', 'role', ofViewer(room, sql))
+export const viewerRole: SqlPredicate = (room, sql) =>
+  sql.selectColumn('room_members', 'role', isOwnMembership(room, sql))
 
 /** SQL: the caller has muted or archived a room; null for who is no member. */
 export const viewerMark =
   (column: 'is_muted' | 'is_archived'): SqlPredicate =>
   (room, sql) =>
-    sql.look('room_members', column, ofViewer(room, sql))
+    sql.selectColumn('room_members', column, isOwnMembership(room, sql))
 
 /** The id of the last message that a member has read. */
 export const readUpTo: SqlPredicate = (member, sql) =>
-  sql.look(
+  sql.selectColumn(
     'room_read_marks',
     'up_to::text',
     (mark) => `${mark}.user_id = ${member}.user_id and ${mark}.room_id = ${member}.room_id`,
@@ -127,5 +128,5 @@ export const unreadCount: SqlPredicate = (room, sql) => {
   const unread = `select from room_messages ${message}
     where ${message}.room_id = ${room}.id and ${message}.id > coalesce((${read}), 0)
       and ${message}.member_id <> ${own}.id and ${message}.deleted_at is null limit ${MAX_UNREAD}`
-  return `(select (select count(*)::int from (${unread}) unread) from room_members ${own} where ${ofViewer(room, sql)(own)})`
+  return `(select (select count(*)::int from (${unread}) unread) from room_members ${own} where ${isOwnMembership(room, sql)(own)})`
 }

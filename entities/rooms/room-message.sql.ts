@@ -1,4 +1,4 @@
-import { type LoggedChange, recording } from '../events/change-log.sql.ts'
+import { type LoggedChange, writeLogSql } from '../events/change-log.sql.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
@@ -50,7 +50,7 @@ export const insertMessage = statement<LoggedChange>(
      union all
     -- Its count of replies is another.
     select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
-  ), ${recording('changed')}`,
+  ), ${writeLogSql('changed')}`,
 )
 
 /** The last message of a room, as far as a list of rooms shows it. */

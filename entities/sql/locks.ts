@@ -16,13 +16,13 @@ export const locks = {
 } as const
 
 /** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */
-export const waitForTurn = statement<never>('wait-for-turn', 'select pg_advisory_xact_lock($1)')
+export const acquireLock = statement<never>('wait-for-turn', 'select pg_advisory_xact_lock($1)')
 
 /** As `waitForTurn`, beside others who wait like this. */
-export const shareTurn = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
+export const acquireSharedLock = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
 
 /** Lets a transaction of a task, a start or a command wait and work longer than one of a request. */
-export const bePatient = statement<never>(
+export const extendTimeouts = statement<never>(
   'be-patient',
   `select set_config('lock_timeout', '20s', true), set_config('statement_timeout', '0', true)`,
 )

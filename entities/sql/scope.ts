@@ -84,13 +84,13 @@ export class ParameterBinder {
   }
 
   /** A subquery for a column of one row. */
-  look(table: string, column: string, where: (row: string) => string): string {
+  selectColumn(table: string, column: string, where: (row: string) => string): string {
     const row = this.alias()
     return `(select ${row}.${column} from ${table} ${row} where ${where(row)})`
   }
 
   /** A subquery for a column of all matching rows, ordered by it. */
-  list(table: string, column: string, where: (row: string) => string, order = 'asc'): string {
+  selectArray(table: string, column: string, where: (row: string) => string, order = 'asc'): string {
     const row = this.alias()
     return `array(select ${row}.${column} from ${table} ${row} where ${where(row)} order by 1 ${order})`
   }

@@ -26,7 +26,10 @@ export type NamedLimitState = LimitState & {
 }
 
 /** Limits with all who were counted in the running period. */
-const allStates = (condition: string, { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {}) => `
+const selectLimitStates = (
+  condition: string,
+  { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {},
+) => `
   select s.*, coalesce(u.username, a.name, r.slug) as "subjectName",
          case when s."ownId" is null then s.subject else concat(s.subject, ':',
            case when s.subject in ('user', 'app', 'room') then coalesce(u.username, a.name, r.slug, regexp_replace(s."ownId", '^name:', ''))
@@ -44,19 +47,19 @@ const allStates = (condition: string, { first = 'l.name, 3', order = 's.name, s.
     left join ${Room.tableName} r on s.subject = 'room' and r.id::text = s."subjectId"
    order by ${order}`
 
-export const listLimits = statement<NamedLimitState>('list-limits', allStates('true'))
+export const listLimits = statement<NamedLimitState>('list-limits', selectLimitStates('true'))
 
 /** Of one. Values: its name. */
-export const showLimit = statement<NamedLimitState>('show-limit', allStates('l.name = $1'))
+export const showLimit = statement<NamedLimitState>('show-limit', selectLimitStates('l.name = $1'))
 
-const takenShare = (used: string, cap: string) => `(${used})::float8 / nullif(${cap}, 0)`
+const usedShare = (used: string, cap: string) => `(${used})::float8 / nullif(${cap}, 0)`
 
 /** Those of whom a limit in force has left least. Values: from which share on, 0.9 for nine tenths. */
 export const listNearLimits = statement<NamedLimitState>(
   'list-near-limits',
-  allStates('l.active and c.used + c.held >= $1::float8 * (l.cap + c.topped_up) and c.used + c.held > 0', {
-    first: `${takenShare('c.used + c.held', 'l.cap + c.topped_up')} desc nulls first`,
-    order: `${takenShare('s.used + s.held', 's.cap')} desc nulls first, s.name, s."subjectId"`,
+  selectLimitStates('l.active and c.used + c.held >= $1::float8 * (l.cap + c.topped_up) and c.used + c.held > 0', {
+    first: `${usedShare('c.used + c.held', 'l.cap + c.topped_up')} desc nulls first`,
+    order: `${usedShare('s.used + s.held', 's.cap')} desc nulls first, s.name, s."subjectId"`,
     most: 100,
   }),
 )

@@ -11,7 +11,7 @@ import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 const failed = `count(*) filter (where r.outcome in ('failed', 'lost'))::int`
 
 /** SQL: the time that so large a share of the answered calls took at most. */
-const timeOf = (column: 'duration_ms' | 'first_piece_ms', share: number) =>
+const durationAtShare = (column: 'duration_ms' | 'first_piece_ms', share: number) =>
   `(percentile_cont(${share}) within group (order by r.${column}) filter (where r.outcome = 'completed'))::float8`
 
 export interface HourOfCalls {
@@ -47,11 +47,11 @@ export interface ModelQuality {
 export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
 
 /** The models that were asked in the last days, in an order. Values: how many days. The slowest twentieth is left out of the slowest time. */
-export const modelQuality = (order: keyof typeof qualityOrders) =>
+export const selectModelQuality = (order: keyof typeof qualityOrders) =>
   unboundedStatement<ModelQuality>(
     `select * from (
-       select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${timeOf('duration_ms', 0.5)} as "medianMs",
-              ${timeOf('duration_ms', 0.95)} as "slowestMs", ${timeOf('first_piece_ms', 0.5)} as "firstPieceMs"
+       select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${durationAtShare('duration_ms', 0.5)} as "medianMs",
+              ${durationAtShare('duration_ms', 0.95)} as "slowestMs", ${durationAtShare('first_piece_ms', 0.5)} as "firstPieceMs"
          from ${UsageRecord.tableName} r where r.created_at >= now() - $1::int * interval '1 day' group by r.model, r.provider) m
       order by ${qualityOrders[order]}, calls desc, model limit 50`,
   )
@@ -94,7 +94,7 @@ export const offlineModels = statement<OfflineModel>(
     where m.active and p.active and m.status = 'offline' order by m.updated_at desc, m.id limit ${MOST}`,
 )
 
-export interface LeftToken extends Counted {
+export interface AbandonedToken extends Counted {
   userId: number
   username: string
   disabled: boolean
@@ -104,7 +104,7 @@ export interface LeftToken extends Counted {
 }
 
 /** People who are kept out, or have not signed in for half a year, and whose own tokens have not expired. */
-export const leftTokens = statement<LeftToken>(
+export const abandonedTokens = statement<AbandonedToken>(
   'left-tokens',
   `select u.id as "userId", u.username, u.disabled, ${isoTime('u.signed_in_at')} as "signedInAt", count(*)::int as tokens,
           ${isoTime('max(t.last_used_at)')} as "usedAt", ${counted}

@@ -14,49 +14,52 @@ export interface PictureRow {
   id: number
 }
 
-const follow = (table: string) =>
+const selectFollowing = (table: string) =>
   `(select avatar as name, '${table}' as table, id from ${table}
      where avatar is not null and avatar collate "C" > $1 order by avatar collate "C" limit $2)`
 
 /** Values: a key, and how many at most. People and rooms whose keys follow, in the order of the keys. */
-export const picturesByKey = unboundedStatement<PictureRow>(
-  `select name, "table", id from (${tables.map(follow).join(' union all ')}) rows order by name collate "C" limit $2`,
+export const listPicturesByKey = unboundedStatement<PictureRow>(
+  `select name, "table", id from (${tables.map(selectFollowing).join(' union all ')}) rows order by name collate "C" limit $2`,
 )
 
-const named = (table: string) =>
+const selectByKeys = (table: string) =>
   `select avatar as name, '${table}' as table, id from ${table}
     where avatar is not null and avatar collate "C" = any($1::text[])`
 
 /** Values: keys. People and rooms who still have one of them. */
-export const picturesStillThere = unboundedStatement<PictureRow>(tables.map(named).join(' union all '))
+export const findExistingPictures = unboundedStatement<PictureRow>(tables.map(selectByKeys).join(' union all '))
 
-const absent = (table: string) =>
+const isUnreferenced = (table: string) =>
   `not exists (select from ${table} p where p.avatar is not null and p.avatar collate "C" = file.name)`
 
 /** Values: keys. Selects those that no row names. */
 export const findOrphanedPictures = unboundedStatement<{ name: string }>(
-  `select file.name from unnest($1::text[]) file (name) where ${tables.map(absent).join(' and ')}`,
+  `select file.name from unnest($1::text[]) file (name) where ${tables.map(isUnreferenced).join(' and ')}`,
 )
 
-const counted = (table: string) => `(select count(*)::float8 from ${table} where avatar is not null)`
+const countRows = (table: string) => `(select count(*)::float8 from ${table} where avatar is not null)`
 
 /** How many people and rooms have a picture. */
 export const countPictures = unboundedStatement<{ people: number; rooms: number }>(
-  `select ${counted(User.tableName)} as people, ${counted(Room.tableName)} as rooms`,
+  `select ${countRows(User.tableName)} as people, ${countRows(Room.tableName)} as rooms`,
 )
 
 /** Finds whether the viewer sees a row whose picture has a storage key. */
-const seen = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
+const compileVisiblePicture = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
   compile<{ key: string }>(
     { unrestricted, plannedOnce: true },
     (sql) => `select p.avatar as key from ${table} p
       where p.avatar collate "C" = ${sql.bindFilter('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
   )
 
-const ofJoinedRooms = seen(Room.tableName, joinedRooms, false)
+const roomPictures = compileVisiblePicture(Room.tableName, joinedRooms, false)
 
 /** By what a picture shows, and whether the viewer sees every row: pictures of rooms are for members alone. */
-export const seenPictures = {
-  profile_avatars: { all: seen(User.tableName, knownUsers, true), scoped: seen(User.tableName, knownUsers, false) },
-  room_avatars: { all: ofJoinedRooms, scoped: ofJoinedRooms },
+export const visiblePictures = {
+  profile_avatars: {
+    all: compileVisiblePicture(User.tableName, knownUsers, true),
+    scoped: compileVisiblePicture(User.tableName, knownUsers, false),
+  },
+  room_avatars: { all: roomPictures, scoped: roomPictures },
 }

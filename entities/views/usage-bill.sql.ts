@@ -20,7 +20,7 @@ export interface BillRow {
 
 const columns = 'user_id, app_id, provider, model, currency'
 const counts = 'estimated, unpriced, input_tokens, output_tokens, cost_micros'
-const ofRecord = `${columns}, 1 as requests, estimated::int as estimated, (cost_micros is null)::int as unpriced, input_tokens, output_tokens, cost_micros`
+const recordColumns = `${columns}, 1 as requests, estimated::int as estimated, (cost_micros is null)::int as unpriced, input_tokens, output_tokens, cost_micros`
 const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 
 /**
@@ -28,12 +28,12 @@ const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
  * last day, the last call of the month before that was closed, and the last call to count.
  */
 const calls = `(
-    select ${ofRecord} from ${UsageRecord.tableName}
+    select ${recordColumns} from ${UsageRecord.tableName}
      where created_at >= ${start('$1')} and created_at < ${start('($2::date + 1)')} and id <= $4::bigint
     union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName}
      where day between $1::date and $2::date and billed is null
     union all select ${columns}, requests, ${counts} from ${UsageRollup.tableName} where billed between $1::date and $2::date
-    union all select ${ofRecord} from ${UsageRecord.tableName}
+    union all select ${recordColumns} from ${UsageRecord.tableName}
      where id > $3::bigint and id <= $4::bigint and created_at < ${start('$1')}
   )`
 
@@ -59,26 +59,26 @@ const selectBill = (grouping: BillGrouping) => {
 }
 
 /** SQL: the name of a row `b`; people have the username that they have now. */
-const readable = `coalesce(p.username, b.name) as name, b.requests::float8 as requests, b.estimated::float8 as estimated,
+const billColumns = `coalesce(p.username, b.name) as name, b.requests::float8 as requests, b.estimated::float8 as estimated,
        b.unpriced::float8 as unpriced, b.input_tokens::float8 as "inputTokens", b.output_tokens::float8 as "outputTokens",
        b.cost_micros::float8 as "costMicros", b.currency`
-const inOrder = `order by b.cost_micros desc nulls last, b.requests desc, 1, b.currency`
+const billOrder = `order by b.cost_micros desc nulls last, b.requests desc, 1, b.currency`
 
 /** A bill of a month that is open. Values: those of its calls, how many rows, and behind how many. */
-export const openBill = (grouping: BillGrouping) =>
+export const selectOpenBill = (grouping: BillGrouping) =>
   unboundedStatement<BillRow>(
-    `select ${readable} from (${selectBill(grouping)}) b left join ${User.tableName} p on p.id = b.user_id
-     ${inOrder} limit $5 offset $6`,
+    `select ${billColumns} from (${selectBill(grouping)}) b left join ${User.tableName} p on p.id = b.user_id
+     ${billOrder} limit $5 offset $6`,
   )
 
 /** A bill of a month that is closed. Values: the id of its closing, what it sums up by, how many rows, and behind how many. */
-export const closedBill = unboundedStatement<BillRow>(
-  `select ${readable} from ${UsageBill.tableName} b left join ${User.tableName} p on p.id = b.user_id
-    where b.closing_id = $1 and b.grouping = $2 ${inOrder} limit $3 offset $4`,
+export const selectClosedBill = unboundedStatement<BillRow>(
+  `select ${billColumns} from ${UsageBill.tableName} b left join ${User.tableName} p on p.id = b.user_id
+    where b.closing_id = $1 and b.grouping = $2 ${billOrder} limit $3 offset $4`,
 )
 
 /** Keeps a bill. Values: those of its calls, and the id of the closing. */
-export const keepBill = (grouping: BillGrouping) =>
+export const storeBill = (grouping: BillGrouping) =>
   unboundedStatement<never>(
     `insert into ${UsageBill.tableName} (closing_id, "grouping", user_id, name, currency, requests, estimated, unpriced, input_tokens, output_tokens, cost_micros)
      select $5::int, '${grouping}', user_id, name, currency, requests, estimated, unpriced, input_tokens, output_tokens, cost_micros

@@ -27,10 +27,10 @@ const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
 }
 
 /** Values: the first and the last day. */
-export const usageBy = (grouping: UsageGrouping) => unboundedStatement<GroupedUsage>(selectUsage(grouping))
+export const selectUsageBy = (grouping: UsageGrouping) => unboundedStatement<GroupedUsage>(selectUsage(grouping))
 
 /** A page of the same. Values: the first and the last day, how many rows, and behind how many. */
-export const usagePage = (grouping: UsageGrouping) =>
+export const selectUsagePage = (grouping: UsageGrouping) =>
   unboundedStatement<GroupedUsage>(`${selectUsage(grouping)} limit $3 offset $4`)
 
 const selectUsage = (grouping: UsageGrouping) => {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, readIssues } from '../../routers/core/issues.ts'
+import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
@@ -42,7 +42,7 @@ function writeMessage({ error, message }: Failure): string {
   const tooLong = readIssues(error).find(({ reason }) => reason === 'too_long')
   // Programs make a conversation shorter by these words.
   if (tooLong) return `prompt is too long: it ${tooLong.message}`
-  const told = fewIssues(readIssues(error)).map((issue) =>
+  const told = truncateIssues(readIssues(error)).map((issue) =>
     [parameterAt(issue.path), issue.message].filter(Boolean).join(': '),
   )
   return told.join('; ') || message

@@ -7,7 +7,7 @@ import type {
   TextPart,
   ToolResult,
 } from '../../routers/ports/ai/messages.ts'
-import { argumentsIn, INVALID_ARGUMENTS } from '../../routers/ports/ai/tool-calls.ts'
+import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './messages-blocks.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
@@ -178,14 +178,14 @@ const isObject = (value: unknown): value is object =>
 
 /** Returns the arguments of a call as the object that clients expect; a text that is none is a member of it. */
 export function toInput(text: string): object {
-  const value = argumentsIn(text)
+  const value = parseArguments(text)
   if (isObject(value)) return value
   return value === null ? {} : { [INVALID_ARGUMENTS]: text }
 }
 
 /** Writes the same object for a stream, in the words of the model where it is one. */
 export const toInputJson = (text: string): string =>
-  isObject(argumentsIn(text)) ? text : JSON.stringify(toInput(text))
+  isObject(parseArguments(text)) ? text : JSON.stringify(toInput(text))
 
 /** Returns the arguments as the model wrote them, of a call that a client sends back. */
 function fromInput(input: Readonly<Record<string, unknown>>): string {

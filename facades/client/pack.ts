@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorCodes } from '../../routers/core/problems.ts'
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
-import { sentenceFor } from '../../routers/resource/words.ts'
+import { summarize } from '../../routers/resource/exposure.ts'
 import { accessSentence, procedureAt } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
@@ -15,7 +15,7 @@ function writeSentence(name: string): string | undefined {
   const { about, exposes } = metaOf(procedure)
   const access = accessOf(procedure)
   if (access.callers === 'the host' || access.sessionOnly) return undefined
-  const sentence = about ?? (exposes && sentenceFor(exposes))
+  const sentence = about ?? (exposes && summarize(exposes))
   if (!sentence) throw new Error(`Nobody said what ${name} does.`)
   return `${sentence} ${accessSentence(access)}`
 }

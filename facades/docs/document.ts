@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
 import { accessOf, metaOf, type ProcedureMeta } from '../../routers/core/trpc.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { sentenceFor } from '../../routers/resource/words.ts'
+import { summarize } from '../../routers/resource/exposure.ts'
 import type { WireNames } from '../http/names.ts'
 import {
   answered,
@@ -154,7 +154,7 @@ function describeOlderRoute(components: Components, { url, procedure: name, body
 /** Several of these routes may call one procedure, so that the words of the address go before what it does. */
 function writeSummary(url: string, { about, exposes }: ProcedureMeta): string {
   const words = url.split('/').filter((step) => step !== '' && step !== 'req' && !step.startsWith(':'))
-  const sentence = about ?? (exposes ? sentenceFor(exposes) : '')
+  const sentence = about ?? (exposes ? summarize(exposes) : '')
   return `${words.join(' ')}: ${sentence.replace(/\.$/, '')}`
 }
 

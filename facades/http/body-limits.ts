@@ -1,8 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { BodySize } from '../../routers/core/body-size.ts'
 import type { Context } from '../../routers/core/context.ts'
-import { metaOf } from '../../routers/core/trpc.ts'
+import { type BodySize, metaOf } from '../../routers/core/trpc.ts'
 
 export type BodyLimits = Readonly<Record<BodySize, number>>
 
@@ -52,6 +51,6 @@ export function holdBody({ caller, services }: Context, request: FastifyRequest,
   if (most === 0 || caller.type !== 'user') return
   const announced = request.headers['content-length']
   const bytes = announced === undefined ? most : Math.min(Number(announced), most)
-  const hold = services.aiBytes.take(`${caller.person.id}`, bytes)
+  const hold = services.aiBytes.acquire(`${caller.person.id}`, bytes)
   reply.raw.once('close', () => hold[Symbol.dispose]())
 }

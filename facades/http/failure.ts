@@ -2,9 +2,9 @@ import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
 import type { FastifyError } from 'fastify'
 import { z } from 'zod'
-import { type DetailedIssue, fewIssues } from '../../routers/core/issues.ts'
-import { unavailableOr } from '../../routers/core/outage.ts'
-import { type ErrorCode, errorKind, MAX_ISSUES, Problem } from '../../routers/core/problems.ts'
+import { translateDatabaseError } from '../../routers/core/database-errors.ts'
+import { type DetailedIssue, truncateIssues } from '../../routers/core/issues.ts'
+import { type ErrorCode, getErrorKind, MAX_ISSUES, Problem } from '../../routers/core/problems.ts'
 
 /** What went wrong, in the terms of HTTP. */
 export interface Failure {
@@ -17,14 +17,14 @@ export interface Failure {
 
 /** The framework's own refusals, in our words. */
 const fastifyErrors: Partial<Record<string, [code: ErrorCode, message: string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', errorKind('too_large').title],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', getErrorKind('too_large').title],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Content-Type must be application/json.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_request', 'Content-Length does not match the body.'],
 }
 
 /** The status of HTTP that a code has. */
 function findStatus(code: ErrorCode): number {
-  const { status, http } = errorKind(code)
+  const { status, http } = getErrorKind(code)
   return http ?? getHTTPStatusCodeFromError(new TRPCError({ code: status }))
 }
 
@@ -33,8 +33,8 @@ export const isFinal = ({ error }: Failure): boolean => error instanceof Problem
 
 /** Turns any thrown value into a failure. An unexpected error becomes a server failure that reveals no details. */
 export function toFailure(thrown: unknown): Failure {
-  const error = getTRPCErrorFromUnknown(unavailableOr(thrown))
-  const failure = (code: ErrorCode, message: string = errorKind(code).title): Failure => ({
+  const error = getTRPCErrorFromUnknown(translateDatabaseError(thrown))
+  const failure = (code: ErrorCode, message: string = getErrorKind(code).title): Failure => ({
     status: findStatus(code),
     code,
     message,
@@ -55,7 +55,7 @@ export type FieldErrors = Record<string, string[]>
 
 /** The first issues as sentences that name their fields. */
 export function fieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
-  const told = fewIssues(issues).flatMap((issue) =>
+  const told = truncateIssues(issues).flatMap((issue) =>
     [issue.path, ...impliedBy(issue)].map((path) => {
       const field = [...(root === undefined ? [] : [root]), ...path].join('.')
       return { field, sentence: sentence(field, issue) }

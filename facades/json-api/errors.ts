@@ -1,12 +1,12 @@
 import {
   type DetailedIssue,
-  fewIssues,
   isGeneric,
   isUnknownMember,
   listChoices,
   readIssues,
+  truncateIssues,
 } from '../../routers/core/issues.ts'
-import { type ErrorCode, errorKind, type Issue, Problem } from '../../routers/core/problems.ts'
+import { type ErrorCode, getErrorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { toFailure } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { hasResource } from './body.ts'
@@ -53,7 +53,9 @@ export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocu
   const final = isQuery ? queryStatus(issues, failed) : status
   const found =
     issues.length > 0
-      ? fewIssues(distinct(issues)).map((issue) => (isQuery ? parameter(issue, failed) : member(issue, code, failed)))
+      ? truncateIssues(distinct(issues)).map((issue) =>
+          isQuery ? parameter(issue, failed) : member(issue, code, failed),
+        )
       : [whole(code, message)]
   const errors = found.map((entry) => ({
     status: String(final),
@@ -95,11 +97,11 @@ function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
 
 function whole(code: ErrorCode, message: string): Entry {
-  const { title, header } = errorKind(code)
+  const { title, header } = getErrorKind(code)
   return { code, title, ...(message !== title && { detail: message }), ...(header && { source: { header } }) }
 }
 
-const titleOf = (code: ErrorCode) => errorKind(code).title
+const titleOf = (code: ErrorCode) => getErrorKind(code).title
 
 /** What is wrong with a parameter, by its family. */
 const parameterCodes = new Map<string, ErrorCode>([

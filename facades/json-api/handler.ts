@@ -95,7 +95,7 @@ export class RouteHandler {
     const { name: path, procedure, takesFile } = this.#route
     const query = parseQuery(searchOf(request), this.#route, this.#documentContext)
     const { members } = this.#documentContext
-    ctx.asks = (type, name) => query.fields.get(type)?.has(name) ?? members.isUnasked(type, name)
+    ctx.isRequested = (type, name) => query.fields.get(type)?.has(name) ?? members.isUnasked(type, name)
     const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
     const input = this.#readInput(query, request, body)
     const call = { path, type: procedure._def.type, ctx, getRawInput: async () => input }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
-import { errorKind } from '../../routers/core/problems.ts'
+import { getErrorKind } from '../../routers/core/problems.ts'
 import { type Failure, type FieldErrors, fieldErrors, toFailure } from '../http/failure.ts'
 
 /** Tells what went wrong as older programs expect it; `member` of the body holds what the procedure is given, if not all of it. */
@@ -43,6 +43,6 @@ function toFieldErrors({ error, code, message }: Failure, member: string | undef
   if (issues.length === 0) return { [member ?? 'body']: [message] }
   const errors = fieldErrors(issues, member)
   const [field, ...others] = Object.keys(errors)
-  const hasOwnSentence = field !== undefined && others.length === 0 && message !== errorKind(code).title
+  const hasOwnSentence = field !== undefined && others.length === 0 && message !== getErrorKind(code).title
   return hasOwnSentence ? { [field]: [message] } : errors
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { fewIssues, readIssues } from '../../routers/core/issues.ts'
+import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
@@ -34,7 +34,7 @@ export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'):
 
 /** The first wrong parameter, and in words what is wrong with each. */
 function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
-  const issues = fewIssues(readIssues(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
+  const issues = truncateIssues(readIssues(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
   const [first] = issues
   const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
   const isTooLong = first?.issue.reason === 'too_long'

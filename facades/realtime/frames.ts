@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type ErrorCode, errorKind } from '../../routers/core/problems.ts'
+import { type ErrorCode, getErrorKind } from '../../routers/core/problems.ts'
 import { SOCKET_PATH } from '../../routers/core/settings.ts'
-import type { PassingEvent, Position } from '../../routers/ports/change-streams.ts'
+import type { EphemeralEvent, Position } from '../../routers/ports/change-streams.ts'
 import { findExcess } from '../http/json-text.ts'
 
 /** Why a connection is refused that speaks the protocol: said in a frame, then by the close code. */
@@ -195,7 +195,7 @@ export function buildPackets(channel: string, change: Change): string[] {
 }
 
 /** The frame of what is told in passing. */
-export const passingPacket = (channel: string, { kind, subject, content }: PassingEvent): string =>
+export const passingPacket = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
   packet('passing', channel, { kind, subject, content })
 
 function olderPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {
@@ -212,7 +212,7 @@ const statusData = (slug: string, { model, isGenerating, error }: NonNullable<Ch
   slug,
   isGenerating,
   model,
-  ...(error !== null && { error: errorKind(error as ErrorCode).title }),
+  ...(error !== null && { error: getErrorKind(error as ErrorCode).title }),
 })
 
 const packet = (event: string, channel: string, data: object) =>

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
-import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { about, router, userWith } from '../core/trpc.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import { toViewer, usableGroups } from '../verbs/viewer.ts'
+import { listUsableGroups, toViewer } from '../verbs/viewer.ts'
 import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
@@ -78,7 +77,7 @@ async function buildCall(
   held: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
-  const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(person, bytes))
+  const hold = (bytes: number) => void held.use(ctx.services.aiBytes.acquire(person, bytes))
   const read = await attachments.read(hold)
   const said = await new InlineDocuments({ ctx, model, hold }).read(read).catch((error: unknown) => {
     throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
@@ -137,9 +136,9 @@ export function startCall(
 const startRequest = (ctx: ChatContext, asked: AiRequest) =>
   startCall(ctx, asked, { questionPlace: asked.mayAsk ? 'last' : undefined })
 
-const questionProcedure = userWith('ai').meta(takes('AI request')).use(withAllProblems).input(question)
-const requestProcedure = userWith('ai').meta(takes('AI request with files')).input(request)
-const streamProcedure = userWith('ai').meta(takes('AI request with files')).input(streamRequest)
+const questionProcedure = userWith('ai').meta(withBodySize('AI request')).use(withAllProblems).input(question)
+const requestProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(request)
+const streamProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(streamRequest)
 
 const offered = z.array(
   z.object({
@@ -151,7 +150,7 @@ const offered = z.array(
 export const aiRouter = router({
   models: userWith('ai')
     .meta(about('List the models that the caller may ask for answers or for embeddings.', offered))
-    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage, usableGroups(ctx.caller)])),
+    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage, listUsableGroups(ctx.caller)])),
 
   ask: questionProcedure
     .meta(about('Ask a model for its whole answer.', textAnswer))

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { billGroupings } from '../../entities/ai/usage-closing.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
 import {
   type BillRow,
   type Closing,
-  closedBill,
   closeMonth,
   findLastRecord,
-  keepBill,
   listClosings,
-  openBill,
+  selectClosedBill,
+  selectOpenBill,
+  storeBill,
   waitForRecords,
 } from '../../entities/views/usage-bill.sql.ts'
-import { transact } from '../core/changes.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -53,8 +53,8 @@ export const bill = adminSession.input(billInput).query(async ({ ctx, input: { m
   const closing = closings.find(({ month }) => month === of)
   const window = [size + 1, (page - 1) * size]
   const rows: BillRow[] = closing
-    ? await sql(closedBill, [closing.id, by, ...window])
-    : await sql(openBill(by), [firstDay(of), lastDay(of), recordedBefore(of, closings), NONE, ...window])
+    ? await sql(selectClosedBill, [closing.id, by, ...window])
+    : await sql(selectOpenBill(by), [firstDay(of), lastDay(of), recordedBefore(of, closings), NONE, ...window])
   return { month: of, by, closedAt: closing?.closedAt ?? null, rows: rows.slice(0, size), hasMore: rows.length > size }
 })
 
@@ -63,14 +63,14 @@ export const close = freshAdmin.input(z.strictObject({ month })).mutation(async 
   assertOver(of)
   // In a transaction of its own, which recording waits for no longer than this.
   const lastRecord = await transactionOfRecords(ctx)
-  return transact(ctx, undefined, async (em) => {
-    await runStatement(em, waitForTurn, [locks.closeUsage])
+  return runInTransaction(ctx, undefined, async (em) => {
+    await runStatement(em, acquireLock, [locks.closeUsage])
     const closings = await runStatement(em, listClosings, [])
     assertFollows(of, closings)
     const [closing] = await runStatement(em, closeMonth, [firstDay(of), lastRecord])
     if (!closing) throw closedAlready(of)
     const values = [firstDay(of), lastDay(of), recordedBefore(of, closings), lastRecord, closing.id]
-    for (const by of billGroupings) await runStatement(em, keepBill(by), values)
+    for (const by of billGroupings) await runStatement(em, storeBill(by), values)
     return { month: of, closedAt: closing.closedAt }
   })
 })

@@ -1,7 +1,12 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { type Cost, computeCost, computeMaxCost, type NativeUses, noUses, sumOfCosts } from '../catalogue/pricing.ts'
-import { MAX_PAGE_TOKENS, MAX_UNBOUNDED_PAGES, type NativeTool, takesNoBound } from '../ports/ai/adapters.ts'
+import {
+  adaptersWithoutToolLimits,
+  MAX_PAGE_TOKENS,
+  MAX_UNBOUNDED_PAGES,
+  type NativeTool,
+} from '../ports/ai/adapters.ts'
 import type { ModelCall } from '../ports/ai/models.ts'
 import {
   type CallProgress,
@@ -23,7 +28,7 @@ export const noNativeUses: MaxUses = { ...noUses, pageTokens: 0 }
 
 export function boundNativeUses({ model, nativeTools, nativeToolUses, inputTokens }: ModelCall): MaxUses {
   if (nativeTools.length === 0) return noNativeUses
-  const isBounded = !takesNoBound.has(model.adapter)
+  const isBounded = !adaptersWithoutToolLimits.has(model.adapter)
   // All that a model is given, pages too, must be within what it takes.
   const room = Math.max(0, (model.limits?.maxInputTokens ?? Infinity) - Math.ceil(inputTokens))
   const most = isBounded
@@ -87,7 +92,7 @@ export class CallMeter implements UsageMeter {
   }
 
   /** Throws where the request does not fit into what limits leave; nothing was sent then. */
-  async begin(inputTokens: number): Promise<void> {
+  async startRequest(inputTokens: number): Promise<void> {
     await this.#extendFor(inputTokens)
     if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
     this.#implausible = this.implausible
@@ -103,23 +108,23 @@ export class CallMeter implements UsageMeter {
     reservation.progress = this.#progress
   }
 
-  fail(): void {
+  failRequest(): void {
     if (this.#request?.isEmpty) this.#request = undefined
   }
 
-  report(tokens: ReportedTokens | undefined): void {
+  reportTokens(tokens: ReportedTokens | undefined): void {
     this.#request?.report(tokens)
   }
 
-  use(tool: NativeTool, times: number): void {
+  recordToolUse(tool: NativeTool, times: number): void {
     this.#request?.use(tool, times)
   }
 
-  find(tokens: number): void {
+  addToolTokens(tokens: number): void {
     this.#request?.find(tokens)
   }
 
-  receive(text: string, kind: 'answer' | 'reasoning'): void {
+  recordText(text: string, kind: 'answer' | 'reasoning'): void {
     this.#firstPieceAt ??= performance.now()
     this.#request?.receive(text, kind)
   }
@@ -190,7 +195,7 @@ export class CallMeter implements UsageMeter {
     // A request that took nothing may be made again, and embeddings, which are no output, by several.
     const isKnown = this.#request !== undefined && maxOutput > 0
     const { tokens, costMicros } = isKnown ? this.#mostWith(maxOutput) : { tokens: Infinity, costMicros: null }
-    return { ...this.bill, most: { tokens: unlessInfinite(tokens), costMicros } }
+    return { ...this.bill, max: { tokens: unlessInfinite(tokens), costMicros } }
   }
 
   /** Tokens that the answer may have by our count; undefined where it is longer than was asked for. */

@@ -2,7 +2,7 @@ import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { type ErrorCode, type Issue, Problem } from '../core/problems.ts'
 import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
-import { UnreadFile } from '../ports/ai/stored-bytes.ts'
+import { FileReadError } from '../ports/ai/prompt-files.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { findCurrentSpan, iterateWithin, runWithin, type Span } from '../ports/traces.ts'
 import { type CallMeter, LimitCut } from './call-meter.ts'
@@ -137,7 +137,7 @@ export function callFailure(ctx: Telling, { model, inputPath = ['messages'] }: F
   if (unread) return fileFailure(ctx, unread)
   logFailure(ctx, model, { error, what: 'the AI provider failed' })
   const { models } = ctx.services
-  const { reason, retryAfterSeconds } = models.refusalReason(error)
+  const { reason, retryAfterSeconds } = models.classifyRefusal(error)
   if (retryAfterSeconds !== undefined) ctx.hints.retryAfterSeconds = retryAfterSeconds
   if (reason === 'too_long') return tooLong(inputPath, error)
   // Whoever waits as long as the provider says may be answered.
@@ -153,12 +153,12 @@ function tooLong(path: Issue['path'], cause: unknown): Problem {
 }
 
 /** Searches the whole chain of causes: a provider may answer before it has read all. */
-function unreadFileIn(error: unknown): UnreadFile | undefined {
-  if (error instanceof UnreadFile) return error
+function unreadFileIn(error: unknown): FileReadError | undefined {
+  if (error instanceof FileReadError) return error
   return error instanceof Error ? unreadFileIn(error.cause) : undefined
 }
 
-function fileFailure({ services: { log }, requestId }: Logging, { reason }: UnreadFile): Problem {
+function fileFailure({ services: { log }, requestId }: Logging, { reason }: FileReadError): Problem {
   log.error({ requestId, error: reason }, 'an attachment could not be read while it was sent')
   if (reason instanceof Problem) return reason
   return new Problem('internal', { detail: 'An attachment cannot be read.', cause: reason })

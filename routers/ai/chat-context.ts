@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
-import { usableGroups } from '../verbs/viewer.ts'
+import { listUsableGroups } from '../verbs/viewer.ts'
 
 /** What belongs to the request of somebody who asks a model. */
 export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -39,7 +39,7 @@ export async function findUsableModel(
   find: FindModel = services.callableModels.find,
 ): Promise<CallableModel | undefined> {
   const model = await find(name, usage, makes)
-  const groups = usableGroups(caller)
+  const groups = listUsableGroups(caller)
   const isFor = (allowed: readonly string[]) => allowed.length === 0 || allowed.some((group) => groups?.includes(group))
   return model && (groups === null || (isFor(model.groups) && isFor(model.providerGroups))) ? model : undefined
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { takes } from '../core/body-size.ts'
 import { Problem } from '../core/problems.ts'
-import { about, userWith } from '../core/trpc.ts'
+import { about, userWith, withBodySize } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
 import { logFailure } from './call-record.ts'
@@ -27,7 +26,7 @@ const tokenCount = z.object({
 })
 
 export const countTokens = userWith('ai')
-  .meta(takes('AI request with files'))
+  .meta(withBodySize('AI request with files'))
   .input(request)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
   .mutation(async ({ ctx, input: given }): Promise<z.output<typeof tokenCount>> => {
@@ -38,7 +37,7 @@ export const countTokens = userWith('ai')
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
     using held = new DisposableStack()
-    const hold = (bytes: number) => void held.use(ctx.services.aiBytes.take(`${ctx.caller.person.id}`, bytes))
+    const hold = (bytes: number) => void held.use(ctx.services.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))
     const messages = await new InlineDocuments({ ctx, model, hold }).read(input.messages.map(withoutAttachments))
     const call = toCountCall(ctx, { ...input, messages: [...messages] }, model)
     const counted = await askCount(ctx, call)
@@ -73,7 +72,7 @@ const withoutAttachments = (message: AskedMessage): ReadMessage =>
 /** What the provider counts; undefined where it does not, fails, or has counted enough for this person. */
 async function askCount(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
   const { limiter, models } = ctx.services
-  const { remaining } = await limiter.take(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
+  const { remaining } = await limiter.consume(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
   if (remaining < 0) return undefined
   try {
     return await models.countTokens(call)

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { takes } from '../core/body-size.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { withTimeLimit } from '../core/timeout.ts'
-import { about, userWith } from '../core/trpc.ts'
+import { createTimeLimit } from '../core/timeout.ts'
+import { about, userWith, withBodySize } from '../core/trpc.ts'
 import type { Adapter } from '../ports/ai/adapters.ts'
-import { embedded, tokensToEmbed } from '../ports/ai/embeddings.ts'
+import { embeddingInputs, estimateEmbeddingTokens } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { CallMeter, noNativeUses } from './call-meter.ts'
@@ -41,7 +40,7 @@ const embeddings = z.object({
 })
 
 export const embed = userWith('ai')
-  .meta(takes('AI request with files'))
+  .meta(withBodySize('AI request with files'))
   .input(embedding)
   .meta(
     about('Turn texts into numbers, so that those of texts that mean the same are close to each other.', embeddings),
@@ -59,7 +58,7 @@ async function embeddingsFor(ctx: ChatContext, asked: EmbeddingRequest): Promise
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeQuota()
     const { input, dimensions } = asked
-    const inputTokens = Math.ceil(tokensToEmbed(input))
+    const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }
     return { call, reservation: await reserveBudget(ctx, call) }
   })
@@ -95,7 +94,7 @@ async function embedMetered(
     inputPath: ['input'],
   })
   record.assertCaller()
-  using time = withTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
+  using time = createTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {
     const found = await record.runWithin(() => models.embed({ ...call, signal: time.signal }, meter))
     record.write('completed')
@@ -107,13 +106,13 @@ async function embedMetered(
 
 /** What this model does not take: its limit is that of each text. */
 function problemsWith({ input }: EmbeddingRequest, { adapter, limits }: CallableModel): Issue[] {
-  const kinds = embedded[adapter as Adapter]
+  const kinds = embeddingInputs[adapter as Adapter]
   if (!kinds) return [{ path: ['model'], message: 'is of a provider that embeds nothing' }]
   const most = limits?.maxInputTokens ?? Infinity
   return input.flatMap((one, at) => {
     if (kinds === 'texts' && typeof one !== 'string')
       return [{ path: ['input', at], message: 'is ids of tokens, of which this model knows none' }]
-    if (tokensToEmbed([one]) <= most) return []
+    if (estimateEmbeddingTokens([one]) <= most) return []
     const message = `is more input than the model takes, which is ${most} tokens`
     return [{ path: ['input', at], message, reason: 'too_long' as const }]
   })

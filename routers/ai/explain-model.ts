@@ -81,7 +81,7 @@ function modelReasons({ groups, role }: User, name: string, model: ExplainedMode
 /** Listeners refuse who has not accepted an announcement, and extensions whom they will. */
 async function listenerReasons({ services: { hooks, sql } }: Context, { id: userId }: User): Promise<Reason[]> {
   try {
-    await hooks.settle('user-acting', { userId, sql })
+    await hooks.emitSerial('user-acting', { userId, sql })
     return []
   } catch (error) {
     if (error instanceof Problem) return [refusal('person_refused', error.message)]

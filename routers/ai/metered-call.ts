@@ -1,7 +1,7 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { withTimeLimit } from '../core/timeout.ts'
+import { createTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { cutBy, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
@@ -162,7 +162,7 @@ export class MeteredCall {
   async #fallback(error: unknown): Promise<MeteredCall | undefined> {
     const { models } = this.#ctx.services
     const { input, output } = this.#meter.tokens
-    if (this.#call.signal.aborted || input + output > 0 || !models.isProvidersFault(error)) return undefined
+    if (this.#call.signal.aborted || input + output > 0 || !models.isProviderFault(error)) return undefined
     const fallback = await this.#makeFallback?.()
     if (!fallback) return undefined
     this.#record.drop(error)
@@ -176,7 +176,7 @@ export class MeteredCall {
   }
 
   #timeLimit() {
-    return withTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
+    return createTimeLimit(this.#call.model.providerSettings.timeouts?.total ?? TOTAL_MS, this.#call.signal)
   }
 
   /**

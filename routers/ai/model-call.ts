@@ -1,7 +1,7 @@
 import { type Context, findCredential } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { Message } from '../ports/ai/messages.ts'
-import type { AskedFiles, CallableModel, ModelCall } from '../ports/ai/models.ts'
+import type { CallableModel, FileEstimate, ModelCall } from '../ports/ai/models.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { ChatContext } from './chat-context.ts'
 import type { AiRequest } from './request/request.ts'
@@ -16,7 +16,7 @@ interface CallParts {
   tools: readonly FunctionTool[]
   /** Of all of it. */
   inputTokens: number
-  files: AskedFiles
+  files: FileEstimate
 }
 
 /** The call of a model by which it is asked. */
@@ -39,7 +39,7 @@ export function callSignal(ctx: Context): AbortSignal {
   if (credential === undefined || signal.aborted) return signal
   const call = new AbortController()
   const ended = () => call.abort(new Problem(credential.startsWith('token:') ? 'invalid_token' : 'signed_out'))
-  const stop = services.credentials.follow(credential, ended)
+  const stop = services.credentials.watchVerified(credential, ended)
   const gone = () => {
     stop()
     call.abort(signal.reason)

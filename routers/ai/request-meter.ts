@@ -1,6 +1,6 @@
 import { type KnownTokens, type NativeUses, noUses } from '../catalogue/pricing.ts'
 import type { NativeTool } from '../ports/ai/adapters.ts'
-import { tokensIn } from '../ports/ai/token-estimate.ts'
+import { estimateTokens } from '../ports/ai/token-estimate.ts'
 import type { ReportedTokens } from '../ports/ai/usage-meter.ts'
 
 /** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
@@ -120,7 +120,7 @@ export class RequestMeter {
     if (this.#isCounted) return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
-    received.tokens += tokensIn(text)
+    received.tokens += estimateTokens(text)
   }
 
   use(tool: NativeTool, times: number): void {

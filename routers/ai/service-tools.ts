@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import { unlessEnded, withTimeLimit } from '../core/timeout.ts'
+import { createTimeLimit, runUntilAborted } from '../core/timeout.ts'
 import { toObjectSchema } from '../ports/ai/json-schema.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
-import { toText } from '../ports/ai/tool-calls.ts'
+import { toResultText } from '../ports/ai/tool-calls.ts'
 import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Approvals } from './approvals/approvals.ts'
@@ -113,13 +113,13 @@ const boundedTool = ({ services: { settings } }: Context, tool: FunctionTool): F
   ...tool,
   async run(input, signal, begin) {
     const { timeout, maxResult } = settings.tools
-    using limit = withTimeLimit(timeout, signal)
+    using limit = createTimeLimit(timeout, signal)
     const work = async () => tool.run(input, limit.signal, begin)
-    const told = await unlessEnded(work, limit.signal).catch((error: unknown) => {
+    const told = await runUntilAborted(work, limit.signal).catch((error: unknown) => {
       throw limit.signal.aborted && !signal.aborted ? new FunctionError('it did not answer in time') : error
     })
     const isError = told instanceof ToolFailure
-    const text = toText(isError ? told.error : told)
+    const text = toResultText(isError ? told.error : told)
     const bytes = Buffer.byteLength(text)
     if (bytes > maxResult) throw new FunctionError(`its result is ${bytes} bytes, of which ${maxResult} are taken`)
     return isError ? new ToolFailure(text) : text

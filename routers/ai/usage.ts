@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
-import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-by.sql.ts'
-import { transact } from '../core/changes.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
+import { selectUsageBy, selectUsagePage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
+import { runInTransaction } from '../core/changes.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, adminWith, host, router, userWith } from '../core/trpc.ts'
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
-import { days, inOrder, notInOrder } from '../ports/days.ts'
-import { usableGroups } from '../verbs/viewer.ts'
+import { days, isInOrder, orderIssue } from '../ports/days.ts'
+import { listUsableGroups } from '../verbs/viewer.ts'
 import { bill, close } from './bills.ts'
 import { type ChatContext, mayAskInRooms } from './chat-context.ts'
 import { callerSubjects } from './reservation.ts'
@@ -23,7 +23,7 @@ const ownLimits = userWith('read')
   .query(async ({ ctx }) => {
     const { caller, usage, services } = ctx
     const [models, rooms] = await Promise.all([
-      services.sql(listOfferedModels, [usage, usableGroups(caller)]),
+      services.sql(listOfferedModels, [usage, listUsableGroups(caller)]),
       roomsToAsk(ctx),
     ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
@@ -46,9 +46,9 @@ const ownLimits = userWith('read')
   })
 
 const roomsToAsk = async (ctx: ChatContext) =>
-  mayAskInRooms(ctx) ? ctx.services.roomDirectory.roomsToAsk(ctx.caller.person.id) : []
+  mayAskInRooms(ctx) ? ctx.services.roomDirectory.findRoomsToAsk(ctx.caller.person.id) : []
 
-const period = z.strictObject(days).refine(inOrder, notInOrder).prefault({})
+const period = z.strictObject(days).refine(isInOrder, orderIssue).prefault({})
 
 const usagePageInput = {
   by: z.enum(usageGroupings),
@@ -71,14 +71,14 @@ export const usageRouter = router({
 
   /** Sums up everybody's calls by one thing, some rows at a time: there may be as many as people. */
   by: host
-    .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(inOrder, notInOrder))
-    .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(usageBy(by), [from, to])),
+    .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(isInOrder, orderIssue))
+    .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(selectUsageBy(by), [from, to])),
 
   /** The same, page by page. */
   list: adminSession
-    .input(z.strictObject({ ...days, ...usagePageInput }).refine(inOrder, notInOrder))
+    .input(z.strictObject({ ...days, ...usagePageInput }).refine(isInOrder, orderIssue))
     .query(async ({ ctx, input: { by, from, to, page, size } }) => {
-      const rows = await ctx.services.sql(usagePage(by), [from, to, size + 1, (page - 1) * size])
+      const rows = await ctx.services.sql(selectUsagePage(by), [from, to, size + 1, (page - 1) * size])
       return { rows: rows.slice(0, size), hasMore: rows.length > size }
     }),
 
@@ -96,9 +96,9 @@ export const usageRouter = router({
     for (;;) {
       const [oldest] = await services.sql(oldestUsageDay, [before])
       if (!oldest) return { days }
-      await transact(ctx, undefined, async (em) => {
+      await runInTransaction(ctx, undefined, async (em) => {
         // A month that is being closed has all of the day, or none.
-        await runStatement(em, waitForTurn, [locks.closeUsage])
+        await runStatement(em, acquireLock, [locks.closeUsage])
         await runStatement(em, rollUpUsage, [oldest.day])
       })
       days += 1

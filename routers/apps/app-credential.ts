@@ -1,14 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { limitCredentials } from '../../entities/apps/credential-owner.sql.ts'
-import { ExtApp } from '../../entities/apps/ext-app.ts'
-import { ExtAppCredential } from '../../entities/apps/ext-app-credential.ts'
-import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
-import { changing } from '../core/changes.ts'
+import { ExtApp, ExtAppCredential } from '../../entities/apps/ext-app.ts'
+import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { resourceId } from '../resource/ids.ts'
-import { lockRow } from '../verbs/lock.ts'
+import { lockRow } from '../verbs/lock-row.ts'
 import { credentialEnd, extApps } from './ext-app.ts'
 
 /** The credential of an app. Its text leaves here once; what is kept cannot give it back. */
@@ -19,7 +18,7 @@ export interface NewCredential {
 
 /** Gives an app a further credential. */
 export async function addCredential(em: EntityManager, appId: number, end: string | null): Promise<NewCredential> {
-  const secret = mintSecret()
+  const secret = generateSecret()
   const app = em.getReference(ExtApp, appId)
   const credential = em.create(ExtAppCredential, {
     app,
@@ -46,7 +45,7 @@ export const rotation = z.strictObject({ id: resourceId, overlapMinutes, expires
 export async function rotateCredential(ctx: Context, given: z.output<typeof rotation>): Promise<string> {
   const { id, overlapMinutes, expiresAt } = given
   const appId = Number(id)
-  const made = await changing(ctx, async (em) => {
+  const made = await withChangeLog(ctx, async (em) => {
     await lockRow(ctx, em, extApps, { id, verb: 'update' })
     await runStatement(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
     return addCredential(em, appId, expiresAt)

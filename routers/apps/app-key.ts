@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { createBulkhead } from '../core/load/bulkhead.ts'
+import { createBulkhead } from '../core/load/concurrency.ts'
 
 /** RSA keys as existing apps read them: `b64(PEM)|b64(body)`, where the body is what stands in the PEM. */
 export interface KeyPair {

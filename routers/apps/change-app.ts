@@ -4,7 +4,7 @@ import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { RecordOf } from '../resource/record.ts'
-import type { Version } from '../verbs/lock.ts'
+import type { Version } from '../verbs/lock-row.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential, type NewCredential } from './app-credential.ts'
@@ -28,7 +28,7 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...given }:
       afterFlush: async ({ em, row }) => {
         credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
         const name = String(given['name'])
-        await ctx.services.hooks.settle('name-taken', { subject: 'app', id: row.id, name, em })
+        await ctx.services.hooks.emitSerial('name-taken', { subject: 'app', id: row.id, name, em })
       },
     },
   )
@@ -42,13 +42,13 @@ export async function updateApp(ctx: Context, change: RowChange): Promise<ExtApp
   const { publicKey, ...made } = change['publicKey'] === undefined ? {} : await keysFor(change['publicKey'])
   let from: string | undefined
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
-    async beforehand(em, changes) {
+    async beforeWrite(em, changes) {
       await assertChangedHere(em, change)
       if (change['name'] !== undefined) from = await readName(em, Number(change.id))
       if (publicKey !== undefined) await endLinksOfOtherKey({ em, changes }, Number(change.id), publicKey)
     },
     // From now on this decides, and not the return to the file.
-    complete: ({ active }) => (active === undefined ? {} : { leftFile: false }),
+    completeRow: ({ active }) => (active === undefined ? {} : { leftFile: false }),
     async afterFlush({ em, changes, row }) {
       if (change['active'] === false) await suspendLinks({ em, changes }, row.id)
       await tellOfName(ctx, em, { id: row.id, from, to: String(change['name']) })
@@ -66,7 +66,7 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
     async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
       const name = await readName(em, row.id)
-      await ctx.services.hooks.settle('name-freed', { subject: 'app', id: row.id, name, em })
+      await ctx.services.hooks.emitSerial('name-freed', { subject: 'app', id: row.id, name, em })
       await endAllLinks({ em, changes }, row.id)
     },
   })
@@ -99,8 +99,8 @@ async function tellOfName(
   { id, from, to }: { id: number; from: string | undefined; to: string },
 ): Promise<void> {
   if (from === undefined || from === to) return
-  await hooks.settle('name-freed', { subject: 'app', id, name: from, em })
-  await hooks.settle('name-taken', { subject: 'app', id, name: to, em })
+  await hooks.emitSerial('name-freed', { subject: 'app', id, name: from, em })
+  await hooks.emitSerial('name-taken', { subject: 'app', id, name: to, em })
 }
 
 const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>

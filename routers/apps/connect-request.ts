@@ -1,5 +1,5 @@
 import { type AppToConnect, type ConnectStatus, findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
-import { claimConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
+import { claimConnectRequest } from '../../entities/apps/ext-app-connect-request.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { backWith, credentialsEnd } from '../../entities/apps/ext-app.sql.ts'
+import { credentialsEnd, redirectUrlWith } from '../../entities/apps/ext-app.sql.ts'
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
 import { moment } from '../ports/days.ts'
 import { webAddress } from '../ports/web-address.ts'
-import { attribute, resource, sortedTimestamps, time } from '../resource/declare.ts'
-import { distinct } from '../verbs/write-inputs.ts'
+import { attribute, defineResource, sortedTimestamps, time } from '../resource/declare.ts'
+import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { givenPublicKey } from './app-key.ts'
 
 // An empty fragment is one, too: what is added behind it would never reach the app.
@@ -13,12 +13,12 @@ const redirectUrl = webAddress.refine((text) => !text.includes('#'), 'must have 
 
 /** How many days a person can agree for. */
 const linkDays = z.int().min(1).max(365)
-export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(distinct)
+export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(removeDuplicates)
 /** Until when a credential works; null for no end. */
 export const credentialEnd = moment.refine((text) => new Date(text) > new Date(), 'must be in the future').nullable()
 const onceOnly = { sparse: true, sql: () => 'null::text' } as const
 
-export const extApps = resource({
+export const extApps = defineResource({
   type: 'ext-apps',
   about:
     'Other programs that people can link to their account. Administrators see all of them, and people the one that asks them, by its connect request in place of the id.',
@@ -36,15 +36,15 @@ export const extApps = resource({
         .array(redirectUrl)
         .min(1)
         .max(10)
-        .overwrite(distinct)
+        .overwrite(removeDuplicates)
         .describe('Where it may have browsers sent back, exactly; the first where it does not say.'),
       { write: true },
     ),
     redirectOnConnectionAccepted: attribute(z.string().describe('Where the browser goes once the person has agreed.'), {
-      sql: backWith('success'),
+      sql: redirectUrlWith('success'),
     }),
     redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
-      sql: backWith('declined'),
+      sql: redirectUrlWith('declined'),
     }),
     logoUrl: attribute(webAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(

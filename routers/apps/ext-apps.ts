@@ -1,33 +1,37 @@
 import { constants, createCipheriv, publicEncrypt, randomBytes } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { type AppToConnect, shareApp } from '../../entities/apps/ext-app.sql.ts'
+import {
+  type AppToConnect,
+  listApps,
+  listCredentials,
+  lockAppShared,
+  showApp,
+} from '../../entities/apps/ext-app.sql.ts'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
-import { useConnectRequest } from '../../entities/apps/ext-app-connect-request.sql.ts'
+import { useConnectRequest } from '../../entities/apps/ext-app-connect-request.ts'
 import { listOwnLinks, lockLink } from '../../entities/apps/ext-app-link.sql.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
-import { listApps, listCredentials, showApp } from '../../entities/apps/ext-app-overview.sql.ts'
 import { deleteToken } from '../../entities/identity/access-token.sql.ts'
 import { AccessToken } from '../../entities/identity/access-token.ts'
-import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { User } from '../../entities/identity/user.ts'
-import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, adminSession, host, router, sessionUser, userWith } from '../core/trpc.ts'
+import { about, adminSession, host, router, sessionUser, userWith, withBodySize } from '../core/trpc.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
 import { translateConstraintError } from '../verbs/constraint-errors.ts'
-import { notFound } from '../verbs/lock.ts'
-import { getRow, reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { dropUnchanged } from '../verbs/drop-unchanged.ts'
+import { createNotFoundProblem } from '../verbs/lock-row.ts'
+import { defineReads, getRow } from '../verbs/read.ts'
 import { administrator } from '../verbs/write.ts'
-import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
 import { makeKeyPair, parseKey } from './app-key.ts'
 import { endAppLinks } from './app-links.ts'
@@ -55,7 +59,7 @@ async function establish(ctx: Deciding, given: Consent): Promise<AppToConnect> {
   const { request, app } = await openConnectRequest(ctx, given.connectRequest)
   assertOffered(app, given)
   const pair = given.passkey === null ? undefined : await makeKeyPair()
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     await holdApp(em, app)
     await answer(em, request, ctx.caller.person.id)
     changes.addEnded(await endEarlier(em, request, ctx.caller.person.id))
@@ -83,7 +87,7 @@ function assertOffered(app: AppToConnect, { passkey, abilities = [] }: Consent):
 
 /** Nobody removes the app, or changes its key, before the link is there. */
 async function holdApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
-  const [held] = await runStatement(em, shareApp, [Number(id)])
+  const [held] = await runStatement(em, lockAppShared, [Number(id)])
   if (held?.key !== publicKey) throw new Problem('connect_request_invalid')
 }
 
@@ -112,7 +116,7 @@ async function addToken(
   app: AppToConnect,
   { userId, abilities = app.abilities }: { userId: number; abilities?: Consent['abilities'] },
 ) {
-  const secret = mintSecret()
+  const secret = generateSecret()
   const token = em.create(AccessToken, {
     user: em.getReference(User, userId),
     name: [...app.name].slice(0, NAME_LENGTH).join('').trim(),
@@ -154,10 +158,10 @@ const toRecord = (ctx: Context, app: AppToConnect, connectRequest: string): ExtA
 }
 
 export const extAppsRouter = router({
-  list: reads(extApps).list,
+  list: defineReads(extApps).list,
 
   get: userWith('read')
-    .meta(exposes(extApps, 'get'))
+    .meta(exposeAs(extApps, 'get'))
     .input(z.strictObject({ id: z.string().max(MAX_REQUEST), include: z.array(z.never()).max(1).optional() }))
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
       if (!resourceId.safeParse(id).success) {
@@ -168,18 +172,18 @@ export const extAppsRouter = router({
     }),
 
   create: administrator
-    .meta({ ...exposes(extApps, 'create'), ...takes('record') })
-    .input(createInput(extApps))
+    .meta({ ...exposeAs(extApps, 'create'), ...withBodySize('record') })
+    .input(buildCreateInput(extApps))
     .mutation(({ ctx, input }) => createApp(ctx, input)),
 
   update: administrator
-    .meta({ ...exposes(extApps, 'update'), ...takes('record') })
-    .use(withoutUnchanged(extApps))
-    .input(updateInput(extApps))
+    .meta({ ...exposeAs(extApps, 'update'), ...withBodySize('record') })
+    .use(dropUnchanged(extApps))
+    .input(buildUpdateInput(extApps))
     .mutation(({ ctx, input }) => updateApp(ctx, input)),
 
   delete: administrator
-    .meta(exposes(extApps, 'delete'))
+    .meta(exposeAs(extApps, 'delete'))
     .input(z.strictObject({ id: resourceId, ifVersion }))
     .mutation(({ ctx, input }) => deleteApp(ctx, input)),
 
@@ -224,6 +228,6 @@ export const extAppsRouter = router({
 
 /** Whom a connect request is shown to: for a token, which can agree to none, there is none. */
 function inBrowser(ctx: Deciding, id: string): Deciding {
-  if (!ctx.browser) throw notFound(extApps, id)
+  if (!ctx.browser) throw createNotFoundProblem(extApps, id)
   return ctx
 }

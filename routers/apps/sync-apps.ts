@@ -1,8 +1,8 @@
 import { type InferEntity, LockMode } from '@mikro-orm/core'
 import { z } from 'zod'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
-import { changing } from '../core/changes.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { WrittenRow } from '../verbs/write.ts'
@@ -41,9 +41,9 @@ export type AppsFile = z.output<typeof appsFile>
  * administrator switched off stays off, whatever the file says.
  */
 export const syncApps = (ctx: Context, { apps }: AppsFile) =>
-  changing(ctx, async (em, changes) => {
+  withChangeLog(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await runStatement(em, waitForTurn, [locks.syncApps])
+    await runStatement(em, acquireLock, [locks.syncApps])
     // Nobody switches one off between this look at it and what is made of it.
     const locked = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' } } as const
     const rows = new Map((await em.find(ExtApp, {}, locked)).map((row) => [row.name, row]))
@@ -51,7 +51,7 @@ export const syncApps = (ctx: Context, { apps }: AppsFile) =>
     for (const given of apps) written.push(await write({ em, changes }, given, rows.get(given.name)))
     await em.flush()
     for (const { id, name } of written.filter((row) => !rows.has(row.name)))
-      await ctx.services.hooks.settle('name-taken', { subject: 'app', id, name, em })
+      await ctx.services.hooks.emitSerial('name-taken', { subject: 'app', id, name, em })
     const names = new Set(apps.map((given) => given.name))
     const gone = [...rows.values()].filter((row) => row.fromFile && !names.has(row.name))
     const switchedOff = gone.filter((row) => row.active).map((row) => row.name)

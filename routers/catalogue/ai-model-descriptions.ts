@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { AiModelDescription, visibleDescriptions } from '../../entities/catalogue/ai-model-description.ts'
 import { router } from '../core/trpc.ts'
 import { locale } from '../ports/locales.ts'
-import { attribute, cataloguePage, one, resource, timestamps } from '../resource/declare.ts'
-import { reads } from '../verbs/read.ts'
-import { writes } from '../verbs/write.ts'
+import { attribute, cataloguePage, defineResource, one, timestamps } from '../resource/declare.ts'
+import { defineReads } from '../verbs/read.ts'
+import { defineWrites } from '../verbs/write.ts'
 
-export const aiModelDescriptions = resource({
+export const aiModelDescriptions = defineResource({
   type: 'ai-model-descriptions',
   about: "What a model is like, in the caller's language or the default one.",
   entity: AiModelDescription,
@@ -23,6 +23,6 @@ export const aiModelDescriptions = resource({
 })
 
 export const aiModelDescriptionsRouter = router({
-  ...reads(aiModelDescriptions),
-  ...writes(aiModelDescriptions, { body: 'long text' }),
+  ...defineReads(aiModelDescriptions),
+  ...defineWrites(aiModelDescriptions, { body: 'long text' }),
 })

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import type { ModelFlag } from '../core/extension.ts'
 import { router } from '../core/trpc.ts'
-import { attribute, resource } from '../resource/declare.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { virtualReads } from '../verbs/computed.ts'
+import { defineComputedReads } from '../verbs/computed.ts'
 
-export const aiModelFlags = resource({
+export const aiModelFlags = defineResource({
   type: 'ai-model-flags',
   about: 'What may be said of a model, with the labels to show for it.',
   attributes: {
@@ -45,4 +45,4 @@ export function camelCase(key: string): string {
 export const allModelFlags = ({ services: { extensions } }: Context): RecordOf<typeof aiModelFlags>[] =>
   [...builtIn, ...extensions.modelFlags].map(({ key, ...flag }) => ({ id: key, ...flag }))
 
-export const aiModelFlagsRouter = router(virtualReads(aiModelFlags, allModelFlags))
+export const aiModelFlagsRouter = router(defineComputedReads(aiModelFlags, allModelFlags))

@@ -7,12 +7,20 @@ import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
 import { modalities, modelParameters, modelPosition, modelSettings } from '../ports/ai/model-config.ts'
-import { isInCalendar, notInCalendar } from '../ports/days.ts'
-import { attribute, cataloguePage, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
-import type { Saving } from '../resource/saving.ts'
-import { reads } from '../verbs/read.ts'
-import { type Change, type WrittenRow, writes } from '../verbs/write.ts'
-import { distinct } from '../verbs/write-inputs.ts'
+import { calendarMessage, isInCalendar } from '../ports/days.ts'
+import {
+  type AttributeWrite,
+  attribute,
+  cataloguePage,
+  defineResource,
+  many,
+  one,
+  sortedTimestamps,
+  time,
+} from '../resource/declare.ts'
+import { defineReads } from '../verbs/read.ts'
+import { defineWrites, type RowUpdate, type WrittenRow } from '../verbs/write.ts'
+import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { pricing } from './pricing.ts'
 import { text, toSubset, usingGroups, webAddress } from './schemas.ts'
 
@@ -44,11 +52,12 @@ const modelUsageTypes = attribute(toSubset(usageTypes).describe('The usage types
   write: true,
   default: ['main'],
   only: 'admin',
-  sql: (m, sql) => sql.list('ai_model_usage_rules', 'usage_type', (rule) => `${rule}.model_id = ${m}.id`, 'desc'),
+  sql: (m, sql) =>
+    sql.selectArray('ai_model_usage_rules', 'usage_type', (rule) => `${rule}.model_id = ${m}.id`, 'desc'),
   save: allow,
 })
 
-async function allow({ em, id }: Saving, allowed: unknown): Promise<void> {
+async function allow({ em, id }: AttributeWrite, allowed: unknown): Promise<void> {
   const kept = usageTypes.filter((usageType) => (allowed as string[]).includes(usageType))
   const rules = kept.map((usageType) => ({ model: id, usageType }))
   await em.nativeDelete(AiModelUsageRule, { model: id })
@@ -60,7 +69,7 @@ const about =
   'and it takes all of the question; its own `fallback` does not count then, so two models may name each other.'
 
 /** The names of models, as requests use them. */
-const fallback = attribute(z.array(text(200)).max(5).overwrite(distinct).describe(about), {
+const fallback = attribute(z.array(text(200)).max(5).overwrite(removeDuplicates).describe(about), {
   write: true,
   default: [],
   only: 'admin',
@@ -69,18 +78,18 @@ const fallback = attribute(z.array(text(200)).max(5).overwrite(distinct).describ
 type Model = Pick<AiModel, 'modelId' | 'fallback'>
 
 /** A model that is renamed is not to get the name of one that stands in for it, either. */
-function namesNotItself(row: Record<string, unknown>, change?: Change): Issue[] {
+function namesNotItself(row: Record<string, unknown>, change?: RowUpdate): Issue[] {
   const { modelId, fallback } = row as Model
   if (!fallback?.includes(modelId)) return []
-  const isRenamed = change !== undefined && change.given['fallback'] === undefined
+  const isRenamed = change !== undefined && change.input['fallback'] === undefined
   return isRenamed
     ? [{ path: ['modelId'], message: 'must not be a name in its own fallback' }]
     : [{ path: ['fallback'], message: 'must name other models' }]
 }
 
 /** Refuses names that no model has. One that is lost later is passed over. */
-async function namesModels({ em, given }: Pick<WrittenRow, 'em' | 'given'>): Promise<void> {
-  const names = given['fallback'] as string[] | undefined
+async function namesModels({ em, input }: Pick<WrittenRow, 'em' | 'input'>): Promise<void> {
+  const names = input['fallback'] as string[] | undefined
   if (!names?.length) return
   const known = new Set(await knownNames(em, names))
   const issues = names.flatMap((name, at) =>
@@ -92,12 +101,12 @@ async function namesModels({ em, given }: Pick<WrittenRow, 'em' | 'given'>): Pro
 const knownNames = async (em: EntityManager, names: string[]) =>
   (await em.find(AiModel, { modelId: names }, { fields: ['modelId'] })).map(({ modelId }) => modelId)
 
-const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(distinct)
+const words = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(removeDuplicates)
 
 /** Always written; a new model has the value unless another is given. */
 const written = <const D>(value: D) => ({ write: true, default: value }) as const
 
-export const aiModels = resource({
+export const aiModels = defineResource({
   type: 'ai-models',
   about: 'AI models that can be asked.',
   entity: AiModel,
@@ -142,7 +151,7 @@ export const aiModels = resource({
     flags: attribute(words.describe('Keys of `ai-model-flags`.'), written([])),
     documentationUrl: attribute(webAddress.nullable().describe('Where the model is described.'), written(null)),
     deprecationDate: attribute(
-      time.refine(isInCalendar, notInCalendar).nullable().describe('When the provider will switch it off.'),
+      time.refine(isInCalendar, calendarMessage).nullable().describe('When the provider will switch it off.'),
       written(null),
     ),
     position: attribute(
@@ -161,7 +170,7 @@ export const aiModels = resource({
     usageTypes: modelUsageTypes,
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
       sql: (m, sql) =>
-        sql.list('ai_model_tools', 'tool_id', (link) => {
+        sql.selectArray('ai_model_tools', 'tool_id', (link) => {
           const isSeen = sql.exists('ai_tools', (tool) => `${tool}.id = ${link}.tool_id and ${visibleTools(tool, sql)}`)
           return `${link}.model_id = ${m}.id and ${isSeen}`
         }),
@@ -178,6 +187,6 @@ export const aiModels = resource({
 })
 
 export const aiModelsRouter = router({
-  ...reads(aiModels),
-  ...writes(aiModels, { validate: namesNotItself, afterFlush: namesModels }),
+  ...defineReads(aiModels),
+  ...defineWrites(aiModels, { validate: namesNotItself, afterFlush: namesModels }),
 })

@@ -2,22 +2,27 @@ import { z } from 'zod'
 import { AiModel } from '../../entities/catalogue/ai-model.ts'
 import { AiProvider, visibleProviders } from '../../entities/catalogue/ai-provider.ts'
 import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
-import { takes } from '../core/body-size.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import type { Settings } from '../core/settings.ts'
-import { router } from '../core/trpc.ts'
-import { type Adapter, adapters, needAddress, usualAddresses } from '../ports/ai/adapters.ts'
+import { router, withBodySize } from '../core/trpc.ts'
+import { type Adapter, adapters, defaultAddresses, selfHostedAdapters } from '../ports/ai/adapters.ts'
 import { MAX_SERVERS, modelParameters } from '../ports/ai/model-config.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { API_KEY, FURTHER_API_KEY } from '../ports/vault.ts'
-import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
-import type { Saving } from '../resource/saving.ts'
-import { reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
-import { administrator, type Change, createRow, updateRow, type WrittenRow, writes } from '../verbs/write.ts'
-import { createInput, type RowChange, updateInput } from '../verbs/write-inputs.ts'
+import {
+  type AttributeWrite,
+  attribute,
+  cataloguePage,
+  defineResource,
+  many,
+  sortedTimestamps,
+} from '../resource/declare.ts'
+import { exposeAs } from '../resource/exposure.ts'
+import { dropUnchanged } from '../verbs/drop-unchanged.ts'
+import { defineReads } from '../verbs/read.ts'
+import { administrator, createRow, defineWrites, type RowUpdate, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { buildCreateInput, buildUpdateInput, type RowChange } from '../verbs/write-inputs.ts'
 import { text, usingGroups, webAddress } from './schemas.ts'
 import { STARS, secret, secretsStay, secretText, starsFor } from './secrets.ts'
 
@@ -61,7 +66,7 @@ const furtherServers = attribute(
 )
 
 /** Replaces those that administrators set. The provider is locked. */
-async function replaceServers({ em, id, vault }: Saving, value: unknown): Promise<void> {
+async function replaceServers({ em, id, vault }: AttributeWrite, value: unknown): Promise<void> {
   const list = value as Written[]
   const stored = await em.find(ProviderServer, { provider: id }, { orderBy: { id: 'asc' }, disableIdentityMap: true })
   const [own, ofFile] = [stored.filter(isOwn), stored.filter(({ fromFile }) => fromFile)]
@@ -124,7 +129,7 @@ const settings = z.strictObject({
   parameters: modelParameters.optional(),
 })
 
-export const aiProviders = resource({
+export const aiProviders = defineResource({
   type: 'ai-providers',
   about: 'Services that run AI models.',
   entity: AiProvider,
@@ -180,34 +185,34 @@ export const aiProviders = resource({
 })
 
 const addressMissing = ({ adapter, apiUrl }: Record<string, unknown>): Issue[] =>
-  needAddress.has(adapter) && !apiUrl
+  selfHostedAdapters.has(adapter) && !apiUrl
     ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
     : []
 
 /** Where the API of a provider is, given or usual. */
 export const apiAddress = ({ adapter, apiUrl }: { adapter: string; apiUrl?: string | null | undefined }) =>
-  apiUrl ?? usualAddresses[adapter as Adapter]
+  apiUrl ?? defaultAddresses[adapter as Adapter]
 
 const keyStays = secretsStay(aiProviders, (row) => ({
   apiUrl: apiAddress(row as { adapter: string; apiUrl: string | null }),
 }))
 
-const validateFor = (settings: Settings) => (row: Record<string, unknown>, change?: Change) => [
+const validateFor = (settings: Settings) => (row: Record<string, unknown>, change?: RowUpdate) => [
   ...addressMissing(row),
   ...keyStays(row, change),
   ...demoIssues(settings, row, change),
 ]
 
 /** The servers of the file stand beside its address and key, and go where others are given. Those that were added stay. */
-async function leaveServers({ em, row, given }: WrittenRow): Promise<void> {
-  if (!['adapter', 'apiUrl', 'apiKey'].some((name) => name in given)) return
+async function leaveServers({ em, row, input }: WrittenRow): Promise<void> {
+  if (!['adapter', 'apiUrl', 'apiKey'].some((name) => name in input)) return
   await em.nativeDelete(ProviderServer, { provider: row.id, fromFile: true })
 }
 
 /** The models of a provider go with it, and are shown as long as it is active, to its groups; the database tells nobody. */
 async function tellOfModels(
   verb: 'updated' | 'deleted',
-  { em, changes, row }: Omit<WrittenRow, 'given'>,
+  { em, changes, row }: Omit<WrittenRow, 'input'>,
 ): Promise<void> {
   const models = await em.find(AiModel, { provider: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of models) changes.add(['all'], verb, 'ai-models', id)
@@ -215,22 +220,22 @@ async function tellOfModels(
 
 async function follow(written: WrittenRow): Promise<void> {
   await leaveServers(written)
-  if ('active' in written.given || 'groups' in written.given) await tellOfModels('updated', written)
+  if ('active' in written.input || 'groups' in written.input) await tellOfModels('updated', written)
 }
 
 export const aiProvidersRouter = router({
-  ...reads(aiProviders),
-  ...writes(aiProviders, { beforeDelete: (row) => tellOfModels('deleted', row) }),
+  ...defineReads(aiProviders),
+  ...defineWrites(aiProviders, { beforeDelete: (row) => tellOfModels('deleted', row) }),
 
   create: administrator
-    .meta({ ...exposes(aiProviders, 'create'), ...takes('record') })
-    .input(createInput(aiProviders))
+    .meta({ ...exposeAs(aiProviders, 'create'), ...withBodySize('record') })
+    .input(buildCreateInput(aiProviders))
     .mutation(({ ctx, input }) => createRow(ctx, aiProviders, input, { validate: validateFor(ctx.services.settings) })),
 
   update: administrator
-    .meta({ ...exposes(aiProviders, 'update'), ...takes('record') })
-    .use(withoutUnchanged(aiProviders))
-    .input(updateInput(aiProviders))
+    .meta({ ...exposeAs(aiProviders, 'update'), ...withBodySize('record') })
+    .use(dropUnchanged(aiProviders))
+    .input(buildUpdateInput(aiProviders))
     .mutation(({ ctx, input }) => updateProvider(ctx, input)),
 })
 
@@ -240,8 +245,8 @@ export const updateProvider = (ctx: Context, change: RowChange) =>
 type DemoSettings = Pick<Settings, 'servesDemo'>
 
 /** The demo provider is no AI: where it is not served it may only be switched off and renamed. */
-function demoIssues({ servesDemo }: DemoSettings, row: Record<string, unknown>, change?: Change): Issue[] {
-  const isChosen = !change || 'adapter' in change.given
+function demoIssues({ servesDemo }: DemoSettings, row: Record<string, unknown>, change?: RowUpdate): Issue[] {
+  const isChosen = !change || 'adapter' in change.input
   if (servesDemo || row['adapter'] !== 'demo' || !(isChosen || row['active'])) return []
   return [{ path: [isChosen ? 'adapter' : 'active'], message: 'production does not serve the demo model' }]
 }

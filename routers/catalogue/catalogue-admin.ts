@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import {
-  analyse,
+  analyseTables,
   type CheckableModel,
   findCallableProvider,
   type KnownModel,
@@ -20,14 +20,14 @@ import {
   endOutage,
   listOutages,
   setModelsOffline,
-} from '../../entities/catalogue/provider-outage.sql.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
-import { changing } from '../core/changes.ts'
+} from '../../entities/catalogue/provider-outage.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { adminSession, freshAdmin, host, router } from '../core/trpc.ts'
-import type { ListedModel } from '../ports/ai/listed-model.ts'
+import type { ListedModel } from '../ports/ai/models.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { updateRow } from '../verbs/write.ts'
 import { allModelFlags } from './ai-model-flags.ts'
@@ -58,9 +58,9 @@ async function checkModels(ctx: Context, only?: readonly string[]): Promise<Mode
   const meant = only ?? [...byProvider.keys()]
   const checks = await Promise.all(meant.map((provider) => check(ctx, byProvider.get(provider) ?? [])))
   const listed = checks.flat()
-  return changing(ctx, async (em, changes) => {
+  return withChangeLog(ctx, async (em, changes) => {
     // An outage comes before this, or after.
-    await runStatement(em, waitForTurn, [locks.modelStatus])
+    await runStatement(em, acquireLock, [locks.modelStatus])
     await runStatement(em, closeEndedOutages, [meant])
     const outages = new Map((await runStatement(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
     const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))
@@ -80,7 +80,7 @@ function afterCalls(status: ModelCheck['status'], isOver: boolean | undefined): 
 /** A provider that does not answer says nothing about its models. */
 async function check({ services: { models, log } }: Context, some: readonly CheckableModel[]) {
   const [first] = some
-  const listed = first && (await models.listed(first, first.modelStatusUrl).catch((error: unknown) => ({ error })))
+  const listed = first && (await models.listModels(first, first.modelStatusUrl).catch((error: unknown) => ({ error })))
   const isLost = listed !== undefined && 'error' in listed
   if (isLost)
     log.warn({ provider: first?.providerId, error: listed.error }, 'the AI provider did not answer the status check')
@@ -153,21 +153,21 @@ async function importModels(
   const { models, sql } = ctx.services
   const [row] = await sql(findCallableProvider, [provider])
   if (!row) throw new Problem('not_found')
-  const listed = await models.listed(row).catch((error: unknown) => {
+  const listed = await models.listModels(row).catch((error: unknown) => {
     throw new Problem('provider_failed', { cause: error })
   })
   const chats = (listed ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
   const plan = async (known: readonly KnownModel[]) => planSteps(provider, chats, known)
   if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
-  return changing(ctx, async (em, changes) => {
-    await runStatement(em, waitForTurn, [locks.syncModels])
+  return withChangeLog(ctx, async (em, changes) => {
+    await runStatement(em, acquireLock, [locks.syncModels])
     const steps = await plan(await runStatement(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await add(em, row.id, step))
       if (step.id) await em.nativeUpdate(AiModel, { id }, toValues(step))
       changes.add(['all'], step.id ? 'updated' : 'created', 'ai-models', id)
     }
-    ctx.act?.note({ imported: steps.map(told) })
+    ctx.auditedCall?.recordChange({ imported: steps.map(told) })
     return steps.map(told)
   })
 }
@@ -240,8 +240,8 @@ const outageProcedures = {
     .input(z.strictObject({ provider, retryAfter: timeLimitMs, isAgain: z.boolean().default(false) }))
     .mutation(async ({ ctx, input: { provider, retryAfter, isAgain } }) => {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
-      const changed = await changing(ctx, async (em, changes) => {
-        await runStatement(em, waitForTurn, [locks.modelStatus])
+      const changed = await withChangeLog(ctx, async (em, changes) => {
+        await runStatement(em, acquireLock, [locks.modelStatus])
         const longest = Math.max(first, LONGEST_MS)
         const [outage] = await runStatement(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []
@@ -262,7 +262,7 @@ const outageProcedures = {
   /** Checks the providers whose outage is over, of whichever replica it was; the others go on until one of them answers. */
   checkOutages: host.mutation(async ({ ctx }) => {
     const outages = await ctx.services.sql(listOutages)
-    ctx.services.models.noteOutages(outages.map(({ provider }) => provider))
+    ctx.services.models.recordOutages(outages.map(({ provider }) => provider))
     const ended = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
     if (ended.length > 0) await checkAfter(ctx, ended)
   }),
@@ -299,7 +299,7 @@ export const modelsRouter = router({
 
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
-    await ctx.services.sql(analyse(ctx.services.resources.coalescedTables))
+    await ctx.services.sql(analyseTables(ctx.services.resources.coalescedTables))
     return report
   }),
 

@@ -1,12 +1,7 @@
 import { z } from 'zod'
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
-import {
-  type CurrentPrice,
-  confirmPrices,
-  listCurrentPrices,
-  setPrices,
-} from '../../entities/catalogue/model-price.sql.ts'
-import { changing } from '../core/changes.ts'
+import { type CurrentPrice, confirmPrices, listCurrentPrices, setPrices } from '../../entities/catalogue/model-price.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { adminSession, host, router } from '../core/trpc.ts'
@@ -25,11 +20,11 @@ export const pricesRouter = router({
   /** Gives models the prices of a list. Records of earlier calls keep what these cost. */
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
     const prices = toPricings(input)
-    const { changed, known } = await changing(ctx, async (em, changes) => {
+    const { changed, known } = await withChangeLog(ctx, async (em, changes) => {
       const changed = await runStatement(em, setPrices, [JSON.stringify(prices)])
       for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
       const byModel = (when: 'before' | 'after') => Object.fromEntries(changed.map((one) => [one.model, one[when]]))
-      ctx.act?.note({ before: byModel('before'), after: byModel('after') })
+      ctx.auditedCall?.recordChange({ before: byModel('before'), after: byModel('after') })
       const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
       return { changed, known: await runStatement(em, confirmPrices, listed) }
     })

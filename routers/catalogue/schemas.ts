@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { usageTypes } from '../../entities/sql/columns.ts'
 import { groupName, MAX_GROUPS } from '../ports/login.ts'
-import { distinct } from '../verbs/write-inputs.ts'
+import { removeDuplicates } from '../verbs/write-inputs.ts'
 
 /** What somebody types: a text that is not blank. */
 export const text = (max: number) => z.string().trim().min(1).max(max)
@@ -18,10 +18,11 @@ function isWithUser(address: string): boolean {
 }
 
 /** Some of a few words, also where some come twice. */
-export const toSubset = <const W extends readonly string[]>(few: W) => z.array(z.enum(few)).max(20).overwrite(distinct)
+export const toSubset = <const W extends readonly string[]>(few: W) =>
+  z.array(z.enum(few)).max(20).overwrite(removeDuplicates)
 
 /** The groups whose people may use something. */
-export const usingGroups = z.array(groupName).max(MAX_GROUPS).overwrite(distinct)
+export const usingGroups = z.array(groupName).max(MAX_GROUPS).overwrite(removeDuplicates)
 
 /** What the service itself asks models for. */
 export const task = text(80).describe(

@@ -6,7 +6,7 @@ import type { Issue } from '../core/problems.ts'
 import type { Services } from '../core/services.ts'
 import { FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
 import { attribute, type Resource } from '../resource/declare.ts'
-import type { Change } from '../verbs/write.ts'
+import type { RowUpdate } from '../verbs/write.ts'
 
 /** Stand for a secret, and are taken for none. */
 export const STARS = '********'
@@ -42,8 +42,8 @@ type Addresses = Record<string, string | null | undefined>
  */
 export const secretsStay = ({ attributes }: Resource, addresses: (row: Record<string, unknown>) => Addresses) => {
   const secrets = Object.keys(attributes).filter((name) => attributes[name]?.sealed)
-  return (row: Record<string, unknown>, change: Change | undefined): Issue[] => {
-    const kept = secrets.filter((name) => change?.before[name] && change.given[name] === undefined)
+  return (row: Record<string, unknown>, change: RowUpdate | undefined): Issue[] => {
+    const kept = secrets.filter((name) => change?.before[name] && change.input[name] === undefined)
     if (!change || kept.length === 0) return []
     const message = `leads to another server: give ${kept.join(' and ')} again, or null for none`
     return leadingElsewhere(addresses(change.before), addresses(row)).map((name) => ({ path: [name], message }))

@@ -8,9 +8,9 @@ import { AiTool } from '../../entities/catalogue/ai-tool.ts'
 import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
 import { SystemModel } from '../../entities/catalogue/system-model.ts'
 import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { Services } from '../core/services.ts'
@@ -38,9 +38,9 @@ export interface SyncReport {
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
-  return changing(ctx, async (em, changes) => {
+  return withChangeLog(ctx, async (em, changes) => {
     // Replicas that start at once take turns.
-    await runStatement(em, waitForTurn, [locks.syncModels])
+    await runStatement(em, acquireLock, [locks.syncModels])
     const noteModel = noteWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { SystemModel, visibleModelName, visibleSystemModels } from '../../entities/catalogue/system-model.ts'
 import { router } from '../core/trpc.ts'
-import { attribute, cataloguePage, one, resource, timestamps } from '../resource/declare.ts'
-import { reads } from '../verbs/read.ts'
-import { writes } from '../verbs/write.ts'
+import { attribute, cataloguePage, defineResource, one, timestamps } from '../resource/declare.ts'
+import { defineReads } from '../verbs/read.ts'
+import { defineWrites } from '../verbs/write.ts'
 import { task, taskUsage } from './schemas.ts'
 
-export const systemModels = resource({
+export const systemModels = defineResource({
   type: 'system-models',
   about: "Which model does which task. Programs get the front end's choice where there is none for them.",
   entity: SystemModel,
@@ -26,4 +26,4 @@ export const systemModels = resource({
   page: cataloguePage,
 })
 
-export const systemModelsRouter = router({ ...reads(systemModels), ...writes(systemModels) })
+export const systemModelsRouter = router({ ...defineReads(systemModels), ...defineWrites(systemModels) })

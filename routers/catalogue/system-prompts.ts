@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { SystemPrompt, visiblePrompts } from '../../entities/catalogue/system-prompt.ts'
 import { router } from '../core/trpc.ts'
 import { type Locale, locale } from '../ports/locales.ts'
-import { attribute, cataloguePage, resource, timestamps } from '../resource/declare.ts'
-import { reads } from '../verbs/read.ts'
-import { writes } from '../verbs/write.ts'
+import { attribute, cataloguePage, defineResource, timestamps } from '../resource/declare.ts'
+import { defineReads } from '../verbs/read.ts'
+import { defineWrites } from '../verbs/write.ts'
 import { task, taskUsage } from './schemas.ts'
 
-export const systemPrompts = resource({
+export const systemPrompts = defineResource({
   type: 'system-prompts',
   about:
     "What a model is told before a task, in the caller's language or the default one. The front end sends it along.",
@@ -25,7 +25,10 @@ export const systemPrompts = resource({
   page: cataloguePage,
 })
 
-export const systemPromptsRouter = router({ ...reads(systemPrompts), ...writes(systemPrompts, { body: 'long text' }) })
+export const systemPromptsRouter = router({
+  ...defineReads(systemPrompts),
+  ...defineWrites(systemPrompts, { body: 'long text' }),
+})
 
 /** What models are told first for each task, until an administrator says otherwise. */
 const defaultPrompts: Record<Locale, Record<string, string>> = {

@@ -4,14 +4,14 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import ipaddr from 'ipaddr.js'
 import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
-import { Act, type ActCall, isStartAct } from './act.ts'
+import { AuditedCall, type AuditedCallInit, isSyncCall } from './audited-call.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
 
 type Input = Record<string, unknown>
 
 /** What people do for themselves that the audit log tells of, and with which input; no input of it is recorded. */
-const ownActs: Partial<Record<string, (input: Input) => boolean>> = {
+const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'accountInvitations.accept': () => true,
   'audit.export': () => true,
   'audit.list': () => true,
@@ -39,37 +39,37 @@ const ownActs: Partial<Record<string, (input: Input) => boolean>> = {
   'users.update': ({ role, disabled }) => role !== undefined || disabled !== undefined,
 }
 
-export const ownActPaths = Object.keys(ownActs)
+export const selfServicePaths = Object.keys(selfServiceCalls)
 
 /** The act that a call is, if the audit log tells of it: those of administrators, of commands, and some that people do for themselves. */
-export function beginAct({ origin, operator }: Context, call: ActCall): Act | undefined {
-  const own = ownActs[call.path]
+export function startAuditedCall({ origin, operator }: Context, call: AuditedCallInit): AuditedCall | undefined {
+  const own = selfServiceCalls[call.path]
   const input = (call.input ?? {}) as Input
-  const isTold = own ? own(input) : call.isMutation && call.isOffice
-  const isByItself = origin === 'host' && operator === undefined
-  if (!isTold || (isByItself && !isStartAct(call.path))) return undefined
-  return new Act({ ...call, isByItself })
+  const isTold = own ? own(input) : call.isMutation && call.isAdministrative
+  const isAutomatic = origin === 'host' && operator === undefined
+  if (!isTold || (isAutomatic && !isSyncCall(call.path))) return undefined
+  return new AuditedCall({ ...call, isAutomatic })
 }
 
 /** Columns that nobody reads. */
-const unread = ['id', 'synced', 'createdAt', 'updatedAt']
+const ignoredColumns = ['id', 'synced', 'createdAt', 'updatedAt']
 
 type Values = Record<string, unknown>
 
 /** Notes the rows that a transaction writes from here on, by their entities: what they were and what they are. */
-export function observeWrites(em: EntityManager, act: Act): void {
+export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
   const written = { created: [] as string[], updated: {} as Values, deleted: [] as string[] }
   const observe = ({ meta: { tableName }, type, entity, originalEntity = {}, payload }: ChangeSet<object>) => {
     const row = `${tableName.replaceAll('_', '-')}:${(entity as { id?: unknown }).id}`
     if (type === 'create') written.created.push(row)
     else if (type === 'delete') written.deleted.push(row)
     else {
-      const names = Object.keys(payload).filter((name) => !unread.includes(name))
+      const names = Object.keys(payload).filter((name) => !ignoredColumns.includes(name))
       const read = (from: object) => Object.fromEntries(names.map((name) => [name, (from as Values)[name]]))
       if (names.length === 0) return
       written.updated[row] = { before: read(originalEntity), after: read(payload) }
     }
-    act.note(written)
+    act.recordChange(written)
   }
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => uow.getChangeSets().forEach(observe) })
 }
@@ -78,16 +78,20 @@ export function observeWrites(em: EntityManager, act: Act): void {
  * Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log.
  * Returns what administrators are told of it.
  */
-export async function recordInTransaction(ctx: Context, em: EntityManager, act: Act): Promise<LoggedChange[]> {
+export async function recordCallInTransaction(
+  ctx: Context,
+  em: EntityManager,
+  act: AuditedCall,
+): Promise<LoggedChange[]> {
   return runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
 }
 
 /** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */
-export async function recordDone(ctx: Context, act: Act): Promise<void> {
+export async function recordCompletedCall(ctx: Context, act: AuditedCall): Promise<void> {
   if (!act.needsEntry) return
   const entry = toEntry(ctx, act)
   const { audit, sql } = ctx.services
-  if (!act.isOffice) return audit.append(entry)
+  if (!act.isAdministrative) return audit.append(entry)
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
 }
 
@@ -95,22 +99,22 @@ export async function recordDone(ctx: Context, act: Act): Promise<void> {
 const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
 
 /** Writes down behind the answer that an act was refused, without what was asked for. */
-export function recordRefused(ctx: Context, act: Act, code: string): void {
-  if (act.isByItself || (!act.isOffice && !signInFailures.includes(code))) return
+export function recordRefusedCall(ctx: Context, act: AuditedCall, code: string): void {
+  if (act.isAutomatic || (!act.isAdministrative && !signInFailures.includes(code))) return
   const entry = { ...toEntry(ctx, act, code), change: null }
-  const network = ctx.address && shorten(ctx.address, 'network')
+  const network = ctx.address && anonymizeAddress(ctx.address, 'network')
   ctx.services.audit.appendFailure([act.path, code, entry.actor, entry.subject, network].join(' '), entry)
 }
 
-function toEntry(ctx: Context, { path, subject, change }: Act, outcome = 'ok'): NewAuditEntry {
+function toEntry(ctx: Context, { path, subject, change }: AuditedCall, outcome = 'ok'): NewAuditEntry {
   return {
     act: path,
     outcome,
     actor: nameActor(ctx),
     subject: subject?.replace(/\p{Cc}/gu, ' ').slice(0, 200) ?? null,
     requestId: ctx.requestId.slice(0, 100),
-    origin: salted(toOrigin(ctx)),
-    change: salted(change),
+    origin: toSaltedJson(toOrigin(ctx)),
+    change: toSaltedJson(change),
   }
 }
 
@@ -124,12 +128,12 @@ function nameActor({ origin, caller, callerContext: { current } }: Context): str
 
 function toOrigin({ address, operator, callerContext: { current }, services: { settings } }: Context) {
   const token = current.type === 'user' ? current.token?.id : undefined
-  const shown = address && shorten(address, settings.auditAddresses)
+  const shown = address && anonymizeAddress(address, settings.auditAddresses)
   return { ...(shown && { address: shown }), ...(token && { token }), ...(operator && { operator }) }
 }
 
 /** An address as the policy of the installation lets it be kept. */
-function shorten(address: string, policy: 'full' | 'network' | 'none'): string | undefined {
+function anonymizeAddress(address: string, policy: 'full' | 'network' | 'none'): string | undefined {
   if (policy === 'none' || !ipaddr.isValid(address)) return undefined
   const parsed = ipaddr.process(address)
   if (policy === 'full') return parsed.toString()
@@ -141,7 +145,7 @@ function shorten(address: string, policy: 'full' | 'network' | 'none'): string |
 const MAX_JSON = 64 * 1024
 
 /** As JSON with a salt, by which nobody finds what is erased by trying what has the same digest; null for nothing. */
-function salted(members: object | undefined): string | null {
+function toSaltedJson(members: object | undefined): string | null {
   if (!members || Object.keys(members).length === 0) return null
   const salt = randomBytes(16).toString('hex')
   const text = JSON.stringify({ salt, ...members })

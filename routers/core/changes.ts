@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
-import { bePatient } from '../../entities/sql/locks.ts'
+import { extendTimeouts } from '../../entities/sql/locks.ts'
 import { recordChanges } from '../../entities/views/change-log.sql.ts'
 import { traceWork } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
-import type { Act } from './act.ts'
-import { observeWrites, recordInTransaction } from './audit.ts'
+import { recordCallInTransaction, recordRowWrites } from './audit.ts'
+import type { AuditedCall } from './audited-call.ts'
 import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
@@ -15,12 +15,12 @@ import { runStatement } from './run-statement.ts'
  * that a stream is locked for as short as can be. Other replicas hear of it after the commit, and of nothing else. `stream`
  * is one that many change.
  */
-export async function changing<T>(
+export async function withChangeLog<T>(
   ctx: Context,
   work: (em: EntityManager, changes: ChangeRecorder) => Promise<T>,
   stream?: Stream,
 ): Promise<T> {
-  const noted: NotedChange[] = []
+  const noted: PendingChange[] = []
   const logged: LoggedChange[] = []
   const dropped: string[] = []
   const ended: string[] = []
@@ -40,7 +40,7 @@ export async function changing<T>(
 }
 
 /** Begins a transaction when those before it that change the same stream are over: until then it has no connection. */
-export async function transact<T>(
+export async function runInTransaction<T>(
   ctx: Context,
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
@@ -56,32 +56,32 @@ async function runTransaction<T>(
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
   /** What the work has noted once it is done. */
-  noted: readonly NotedChange[] = [],
+  noted: readonly PendingChange[] = [],
 ): Promise<{ result: T; told: LoggedChange[] }> {
-  using _turn = stream && (await ctx.services.turns.change.take(stream))
-  const act = ctx.act?.isSignIn ? undefined : ctx.act
+  using _turn = stream && (await ctx.services.semaphores.change.acquire(stream))
+  const act = ctx.auditedCall?.isSignIn ? undefined : ctx.auditedCall
   const ended = await traceWork('transaction', {}, () =>
     ctx.em().transactional(async (em) => {
-      if (ctx.origin === 'host') await runStatement(em, bePatient, [])
-      if (act?.isObserved) observeWrites(em, act)
+      if (ctx.origin === 'host') await runStatement(em, extendTimeouts, [])
+      if (act?.shouldRecordRows) recordRowWrites(em, act)
       const result = await work(em)
       // The rows that it still has to write belong to its entry.
       await em.flush()
-      return { result, told: await tellAdministrators(ctx, em, act, noted) }
+      return { result, told: await notifyAdministrators(ctx, em, act, noted) }
     }),
   )
-  act?.settle()
+  act?.markWritten()
   return ended
 }
 
 /** By the entry of the act; what no act tells of, such as a model that does not answer any more, by what everybody is told. */
-async function tellAdministrators(
+async function notifyAdministrators(
   ctx: Context,
   em: EntityManager,
-  act: Act | undefined,
-  noted: readonly NotedChange[],
+  act: AuditedCall | undefined,
+  noted: readonly PendingChange[],
 ) {
-  if (act?.needsEntry) return recordInTransaction(ctx, em, act)
+  if (act?.needsEntry) return recordCallInTransaction(ctx, em, act)
   const shared = noted.filter(({ stream }) => stream === 'all')
   if (shared.length === 0) return []
   return writeLog(
@@ -90,20 +90,20 @@ async function tellAdministrators(
   )
 }
 
-interface NotedChange {
+interface PendingChange {
   stream: Stream
   kind: string
   subject: string
 }
 
-interface Recorded {
-  noted: NotedChange[]
+interface RecordedEffects {
+  noted: PendingChange[]
   logged: LoggedChange[]
   dropped: string[]
   ended: string[]
 }
 
-function createRecorder({ noted, logged, dropped, ended }: Recorded): ChangeRecorder {
+function createRecorder({ noted, logged, dropped, ended }: RecordedEffects): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
@@ -116,7 +116,7 @@ function createRecorder({ noted, logged, dropped, ended }: Recorded): ChangeReco
   }
 }
 
-const writeLog = (em: EntityManager, noted: readonly NotedChange[]) =>
+const writeLog = (em: EntityManager, noted: readonly PendingChange[]) =>
   runStatement(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
 
 function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {

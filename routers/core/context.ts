@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
 import type { BrowserSession } from '../ports/session.ts'
-import type { Act } from './act.ts'
+import type { AuditedCall } from './audited-call.ts'
 import type { Caller } from './caller.ts'
 import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
@@ -23,7 +23,7 @@ class CallerContext {
     return this.#caller
   }
 
-  become(to: Caller, cause: TypeChangeCause): void {
+  setCaller(to: Caller, cause: TypeChangeCause): void {
     const from = this.#caller
     this.#caller = to
     const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
@@ -33,7 +33,7 @@ class CallerContext {
 }
 
 /** What is known of one call before it is handled. */
-export interface Call {
+export interface CallDetails {
   caller?: Caller | undefined
   /** Set where the call itself makes a guest the caller, of which the hooks are told. */
   cause?: TypeChangeCause | undefined
@@ -78,7 +78,7 @@ export interface Context {
   operator: string | undefined
   address: string | undefined
   /** The call under way, where the audit log tells of it. */
-  act: Act | undefined
+  auditedCall: AuditedCall | undefined
   requestId: string
   locale: string
   signal(): AbortSignal
@@ -88,14 +88,14 @@ export interface Context {
   /** The file that comes with the input, set by the facade. */
   file: IncomingFile | undefined
   /** Whether the caller wants an attribute that is sent on demand, set by the facade. */
-  asks(type: string, attribute: string): boolean
+  isRequested(type: string, attribute: string): boolean
   /** What a facade tells beside the result. */
   hints: ResponseHints
 }
 
 const { signal: never } = new AbortController()
 
-export function createContext(services: Services, call: Call): Context {
+export function createContext(services: Services, call: CallDetails): Context {
   const {
     caller,
     cause,
@@ -112,18 +112,18 @@ export function createContext(services: Services, call: Call): Context {
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
   const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
-  if (caller && cause) callerContext.become(caller, cause)
+  if (caller && cause) callerContext.setCaller(caller, cause)
   let own: EntityManager | undefined
   return {
     services,
-    em: () => (own ??= scoped(services.em, callerContext.current, origin)),
+    em: () => (own ??= forkForCaller(services.em, callerContext.current, origin)),
     callerContext,
     caller: callerContext.current,
     usage,
     origin,
     operator,
     address,
-    act: undefined,
+    auditedCall: undefined,
     requestId,
     locale,
     signal,
@@ -131,13 +131,13 @@ export function createContext(services: Services, call: Call): Context {
     hangUpUnread,
     browser,
     file: undefined,
-    asks: () => false,
+    isRequested: () => false,
     hints,
   }
 }
 
 /** Without a viewer, which a guest is not, every scoped query throws. */
-function scoped(em: EntityManager, caller: Caller, origin: Call['origin']): EntityManager {
+function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['origin']): EntityManager {
   const fork = em.fork()
   const viewer = origin === 'host' ? 'host' : caller.type === 'user' ? caller.person.id : undefined
   if (viewer !== undefined) fork.setFilterParams('own', { viewer })

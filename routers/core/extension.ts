@@ -64,18 +64,18 @@ export interface Extensions {
 }
 
 /** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is declared twice. */
-export function extend(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
+export function registerExtensions(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
       const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
       // A failing listener of the health check is itself a result, which that check reports.
       const hears = listener as Listener<unknown>
-      hooks.on(event as keyof Hooks, event === 'health-check' ? hears : contained(hears, failed))
+      hooks.on(event as keyof Hooks, event === 'health-check' ? hears : catchListenerErrors(hears, failed))
     }
     for (const [name, check] of Object.entries(healthChecks)) {
       hooks.on('health-check', async ({ results }) => {
         const failed = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
-        results.set(name, { name, ...(await awaitOutcome(check, failed)) })
+        results.set(name, { name, ...(await runHealthCheck(check, failed)) })
       })
     }
   }
@@ -89,7 +89,7 @@ export function extend(hooks: HookRegistry, extensions: readonly Extension[], lo
 }
 
 /** A listener that fails stops neither what it hears of nor the process. */
-const contained =
+const catchListenerErrors =
   (listener: Listener<unknown>, failed: (error: unknown) => void): Listener<unknown> =>
   (payload) => {
     try {
@@ -103,7 +103,7 @@ const contained =
 /** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
 const CHECK_TIMEOUT_MS = 3000
 
-async function awaitOutcome(
+async function runHealthCheck(
   check: () => HealthOutcome | Promise<HealthOutcome>,
   failed: (error: unknown) => void,
 ): Promise<HealthOutcome> {

@@ -33,7 +33,7 @@ export interface ResponseHints {
   /** Set where the browser must delete all it kept of a person. */
   clearSiteData?: true
   /** How many issues were told of so far: the calls of a batch share one answer. */
-  told?: number
+  reportedIssues?: number
   /** Where the change log stands after what was written, where callers are told. */
   positions?: StreamPosition[]
 }
@@ -41,7 +41,7 @@ export interface ResponseHints {
 /** Why the type of a caller changes. A session that goes on, or has run out, changes none. */
 export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
 
-export interface Erasing {
+export interface Erasure {
   userId: number
   em: EntityManager
   changes: ChangeRecorder
@@ -51,7 +51,7 @@ export interface Erasing {
   files: string[]
 }
 
-export interface NamedCaller {
+export interface NameHolder {
   subject: 'user' | 'app'
   id: number
   name: string
@@ -92,13 +92,13 @@ export interface Hooks {
     hints: ResponseHints
   }
   /** A person or an app gets a name, in a transaction. */
-  'name-taken': NamedCaller
+  'name-taken': NameHolder
   /** A person or an app gives up its name, in a transaction: it is about to go, or has another. */
-  'name-freed': NamedCaller
+  'name-freed': NameHolder
   /** Somebody gets their first keys, in a transaction, and has accepted the policy that was shown to them, if one was. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
   /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
-  'user-erasing': Erasing
+  'user-erasing': Erasure
   /** What was wrapped for the public key that a person had is of no use to them any more. */
   'user-keys-changed': ChangedPerson
   /** Others see another name, picture, text or public key of a person. */
@@ -119,7 +119,7 @@ export interface HookRegistry {
   /** Calls every listener in order, and waits for none. */
   emit<K extends keyof Hooks>(name: K, payload: Hooks[K]): void
   /** Calls every listener in order, and waits for each before the next. */
-  settle<K extends keyof Hooks>(name: K, payload: Hooks[K]): Promise<void>
+  emitSerial<K extends keyof Hooks>(name: K, payload: Hooks[K]): Promise<void>
 }
 
 export function createHooks(): HookRegistry {
@@ -134,7 +134,7 @@ export function createHooks(): HookRegistry {
     emit(name, payload) {
       for (const listener of of(name)) listener(payload)
     },
-    async settle(name, payload) {
+    async emitSerial(name, payload) {
       for (const listener of of(name)) await listener(payload)
     },
   }

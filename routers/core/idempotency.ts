@@ -11,7 +11,7 @@ export interface StoredResponse {
 }
 
 /** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
-type KeptAnswer = Omit<StoredResponse, 'payload'> & {
+type KeptResponse = Omit<StoredResponse, 'payload'> & {
   payload?: string
   /** A hash of the file that came with the request. */
   file?: string
@@ -29,10 +29,10 @@ interface StoredExecution {
 /** How long a key stays claimed after a process that carries out its request has died. The claim is renewed meanwhile. */
 const LEASE_MS = 10_000
 const RENEWAL_MS = LEASE_MS / 4
-const KEPT = 24 * 60 * 60_000
+const RETENTION_MS = 24 * 60 * 60_000
 const PURPOSE = 'idempotency'
 
-export interface Attempt {
+export interface IdempotentRequest {
   key: string
   /** What makes it the same request: method, address and body. */
   request: string
@@ -45,7 +45,7 @@ export interface Attempt {
 /** Carries out a request once per caller and key; a replay gets the first answer, on whichever replica it arrives. */
 export async function runOnce(
   ctx: Context,
-  { key, request, bodyNotKept, hashFile }: Attempt,
+  { key, request, bodyNotKept, hashFile }: IdempotentRequest,
   run: () => Promise<StoredResponse>,
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
@@ -56,18 +56,18 @@ export async function runOnce(
   const fingerprint = digest(request)
   const mark = JSON.stringify({ fingerprint, attempt: randomUUID() } satisfies StoredExecution)
   const claim: Claim = { storeKey, fingerprint, mark, owner: caller.owner, hashFile }
-  const kept = await replay(ctx, claim)
-  if (!kept) return first(ctx, claim, run)
+  const kept = await claimOrReplay(ctx, claim)
+  if (!kept) return runFirst(ctx, claim, run)
   const { file, ...answer } = kept
-  if (hashFile && (await hashFile()) !== file) throw conflict('This key was used for another file.')
+  if (hashFile && (await hashFile()) !== file) throw createConflict('This key was used for another file.')
   return { payload: bodyNotKept, ...answer }
 }
 
 /** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
-async function replay(
+async function claimOrReplay(
   { services: { answers, vault } }: Context,
   { storeKey, fingerprint, mark }: Claim,
-): Promise<KeptAnswer | undefined> {
+): Promise<KeptResponse | undefined> {
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
     const isFirst = await answers.setIfAbsent(storeKey, mark, LEASE_MS).catch((cause: unknown) => {
@@ -78,9 +78,9 @@ async function replay(
     const text = await answers.get(storeKey)
     if (text === undefined) continue
     const kept = JSON.parse(text) as StoredExecution
-    if (kept.fingerprint !== fingerprint) throw conflict('This key was used for another request.')
-    if (!kept.sent) throw conflict('The first request with this key is still under way.')
-    return JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptAnswer
+    if (kept.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
+    if (!kept.sent) throw createConflict('The first request with this key is still under way.')
+    return JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptResponse
   }
 }
 
@@ -91,27 +91,33 @@ interface Claim {
   mark: string
   /** Whose quota it counts against. */
   owner: string
-  hashFile: Attempt['hashFile']
+  hashFile: IdempotentRequest['hashFile']
 }
 
-async function first(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
+async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
     await ctx.services.answers.deleteOwn(claim.storeKey, claim.mark)
     throw error
   }
-  await takeKey(ctx, claim.owner).catch(release)
-  const sent = await renewing(ctx, claim, run).catch(async (error: unknown) => {
-    await giveKeyBack(ctx, claim.owner)
+  await consumeKeyQuota(ctx, claim.owner).catch(release)
+  const sent = await withLeaseRenewal(ctx, claim, run).catch(async (error: unknown) => {
+    await refundKeyQuota(ctx, claim.owner)
     return release(error)
   })
   // The request succeeded; failing to store its answer must not make it fail.
-  await keep(ctx, claim, sent).catch((error: unknown) => ctx.services.log.warn({ error }, 'an answer was not kept'))
+  await storeResponse(ctx, claim, sent).catch((error: unknown) =>
+    ctx.services.log.warn({ error }, 'an answer was not kept'),
+  )
   return sent
 }
 
 /** Keeps the key claimed while the request runs. Where the store is away meanwhile, the claim may run out. */
-async function renewing<T>({ services: { answers } }: Context, { storeKey, mark }: Claim, run: () => Promise<T>) {
+async function withLeaseRenewal<T>(
+  { services: { answers } }: Context,
+  { storeKey, mark }: Claim,
+  run: () => Promise<T>,
+) {
   const renew = () => void answers.replaceOwn(storeKey, mark, mark, LEASE_MS).catch(() => {})
   const timer = setInterval(renew, RENEWAL_MS)
   try {
@@ -121,21 +127,21 @@ async function renewing<T>({ services: { answers } }: Context, { storeKey, mark 
   }
 }
 
-async function keep(
+async function storeResponse(
   ctx: Context,
   { storeKey, fingerprint, mark, owner, hashFile }: Claim,
   sent: StoredResponse,
 ): Promise<void> {
   const { status, headers, payload } = sent
   const { location } = headers
-  const brief: KeptAnswer = { status, headers: location === undefined ? {} : { location } }
-  const answer: KeptAnswer = (await takeRoom(ctx, owner, payload)) ? { ...sent } : brief
+  const brief: KeptResponse = { status, headers: location === undefined ? {} : { location } }
+  const answer: KeptResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...sent } : brief
   if (hashFile) answer.file = await hashFile()
   const kept: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
-  await ctx.services.answers.replaceOwn(storeKey, mark, JSON.stringify(kept), KEPT)
+  await ctx.services.answers.replaceOwn(storeKey, mark, JSON.stringify(kept), RETENTION_MS)
 }
 
-const conflict = (detail: string) => new Problem('idempotency_conflict', { detail })
+const createConflict = (detail: string) => new Problem('idempotency_conflict', { detail })
 
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 
@@ -167,20 +173,20 @@ const MAX_KEYS = 5000
 const MAX_KEPT = 2 * 1024 * 1024
 
 /** A key that could not be remembered for a day would promise too much: the request is refused before it is carried out. */
-async function takeKey({ services, hints }: Context, owner: string): Promise<void> {
-  const allowance = await services.limiter.take(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
+async function consumeKeyQuota({ services, hints }: Context, owner: string): Promise<void> {
+  const allowance = await services.limiter.consume(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
   hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 
-const giveKeyBack = ({ services }: Context, owner: string): Promise<void> =>
-  services.limiter.giveBack(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
+const refundKeyQuota = ({ services }: Context, owner: string): Promise<void> =>
+  services.limiter.refund(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
 
 /** Whether the body of an answer may be kept, which then counts. */
-async function takeRoom({ services }: Context, owner: string, payload: string): Promise<boolean> {
+async function consumeByteQuota({ services }: Context, owner: string, payload: string): Promise<boolean> {
   if (payload.length > MAX_PAYLOAD) return false
-  const allowance = await services.limiter.take(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)
+  const allowance = await services.limiter.consume(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)
   return allowance.remaining >= 0
 }
 

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 import type { FileRules } from './settings.ts'
-import { withTimeLimit } from './timeout.ts'
+import { createTimeLimit } from './timeout.ts'
 
 /** The bytes of a file that is sent, as long as they come in time and their sender is there. */
-export async function* inTime({ signal, services }: Context, content: AsyncIterable<Uint8Array>) {
+export async function* withUploadTimeout({ signal, services }: Context, content: AsyncIterable<Uint8Array>) {
   const gone = signal()
-  using limit = withTimeLimit(services.settings.attachments.uploadTimeout, gone)
+  using limit = createTimeLimit(services.settings.attachments.uploadTimeout, gone)
   try {
-    yield* interruptible(content, limit.signal)
+    yield* abortableIterable(content, limit.signal)
   } catch (error) {
     throw limit.signal.aborted ? new Problem(gone.aborted ? 'client_gone' : 'upload_timeout', { cause: error }) : error
   }
 }
 
-export const tooLarge = ({ maxFileSize }: FileRules) =>
+export const createTooLargeProblem = ({ maxFileSize }: FileRules) =>
   new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
 
 /** Hashes the file of a call while it is read; returns the hash of all of it, once what nobody has read has passed by. */
@@ -32,28 +32,28 @@ export function hashFile(ctx: Context): () => Promise<string> {
   }
   if (file) ctx.file = { ...file, content: hashed(file.content) }
   return async () => {
-    if (!isRead) await letPass(ctx)
+    if (!isRead) await drainFile(ctx)
     return hash.digest('base64url')
   }
 }
 
 /** Reads a file that is not kept, within the bounds of one that is. */
-async function letPass(ctx: Context): Promise<void> {
+async function drainFile(ctx: Context): Promise<void> {
   const { callerContext, file, services } = ctx
   const rules = services.settings.public.files
   const { current } = callerContext
-  using _slot = services.uploads.take(current.type === 'user' ? `${current.person.id}` : '')
+  using _slot = services.uploads.acquire(current.type === 'user' ? `${current.person.id}` : '')
   let bytes = 0
-  for await (const part of inTime(ctx, file?.content ?? nothing())) {
+  for await (const part of withUploadTimeout(ctx, file?.content ?? emptyIterable())) {
     bytes += part.length
-    if (bytes > rules.maxFileSize) throw tooLarge(rules)
+    if (bytes > rules.maxFileSize) throw createTooLargeProblem(rules)
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array, void> {}
+async function* emptyIterable(): AsyncGenerator<Uint8Array, void> {}
 
 /** The same items until a signal aborts; then it throws the reason, even if no item ever comes again. */
-async function* interruptible<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
+async function* abortableIterable<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
   const iterator = items[Symbol.asyncIterator]()
   let fail: (reason: unknown) => void = () => {}
   const abort = () => fail(signal.reason)

@@ -17,7 +17,7 @@ export interface DetailedIssue extends Issue {
 z.config({
   customError: (issue) => {
     Object.assign(issue, { generic: true, missing: isMissing(issue) })
-    return writePhrase(issue)
+    return describeIssue(issue)
   },
 })
 
@@ -25,14 +25,14 @@ export const isGeneric = (issue: z.core.$ZodIssue | Issue): boolean => (issue as
 
 /** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
 export function readIssues(error: unknown): DetailedIssue[] {
-  if (error instanceof Problem) return error.issues.flatMap(byMember)
+  if (error instanceof Problem) return error.issues.flatMap(splitUnknownKeys)
   const { code, cause } = error as { code?: unknown; cause?: unknown }
   if (code !== 'BAD_REQUEST' || !(cause instanceof z.ZodError)) return []
-  return (cause.issues as unknown as DetailedIssue[]).flatMap(byMember)
+  return (cause.issues as unknown as DetailedIssue[]).flatMap(splitUnknownKeys)
 }
 
 /** zod reports unknown members on the object that holds them. */
-function byMember({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
+function splitUnknownKeys({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
   if (!isUnknownMember(issue) || !keys) return [issue]
   return keys
     .slice(0, MAX_ISSUES)
@@ -50,7 +50,7 @@ const MAX_MESSAGE = 300
 const MAX_TEXT = 4000
 
 /** As many issues as an answer tells, with paths and messages cut to a length that somebody reads. */
-export function fewIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
+export function truncateIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
   const few: I[] = []
   let room = MAX_TEXT
   for (const issue of issues.slice(0, most)) {
@@ -76,28 +76,28 @@ function isMissing({ code, input, discriminator }: RawIssue): boolean {
 }
 
 /** What is wrong, to stand behind the name of the value. None for members that are not known, which are told one by one. */
-function writePhrase(issue: RawIssue): string | undefined {
+function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') return undefined
   // An empty text or list says as little as none.
   if (isMissing(issue) || isEmpty(issue)) return 'is required'
-  return phrases[issue.code]?.(issue as never) ?? 'is not valid'
+  return messages[issue.code]?.(issue as never) ?? 'is not valid'
 }
 
 const isEmpty = ({ code, input }: RawIssue) =>
   code === 'too_small' && (typeof input === 'string' || Array.isArray(input)) && input.length === 0
 
-type Phrases = { [Code in RawIssue['code']]?: (issue: z.core.$ZodRawIssue<IssueOf<Code>>) => string | undefined }
+type Messages = { [Code in RawIssue['code']]?: (issue: z.core.$ZodRawIssue<IssueOf<Code>>) => string | undefined }
 type IssueOf<Code> = Extract<z.core.$ZodIssue, { code: Code }>
 
-const phrases: Phrases = {
-  invalid_type: ({ expected }) => named(kinds, expected),
+const messages: Messages = {
+  invalid_type: ({ expected }) => mustBe(kinds, expected),
   invalid_value: ({ values }) => listChoices(values),
   invalid_union: ({ options }) => (Array.isArray(options) ? listChoices(options) : undefined),
-  invalid_format: ({ format }) => named(formats, format),
+  invalid_format: ({ format }) => mustBe(formats, format),
   too_small: ({ origin, minimum, inclusive, exact }) =>
-    bounded(origin, minimum, exact ? 'exactly' : inclusive ? 'at least' : 'more than'),
+    describeBound(origin, minimum, exact ? 'exactly' : inclusive ? 'at least' : 'more than'),
   too_big: ({ origin, maximum, inclusive, exact }) =>
-    bounded(origin, maximum, exact ? 'exactly' : inclusive ? 'at most' : 'less than'),
+    describeBound(origin, maximum, exact ? 'exactly' : inclusive ? 'at most' : 'less than'),
   not_multiple_of: ({ divisor }) => `must be a multiple of ${divisor}`,
 }
 
@@ -105,7 +105,7 @@ const phrases: Phrases = {
 export const listChoices = (values: readonly unknown[]): string =>
   `must be one of ${values.filter((value) => value !== undefined).join(', ')}`
 
-const named = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`
+const mustBe = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`
 
 const kinds: Partial<Record<string, string>> = {
   string: 'a string',
@@ -131,5 +131,5 @@ const formats: Partial<Record<string, string>> = {
 
 const units: Partial<Record<string, string>> = { string: 'characters', array: 'entries' }
 
-const bounded = (origin: string, bound: unknown, how: string) =>
+const describeBound = (origin: string, bound: unknown, how: string) =>
   units[origin] ? `must have ${how} ${bound} ${units[origin]}` : `must be ${how} ${bound}`

@@ -1,9 +1,9 @@
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server'
 
 /** What a code stands for: its status in the terms of tRPC, and a sentence that is the same at every occurrence. */
-type ErrorKind = readonly [status: TRPC_ERROR_CODE_KEY, title: string, wire?: WireFacts]
+type ErrorKind = readonly [status: TRPC_ERROR_CODE_KEY, title: string, wire?: HttpFacts]
 
-interface WireFacts {
+interface HttpFacts {
   /** The status of HTTP, where tRPC has no word for it. */
   http?: number
   /** The request header that is at fault. */
@@ -143,7 +143,7 @@ export const isAccountProblem = (code: string): boolean => accountProblems.some(
 export const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
 /** What the table says of a code. */
-export function errorKind(code: ErrorCode): { status: TRPC_ERROR_CODE_KEY; title: string } & WireFacts {
+export function getErrorKind(code: ErrorCode): { status: TRPC_ERROR_CODE_KEY; title: string } & HttpFacts {
   const [status, title, wire]: ErrorKind = errorKinds[code]
   return { status, title, ...wire }
 }
@@ -178,7 +178,7 @@ export class Problem extends TRPCError {
   requestId?: string
 
   constructor(problem: ErrorCode, { detail, issues = [], cause, isFinal = false, meta = {} }: ProblemOptions = {}) {
-    const { status, title } = errorKind(problem)
+    const { status, title } = getErrorKind(problem)
     super({ code: status, message: detail ?? title, cause })
     this.name = 'Problem'
     this.problem = problem

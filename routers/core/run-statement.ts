@@ -38,7 +38,7 @@ export async function runForOneRow<Row>(
 }
 
 /** Runs statements in a transaction. */
-export const inTransaction =
+export const createTransactionSql =
   (em: EntityManager): Sql =>
   (query, values = []) =>
     runStatement(em, query, values)

@@ -27,7 +27,6 @@ import type { Log } from '../ports/log.ts'
 import type { LoginSources, LoginThrottle } from '../ports/login.ts'
 import type { Metrics } from '../ports/metrics.ts'
 import type { Notifier } from '../ports/notifier.ts'
-import type { WritePersonArchive } from '../ports/person-archive.ts'
 import type { RateLimiter } from '../ports/rate-limiter.ts'
 import type { RoomAnswers } from '../ports/room-answers.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
@@ -37,7 +36,7 @@ import type { WebReader } from '../ports/web-reader.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
-import type { Slots, Turns } from './load/concurrency.ts'
+import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Settings, SettingValue } from './settings.ts'
 
@@ -92,11 +91,11 @@ export interface Services {
   personArchive: WritePersonArchive
   promptFiles: PromptFiles
   /** Lets a few requests of each person use the database at the same time, and a few changes of what all lock. */
-  turns: Record<'person' | 'change', Turns>
+  semaphores: Record<'person' | 'change', KeyedSemaphore>
   /** Counts the uploads of this process. */
-  uploads: Slots
+  uploads: InFlightLimiter
   /** Counts the bytes of AI requests under way in this process, by person. */
-  aiBytes: Slots
+  aiBytes: InFlightLimiter
   webReader: WebReader
   healthChecks: HealthChecks
   healthTimer: HealthTimer
@@ -105,3 +104,6 @@ export interface Services {
   labels: Readonly<Record<Locale, Labels>>
   log: Log
 }
+
+/** Writes the archive of what belongs to a person, piece by piece, as a ZIP; breaks off where the signal ends. */
+type WritePersonArchive = (userId: number, signal: AbortSignal) => AsyncIterable<Uint8Array>

@@ -10,7 +10,7 @@ export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Prom
 }
 
 /** Settles as the work does, or rejects when the signal aborts, even if the work ignores it. */
-export async function unlessEnded<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function runUntilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   return new Promise((resolve, reject) => {
     const end = () => reject(signal.reason)
@@ -22,7 +22,7 @@ export async function unlessEnded<T>(work: () => Promise<T>, signal: AbortSignal
 }
 
 /** The caller's signal and a time limit in one, whose timer goes with the call. */
-export function withTimeLimit(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
+export function createTimeLimit(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new DOMException('The time is up.', 'TimeoutError')), ms)
   const end = () => limit.abort(gone.reason)

@@ -4,26 +4,25 @@ import type { Ability } from '../../entities/identity/access-token.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import { traceWork } from '../ports/traces.ts'
 import type { Exposure } from '../resource/exposure.ts'
-import type { Act } from './act.ts'
-import { beginAct, recordDone, recordRefused } from './audit.ts'
-import type { BodySize } from './body-size.ts'
+import { recordCompletedCall, recordRefusedCall, startAuditedCall } from './audit.ts'
+import type { AuditedCall } from './audited-call.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
-import { fewIssues, readIssues, shorten } from './issues.ts'
-import { unavailableOr } from './outage.ts'
-import { errorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
+import { translateDatabaseError } from './database-errors.ts'
+import { readIssues, shorten, truncateIssues } from './issues.ts'
+import { getErrorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
 const MAX_PATH = 100
 const MAX_SENTENCE = 300
 
 /** What a first-party program is told of a failure: nothing of the inside, and the request's id in every case. */
-function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
+function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
   const { code, httpStatus, path } = shape.data
   const issues = readIssues(error)
   return {
     code: shape.code,
-    message: shorten(writeSentence(error, issues), MAX_SENTENCE),
+    message: shorten(writeMessage(error, issues), MAX_SENTENCE),
     data: {
       code,
       httpStatus,
@@ -39,16 +38,16 @@ function errorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context
 
 /** The calls of a batch share one answer, and so what it has room for. */
 function limitIssues(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
-  const { told = 0 } = ctx?.hints ?? {}
-  const few = fewIssues(issues, MAX_ISSUES - told).map(({ path, message }) => ({ path, message }))
-  if (ctx) ctx.hints.told = told + few.length
+  const { reportedIssues = 0 } = ctx?.hints ?? {}
+  const few = truncateIssues(issues, MAX_ISSUES - reportedIssues).map(({ path, message }) => ({ path, message }))
+  if (ctx) ctx.hints.reportedIssues = reportedIssues + few.length
   return few
 }
 
-function writeSentence(error: TRPCError, issues: readonly Issue[]): string {
+function writeMessage(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message
-  if (error.code === 'INTERNAL_SERVER_ERROR') return errorKind('internal').title
-  if (issues.length > 0) return errorKind('invalid').title
+  if (error.code === 'INTERNAL_SERVER_ERROR') return getErrorKind('internal').title
+  if (issues.length > 0) return getErrorKind('invalid').title
   return error.cause instanceof SyntaxError ? 'The input is not valid JSON.' : error.message
 }
 
@@ -96,7 +95,7 @@ const t = initTRPC
   .context<Context>()
   .meta<ProcedureMeta>()
   .create({
-    errorFormatter: ({ shape, error, ctx }) => errorShape(shape, error, ctx),
+    errorFormatter: ({ shape, error, ctx }) => toErrorShape(shape, error, ctx),
   })
 
 export const { router, createCallerFactory, mergeRouters, middleware } = t
@@ -112,7 +111,7 @@ export const accessOf = (procedure: AnyTRPCProcedure): Access => metaOf(procedur
 export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, fresh }: Access): void {
   rules[callers](ctx)
   if (callers === 'administrators' && ctx.origin === 'host') return
-  assertAble(ctx, ability)
+  assertHasAbility(ctx, ability)
   if (sessionOnly && !ctx.browser) throw new Problem('session_only')
   if (fresh) assertFresh(ctx)
 }
@@ -153,7 +152,7 @@ function assertUserType({ callerContext: { current } }: Context, allowed: readon
 }
 
 /** A session may do everything its person may. */
-function assertAble({ callerContext: { current } }: Context, needed: Ability | undefined): void {
+function assertHasAbility({ callerContext: { current } }: Context, needed: Ability | undefined): void {
   if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
     return
   throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
@@ -163,23 +162,23 @@ function assertAble({ callerContext: { current } }: Context, needed: Ability | u
  * A base procedure: lets in who may call, looks at what they send, narrows the type of the context, and tells of a failure
  * where the database is out of reach. One middleware does it all, as each of them makes new copies of the context and options.
  */
-function allow<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
+function procedureFor<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
   const isActing = how.ability === 'write' || how.ability === 'ai'
-  const isOffice = callers === 'administrators' || callers === 'the host'
+  const isAdministrative = callers === 'administrators' || callers === 'the host'
   const runProcedure = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
-    using _turn = await takeTurn(ctx, access, meta)
+    using _turn = await acquireTurn(ctx, access, meta)
     assertMayCall(ctx, access)
     const input = await getRawInput()
     assertRawInput(input)
-    if (isActing) await announceActing(ctx)
+    if (isActing) await emitUserActing(ctx)
     const { current } = ctx.callerContext
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
-    const act = beginAct(ctx, { path, isMutation: type === 'mutation', isOffice, input })
+    const act = startAuditedCall(ctx, { path, isMutation: type === 'mutation', isAdministrative, input })
     const known = current === ctx.caller && !act ? undefined : { caller: current, act }
     const result = await next({ ctx: known as unknown as Known })
-    if (act) await recordEnd({ ...ctx, caller: current }, act, result)
-    if (!result.ok) throw unavailableOr(result.error)
+    if (act) await recordOutcome({ ...ctx, caller: current }, act, result)
+    if (!result.ok) throw translateDatabaseError(result.error)
     return result
   }
   return t.procedure.meta({ access }).use((options) => traceWork(options.path, {}, () => runProcedure(options)))
@@ -187,12 +186,12 @@ function allow<Known extends object = object>(callers: Access['callers'], how: O
 
 type MiddlewareOptions = Parameters<Parameters<typeof t.middleware>[0]>[0]
 
-type Ended = { ok: true } | { ok: false; error: TRPCError }
+type ProcedureResult = { ok: true } | { ok: false; error: TRPCError }
 
-async function recordEnd(ctx: Context, act: Act, result: Ended): Promise<void> {
-  if (result.ok) return recordDone(ctx, act)
+async function recordOutcome(ctx: Context, act: AuditedCall, result: ProcedureResult): Promise<void> {
+  if (result.ok) return recordCompletedCall(ctx, act)
   const { error } = result
-  recordRefused(ctx, act, error instanceof Problem ? error.problem : error.code.toLowerCase())
+  recordRefusedCall(ctx, act, error instanceof Problem ? error.problem : error.code.toLowerCase())
 }
 
 /** How soon somebody may come again whose requests are too many at once. */
@@ -202,13 +201,13 @@ const RETRY_SECONDS = 1
  * Waits while as many requests of the same person, or app, use the database as may at a time, so that they leave it to others.
  * What waits for a model, a site, the bytes of a file or the decoding of a picture takes no turn, as it is counted by itself.
  */
-async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta | undefined) {
+async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta | undefined) {
   const { current } = ctx.callerContext
   const isLong = ability === 'ai' || meta?.streams || meta?.file || meta?.waitsOutside || meta?.body === 'picture'
   if (isLong || ctx.origin === 'host' || (current.type !== 'user' && current.type !== 'external-app')) return undefined
   const key = current.type === 'user' ? `user:${current.person.id}` : `app:${current.appId}`
   try {
-    return await ctx.services.turns.person.take(key, ctx.signal)
+    return await ctx.services.semaphores.person.acquire(key, ctx.signal)
   } catch (error) {
     ctx.hints.retryAfterSeconds = RETRY_SECONDS
     throw error
@@ -216,13 +215,13 @@ async function takeTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta |
 }
 
 /** Listeners may refuse it. */
-async function announceActing({
+async function emitUserActing({
   callerContext: { current },
   origin,
   services: { hooks, sql },
 }: Context): Promise<void> {
   if (origin === 'wire' && current.type === 'user')
-    await hooks.settle('user-acting', { userId: current.person.id, sql })
+    await hooks.emitSerial('user-acting', { userId: current.person.id, sql })
 }
 
 type User = { caller: CallerOf<'user'> }
@@ -235,28 +234,49 @@ export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
 })
 
 /** Anybody but an app by its own credential. */
-export const anyone = allow('anyone')
+export const anyone = procedureFor('anyone')
 /** An external app, by its own credential. */
-export const externalApp = allow<{ caller: CallerOf<'external-app'> }>('external apps')
-export const anyoneOrApp = allow('anyone, apps included')
-export const user = allow<User>('users')
+export const externalApp = procedureFor<{ caller: CallerOf<'external-app'> }>('external apps')
+export const anyoneOrApp = procedureFor('anyone, apps included')
+export const user = procedureFor<User>('users')
 /** A user whose token, where one is used, has the ability. */
-export const userWith = (ability: Ability) => allow<User>('users', { ability })
+export const userWith = (ability: Ability) => procedureFor<User>('users', { ability })
 /** The same, or an external app, by its own credential. */
 export const userOrAppWith = (ability: Ability) =>
-  allow<{ caller: CallerOf<'user' | 'external-app'> }>('users, apps included', { ability })
+  procedureFor<{ caller: CallerOf<'user' | 'external-app'> }>('users, apps included', { ability })
 /** A user in the browser. */
-export const sessionUser = allow<User & InBrowser>('users', { sessionOnly: true })
+export const sessionUser = procedureFor<User & InBrowser>('users', { sessionOnly: true })
 /** Anybody in a browser, signed in or not. */
-export const browserProcedure = allow<InBrowser>('anyone', { sessionOnly: true })
+export const browserProcedure = procedureFor<InBrowser>('anyone', { sessionOnly: true })
 /** Who has signed in and may have no keys yet. */
-export const registeringUser = allow<{ caller: CallerOf<'user' | 'registering'> } & InBrowser>('registering users', {
-  sessionOnly: true,
-})
+export const registeringUser = procedureFor<{ caller: CallerOf<'user' | 'registering'> } & InBrowser>(
+  'registering users',
+  {
+    sessionOnly: true,
+  },
+)
 /** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
-export const adminWith = (ability: Ability) => allow('administrators', { ability })
+export const adminWith = (ability: Ability) => procedureFor('administrators', { ability })
 /** An administrator in the browser, or somebody on the host. */
-export const adminSession = allow('administrators', { sessionOnly: true })
+export const adminSession = procedureFor('administrators', { sessionOnly: true })
 /** The same, once more signed in: for what changes or destroys. */
-export const freshAdmin = allow('administrators', { sessionOnly: true, fresh: true })
-export const host = allow('the host')
+export const freshAdmin = procedureFor('administrators', { sessionOnly: true, fresh: true })
+export const host = procedureFor('the host')
+
+/**
+ * How much a procedure is sent at most, by what its input needs; a form unless it says otherwise. Facades know the bytes.
+ */
+export type BodySize =
+  | 'form'
+  | 'record'
+  | 'long text'
+  | 'conversation'
+  | 'first keys'
+  | 'room keys'
+  | 'keychain'
+  | 'picture'
+  | 'AI request'
+  | 'AI request with files'
+
+/** Says of a procedure what its input needs. */
+export const withBodySize = (body: BodySize): { body: BodySize } => ({ body })

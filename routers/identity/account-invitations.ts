@@ -8,10 +8,10 @@ import {
   listAccountInvitations,
   putAccountInvitation,
   useAccountInvitation,
-} from '../../entities/identity/account-invitation.sql.ts'
-import { hashSecret, mintSecret } from '../../entities/identity/token-format.ts'
+} from '../../entities/identity/account-invitation.ts'
+import { generateSecret, hashSecret } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { transact } from '../core/changes.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
@@ -35,12 +35,12 @@ export const accountInvitationsRouter = router({
   /** Invites a new person, or one who has no account yet. The link leaves here once; one before it ends. */
   create: freshAdmin.input(invitee).mutation(async ({ ctx, input }) => {
     assertLocalAccounts(ctx)
-    const secret = mintSecret()
+    const secret = generateSecret()
     const expiresAt = new Date(Date.now() + LIFETIME_MS)
     const known = 'user' in input ? await findUser(ctx, input.user) : undefined
     if (known) await assertInvitable(ctx, known)
     else if (!('user' in input)) await assertNoAccount(ctx, input.username)
-    const person = await transact(ctx, undefined, async (em) => {
+    const person = await runInTransaction(ctx, undefined, async (em) => {
       const { id, username } = known ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
       await runStatement(em, putAccountInvitation, [id, hashSecret(secret), expiresAt])
       return { id, username }
@@ -80,10 +80,10 @@ export const accountInvitationsRouter = router({
     .input(z.strictObject({ secret, password: newPassword }))
     .mutation(async ({ ctx, input: { secret, password } }) => {
       await consumeAttempt(ctx)
-      const username = await transact(ctx, undefined, async (em) => {
+      const username = await runInTransaction(ctx, undefined, async (em) => {
         const [person] = await runStatement(em, useAccountInvitation, [hashSecret(secret)])
         if (!person) throw new Problem('invitation_invalid')
-        ctx.act?.concern(`user:${person.id}`)
+        ctx.auditedCall?.setSubject(`user:${person.id}`)
         assertNotGuessable(password, [person.username, person.email])
         await assertMaySet(ctx, person)
         await setPassword(ctx, em, person, password)

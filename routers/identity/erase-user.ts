@@ -5,7 +5,7 @@ import { Session } from '../../entities/identity/session.ts'
 import { deleteUser, lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
 import { statement } from '../../entities/sql/statement.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import type { ErasureReport } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
@@ -25,10 +25,10 @@ export async function eraseUser(
   const report: ErasureReport = {}
   const files: string[] = []
   const archives: string[] = []
-  await changing(ctx, async (tx, changes) => {
+  await withChangeLog(ctx, async (tx, changes) => {
     await first(tx)
-    await hooks.settle('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
-    await hooks.settle('user-erasing', { userId: user.id, em: tx, changes, report, files })
+    await hooks.emitSerial('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
+    await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, changes, report, files })
     await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
     const exports = await runStatement(tx, deleteExportsOf, [user.id])
@@ -50,7 +50,7 @@ export async function eraseUser(
     await tx.nativeDelete(Session, { subject: { username: user.username } })
     // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
     await localAccounts.remove(user.username)
-    ctx.act?.note({ erased: report })
+    ctx.auditedCall?.recordChange({ erased: report })
   })
   // A backup from before has them still: the log says who is to be removed again after its restore.
   log.info({ ...describeActor(ctx), userId: user.id }, 'a person was removed')

@@ -1,9 +1,9 @@
-import { settleMigrations } from '../../entities/identity/frontend-migration.sql.ts'
+import { settleMigrations } from '../../entities/identity/frontend-migration.ts'
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
 import { findKnownUser } from '../../entities/identity/user.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { assertFresh, router, sessionUser } from '../core/trpc.ts'
@@ -38,10 +38,10 @@ export const passkeyRouter = router({
     if (!session) throw new Problem('signed_out')
     assertFresh(ctx)
     const { id, username } = ctx.caller.person
-    await changing(ctx, async (em, changes) => {
+    await withChangeLog(ctx, async (em, changes) => {
       await endOtherSessions({ em, changes }, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
-      await ctx.services.hooks.settle('user-keys-changed', { userId: id, em, changes })
+      await ctx.services.hooks.emitSerial('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
       await runStatement(em, settleMigrations, [id])
@@ -49,7 +49,7 @@ export const passkeyRouter = router({
     const [next] = await ctx.services.sql(findKnownUser, [username])
     if (!next) throw new Problem('signed_out')
     await ctx.browser.replace(next)
-    ctx.callerContext.become(callerOfUser(next), 'key-reset')
+    ctx.callerContext.setCaller(callerOfUser(next), 'key-reset')
     return { redirectUri: '/register' }
   }),
 })

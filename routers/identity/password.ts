@@ -2,7 +2,7 @@ import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { freshAdmin, router, sessionUser } from '../core/trpc.ts'
@@ -48,7 +48,7 @@ export const passwordRouter = router({
     if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrent(ctx, username, input.currentPassword, id)
-    await changing(ctx, async (em, changes) => {
+    await withChangeLog(ctx, async (em, changes) => {
       // Fails where the password was changed since the session was looked up, even in this very session.
       const { passwordChangedAt } = user
       if (!(await notePasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
@@ -67,7 +67,7 @@ export const passwordRouter = router({
       if (id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no password.' })
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])
-      await changing(ctx, async (em, changes) => {
+      await withChangeLog(ctx, async (em, changes) => {
         if (!(await notePasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
         await endSessions({ em, changes }, id)
@@ -120,7 +120,7 @@ async function notePasswordChange(
 /** A session that somebody found open is not enough to guess on. */
 async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {
   const key = `password-change:${id}`
-  const allowance = await ctx.services.limiter.take(key, ATTEMPTS, WINDOW_SECONDS)
+  const allowance = await ctx.services.limiter.consume(key, ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
     ctx.hints.rateLimit = allowance
     throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })

@@ -13,7 +13,7 @@ import {
 } from '../../entities/identity/person-export.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { transact } from '../core/changes.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { FileContent } from '../core/file-content.ts'
 import { Problem } from '../core/problems.ts'
@@ -64,7 +64,7 @@ export const personExportsRouter = router({
     .query(async ({ ctx, input: { exportId } }) => {
       const { sql, exportFiles } = ctx.services
       const { id } = ctx.caller.person
-      ctx.act?.concern(`user:${id}`)
+      ctx.auditedCall?.setSubject(`user:${id}`)
       const [found] = await sql(findExportFile, [exportId, id])
       if (!found) throw new Problem('not_found', { detail: 'There is no such export of yours, or its time is over.' })
       const { file, bytes, sealedKey, endedAt } = found
@@ -83,8 +83,8 @@ export const personExportsRouter = router({
 
 async function requestExport(ctx: Context, userId: number) {
   assertPerson(userId)
-  ctx.act?.concern(`user:${userId}`)
-  return transact(ctx, undefined, async (em) => {
+  ctx.auditedCall?.setSubject(`user:${userId}`)
+  return runInTransaction(ctx, undefined, async (em) => {
     await runStatement(em, lockPerson, [userId])
     const { waiting, today } = await runForOneRow(em, countExports, [userId])
     if (waiting > 0) throw new Problem('conflict', { detail: 'An export is being made already.' })
@@ -121,7 +121,7 @@ async function deleteExpired(ctx: Context): Promise<{ deleted: number; orphans: 
   }
   // Their jobs may be lost, as in a restore of the database.
   const waiting = (await sql(listWaitingExports)).map(({ id }) => ({ exportId: id }))
-  await transact(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'export-person', waiting))
+  await runInTransaction(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'export-person', waiting))
   return { deleted, orphans: await deleteOrphans(ctx) }
 }
 

@@ -5,12 +5,11 @@ import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
 import { findKnownUser, findSignInUsers } from '../../entities/identity/user.sql.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
-import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
-import { registeringUser, router } from '../core/trpc.ts'
+import { registeringUser, router, withBodySize } from '../core/trpc.ts'
 import type { SessionRecord, SessionSubject } from '../ports/session.ts'
 import { holdSession } from './end-sessions.ts'
 import { distinctSlots, keychainEntry, passkeyBackup, publicKey, withinQuota } from './keychain.ts'
@@ -41,7 +40,7 @@ type FirstKeys = z.output<typeof firstKeys>
 export const registrationRouter = router({
   /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
   complete: registeringUser
-    .meta(takes('first keys'))
+    .meta(withBodySize('first keys'))
     .input(firstKeys)
     .mutation(async ({ ctx, input }) => {
       const { caller, browser } = ctx
@@ -50,18 +49,18 @@ export const registrationRouter = router({
       // Somebody removed the person, or ended their session, between two lines.
       if (!session) throw new Problem('signed_out')
       const quota = ctx.services.settings.keychain
-      await changing(ctx, async (em, changes) => {
+      await withChangeLog(ctx, async (em, changes) => {
         const { user, isNew } = await keep(em, session, { ...input, quota })
         const { id, username: name } = user
-        if (isNew) await ctx.services.hooks.settle('name-taken', { subject: 'user', id, name, em })
-        await ctx.services.hooks.settle('user-registered', { userId: user.id, em, policy: input.policy })
+        if (isNew) await ctx.services.hooks.emitSerial('name-taken', { subject: 'user', id, name, em })
+        await ctx.services.hooks.emitSerial('user-registered', { userId: user.id, em, policy: input.policy })
         // Whoever made keys before may be in rooms, and can open none of them now.
-        await ctx.services.hooks.settle('user-keys-changed', { userId: user.id, em, changes })
+        await ctx.services.hooks.emitSerial('user-keys-changed', { userId: user.id, em, changes })
       }).catch((error: unknown) => explainDuplicate(ctx, session, error))
       const [known] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!known) throw new Problem('signed_out')
       await browser.replace(known)
-      ctx.callerContext.become(callerOfUser(known), 'registration')
+      ctx.callerContext.setCaller(callerOfUser(known), 'registration')
       return { id: known.id, redirectUri: '/chat' }
     }),
 })

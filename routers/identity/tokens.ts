@@ -6,15 +6,15 @@ import {
   type TokenRecord,
 } from '../../entities/identity/access-token.sql.ts'
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
-import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { transact } from '../core/changes.ts'
+import { runInTransaction } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { adminSession, freshAdmin, host, router, sessionUser } from '../core/trpc.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
-import { isInCalendar, notInCalendar } from '../ports/days.ts'
-import { untilFewer } from '../verbs/until-fewer.ts'
+import { calendarMessage, isInCalendar } from '../ports/days.ts'
+import { deleteInBatches } from '../verbs/delete-in-batches.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
@@ -28,7 +28,7 @@ const grant = {
   abilities: z.array(z.enum(abilities)).min(1).max(20).default(usualAbilities),
   expiresAt: z.coerce
     .date()
-    .refine(isInCalendar, notInCalendar)
+    .refine(isInCalendar, calendarMessage)
     .refine((moment) => moment > new Date(), 'must be in the future')
     .optional(),
 }
@@ -78,13 +78,15 @@ export const tokensRouter = router({
     .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
 
   /** Lists show a token for a month after it expired. Several replicas may do so at once. */
-  deleteExpired: host.mutation(({ ctx }) => untilFewer(BATCH, () => ctx.services.sql(deleteExpiredTokens, [BATCH]))),
+  deleteExpired: host.mutation(({ ctx }) =>
+    deleteInBatches(BATCH, () => ctx.services.sql(deleteExpiredTokens, [BATCH])),
+  ),
 })
 
 /** The plain token leaves here once; what is kept cannot give it back. */
 async function create(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
-  const secret = mintSecret()
-  const token = await transact(ctx, undefined, async (em) => {
+  const secret = generateSecret()
+  const token = await runInTransaction(ctx, undefined, async (em) => {
     const user = em.getReference(User, userId)
     const hash = hashSecret(secret)
     const made = em.create(AccessToken, { user, name, abilities, hash, expiresAt: expiresAt ?? null })
@@ -98,7 +100,7 @@ async function create(ctx: Context, userId: number, { name, abilities, expiresAt
 
 /** Deleted at once: the next request with it, on whichever replica, finds nothing. */
 async function revoke(ctx: Context, where: { id: number; user: number }) {
-  await transact(ctx, undefined, async (em) => {
+  await runInTransaction(ctx, undefined, async (em) => {
     noteToken(ctx, where.user, { tokenId: where.id })
     // The token of a person whom an administrator names is not their own.
     if (await em.nativeDelete(AccessToken, where, { filters: { own: false } })) return
@@ -109,6 +111,6 @@ async function revoke(ctx: Context, where: { id: number; user: number }) {
   return { id: where.id }
 }
 
-function noteToken({ act }: Context, userId: number, token: Record<string, unknown>): void {
-  act?.concern(`user:${userId}`).note(token)
+function noteToken({ auditedCall }: Context, userId: number, token: Record<string, unknown>): void {
+  auditedCall?.setSubject(`user:${userId}`).recordChange(token)
 }

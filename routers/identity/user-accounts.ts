@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findAdministrator, keepBackupUsername } from '../../entities/identity/user.sql.ts'
 import { roles, User } from '../../entities/identity/user.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -19,8 +19,8 @@ export async function addPerson(
 ): Promise<User> {
   const user = em.create(User, { ...input, role })
   await em.flush().catch(refuseDuplicate)
-  await ctx.services.hooks.settle('name-taken', { subject: 'user', id: user.id, name: user.username, em })
-  ctx.act?.concern(`user:${user.id}`)
+  await ctx.services.hooks.emitSerial('name-taken', { subject: 'user', id: user.id, name: user.username, em })
+  ctx.auditedCall?.setSubject(`user:${user.id}`)
   return user
 }
 
@@ -36,14 +36,14 @@ export async function renameUser(ctx: Context, em: EntityManager, user: User, us
   user.username = username
   await em.flush()
   await runStatement(em, keepBackupUsername, [before, id])
-  await hooks.settle('name-freed', { subject: 'user', id, name: before, em })
-  await hooks.settle('name-taken', { subject: 'user', id, name: username, em })
+  await hooks.emitSerial('name-freed', { subject: 'user', id, name: before, em })
+  await hooks.emitSerial('name-taken', { subject: 'user', id, name: username, em })
 }
 
 /** Throws where a transaction has left nobody who administers, which only the host may do: two that remove each other take turns. */
 export async function assertAdministratorLeft({ origin }: Context, em: EntityManager): Promise<void> {
   if (origin === 'host') return
-  await runStatement(em, waitForTurn, [locks.changeAdministrators])
+  await runStatement(em, acquireLock, [locks.changeAdministrators])
   const [left] = await runStatement(em, findAdministrator, [])
   if (!left)
     throw new Problem('conflict', {

@@ -3,7 +3,7 @@ import { LockMode } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { setGroups } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles, User } from '../../entities/identity/user.ts'
-import { changing, transact } from '../core/changes.ts'
+import { runInTransaction, withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -27,7 +27,7 @@ export const adminRouter = router({
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [input.username, input.email])
     }
-    const id = await transact(ctx, undefined, async (em) => {
+    const id = await runInTransaction(ctx, undefined, async (em) => {
       const user = await addPerson(ctx, em, { ...input, role })
       if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
       return user.id
@@ -39,8 +39,8 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
       const { id, username, role: before } = await person(ctx, choice)
-      ctx.act?.note({ before: { role: before }, after: { role } })
-      await changing(ctx, async (em, changes) => {
+      ctx.auditedCall?.recordChange({ before: { role: before }, after: { role } })
+      await withChangeLog(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
         if (await em.nativeUpdate(User, other, { role, updatedAt: new Date() })) await endSessions({ em, changes }, id)
         if (role === 'user') await assertAdministratorLeft(ctx, em)
@@ -53,8 +53,8 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: choice, groups } }) => {
       const { id, username, groups: before } = await person(ctx, choice)
-      ctx.act?.note({ before: { groups: before }, after: { groups } })
-      await transact(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
+      ctx.auditedCall?.recordChange({ before: { groups: before }, after: { groups } })
+      await runInTransaction(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
       return { id, username, groups }
     }),
 
@@ -63,8 +63,8 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
       const { id, username, disabled: before } = await person(ctx, choice, 'The AI user stays as it is.')
-      ctx.act?.note({ before: { disabled: before }, after: { disabled } })
-      await changing(ctx, async (em, changes) => {
+      ctx.auditedCall?.recordChange({ before: { disabled: before }, after: { disabled } })
+      await withChangeLog(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
         const changed = await em.nativeUpdate(User, other, { disabled, updatedAt: new Date() })
         if (!changed || !disabled) return
@@ -81,7 +81,7 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice }))
     .mutation(async ({ ctx, input: { user: choice } }) => {
       const { id, username } = await person(ctx, choice, 'The AI user has no sessions.')
-      const ended = await changing(ctx, (em, changes) => endSessions({ em, changes }, id))
+      const ended = await withChangeLog(ctx, (em, changes) => endSessions({ em, changes }, id))
       return { id, username, ended }
     }),
 
@@ -91,12 +91,12 @@ export const adminRouter = router({
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
       const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
       if (from === to) return { id, username: to }
-      ctx.act?.note({ before: { username: from }, after: { username: to } })
-      await changing(ctx, async (em, changes) => {
+      ctx.auditedCall?.recordChange({ before: { username: from }, after: { username: to } })
+      await withChangeLog(ctx, async (em, changes) => {
         const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
         await renameUser(ctx, em, user, to).catch(refuseDuplicate)
         changes.addRow(users, 'updated', user)
-        await ctx.services.hooks.settle('user-profile-changed', { userId: id, em, changes })
+        await ctx.services.hooks.emitSerial('user-profile-changed', { userId: id, em, changes })
         // Last: where the account cannot be renamed, nothing else is.
         if (await hasOwnAccount(ctx, user.subject ?? null, from)) await ctx.services.localAccounts.rename(from, to)
       })
@@ -108,8 +108,8 @@ export const adminRouter = router({
     .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
     .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
       const { id, username, subject: before } = await person(ctx, choice, 'The AI user stays as it is.')
-      ctx.act?.note({ before: { subject: before }, after: { subject: bound } })
-      await changing(ctx, async (em, changes) => {
+      ctx.auditedCall?.recordChange({ before: { subject: before }, after: { subject: bound } })
+      await withChangeLog(ctx, async (em, changes) => {
         const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
         const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)
         // Whoever was this person until now is signed out.

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findOldKeychain } from '../../entities/identity/frontend-migration.sql.ts'
+import { findOldKeychain } from '../../entities/identity/frontend-migration.ts'
 import { User } from '../../entities/identity/user.ts'
 import {
   deleteKeychainValues,
@@ -8,23 +8,22 @@ import {
   upsertKeychainValues,
 } from '../../entities/identity/user-keychain-value.sql.ts'
 import { keyTypes, ownRows, UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
-import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, router, userWith } from '../core/trpc.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { USERDATA } from '../ports/vault.ts'
-import { attribute, resource } from '../resource/declare.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
-import { getRow, reads } from '../verbs/read.ts'
+import { defineReads, getRow } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
 import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey, withinQuota } from './keychain.ts'
 import { consumeProfileChange } from './users.ts'
 
-export const userKeychainValues = resource({
+export const userKeychainValues = defineResource({
   type: 'user-keychain-values',
   about: "The caller's keys, as their browser has encrypted them.",
   entity: UserKeychainValue,
@@ -68,11 +67,11 @@ const TOO_MANY = `must have, together with set, at most ${MAX_ENTRIES} elements`
 const countItems = (list: unknown) => (Array.isArray(list) ? list.length : 0)
 
 export const userKeychainValuesRouter = router({
-  ...reads(userKeychainValues),
+  ...defineReads(userKeychainValues),
 
   /** Everything is judged before anything is changed, and changed as a whole. */
   batchUpdate: action(userKeychainValues, 'batch-update', userWith('keychain'))
-    .meta({ ...about('Set and remove several keychain values at once.'), ...takes('keychain') })
+    .meta({ ...about('Set and remove several keychain values at once.'), ...withBodySize('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
       await update(ctx, ctx.caller.person.id, input)
@@ -109,7 +108,7 @@ async function update(
   userId: number,
   { clean, publicKey, set, remove }: z.output<typeof batch>,
 ): Promise<void> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     // Two browsers of one person take turns; keys come after the rooms that they open, as everybody locks them.
     if (publicKey) await changePublicKey(ctx, { userId, em, changes }, publicKey)
     else await runStatement(em, lockPublicKey, [userId])
@@ -127,7 +126,7 @@ async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: s
   await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
   if (publicKey === user?.publicKey) return
   await consumeProfileChange(ctx, userId)
-  await ctx.services.hooks.settle('user-keys-changed', person)
+  await ctx.services.hooks.emitSerial('user-keys-changed', person)
 }
 
 async function allEntries(ctx: Context): Promise<Entry[]> {

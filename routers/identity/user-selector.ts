@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { User } from '../../entities/identity/user.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { lower } from '../ports/login.ts'
+import { lowerCaseText } from '../ports/login.ts'
 
 /** The number of a row, within what its column holds. */
 export const resourceId = z.coerce
@@ -13,8 +13,8 @@ export const resourceId = z.coerce
 
 /** A user by username, e-mail address or id. */
 export const userChoice = z.union([
-  z.strictObject({ username: lower().min(1, 'must not be empty') }),
-  z.strictObject({ email: lower().min(1, 'must not be empty') }),
+  z.strictObject({ username: lowerCaseText().min(1, 'must not be empty') }),
+  z.strictObject({ email: lowerCaseText().min(1, 'must not be empty') }),
   z.strictObject({ id: resourceId }),
 ])
 export type UserChoice = z.output<typeof userChoice>
@@ -23,6 +23,6 @@ export async function findUser(ctx: Context, choice: UserChoice): Promise<User> 
   const user = await ctx.em().findOne(User, choice)
   const [[by, value] = []] = Object.entries(choice)
   if (!user) throw new Problem('not_found', { detail: `There is no user with the ${by} ${value}.` })
-  ctx.act?.concern(`user:${user.id}`)
+  ctx.auditedCall?.setSubject(`user:${user.id}`)
   return user
 }

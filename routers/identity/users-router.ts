@@ -8,7 +8,6 @@ import {
   userStates,
 } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, roles } from '../../entities/identity/user.ts'
-import { takes } from '../core/body-size.ts'
 import type { ExternalApp } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -21,18 +20,18 @@ import {
   router,
   userOrAppWith,
   userWith,
+  withBodySize,
 } from '../core/trpc.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { action, member, memberAction } from '../verbs/action.ts'
-import { changesInput, changesSince } from '../verbs/changes.ts'
-import { followChanges, followInput } from '../verbs/follow-changes.ts'
-import { lockRow } from '../verbs/lock.ts'
-import { getRow, reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
+import { dropUnchanged } from '../verbs/drop-unchanged.ts'
+import { lockRow } from '../verbs/lock-row.ts'
+import { defineReads, getRow } from '../verbs/read.ts'
 import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
-import { ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
+import { buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
@@ -70,13 +69,13 @@ const write = (ctx: Context, change: RowChange) =>
   updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
 
 /** What stays the same is not among the given members. */
-async function afterFlush(ctx: Context, { em, changes, row, given }: WrittenRow): Promise<void> {
-  const { role, disabled, ...shown } = given
+async function afterFlush(ctx: Context, { em, changes, row, input }: WrittenRow): Promise<void> {
+  const { role, disabled, ...shown } = input
   if (disabled) await endAccess({ em, changes }, row.id)
   if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
   if (disabled || role === 'user') await assertAdministratorLeft(ctx, em)
   if (Object.keys(shown).length > 0)
-    await ctx.services.hooks.settle('user-profile-changed', { userId: row.id, em, changes })
+    await ctx.services.hooks.emitSerial('user-profile-changed', { userId: row.id, em, changes })
 }
 
 const userFilters = z.strictObject({
@@ -91,7 +90,7 @@ const userFilters = z.strictObject({
 })
 
 export const usersRouter = router({
-  ...reads(users),
+  ...defineReads(users),
 
   me: member(users, 'me', userOrAppWith('user'))
     .meta(about('Read the caller. An external app has the id 0, for it has no account.'))
@@ -108,7 +107,7 @@ export const usersRouter = router({
       ),
     )
     .input(changesInput)
-    .query(({ ctx, input }) => changesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
+    .query(({ ctx, input }) => readChangesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
 
   changes: userWith('read')
     .meta(about("Follow what changes in the caller's own list of rooms, invitations and private conversations."))
@@ -127,14 +126,14 @@ export const usersRouter = router({
     }),
 
   update: userWith('write')
-    .meta({ ...exposes(users, 'update'), ...takes('picture') })
-    .use(withoutUnchanged(users))
-    .input(updateInput(users))
+    .meta({ ...exposeAs(users, 'update'), ...withBodySize('picture') })
+    .use(dropUnchanged(users))
+    .input(buildUpdateInput(users))
     .use(mayUpdateUser)
     .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input as UserChange)),
 
   delete: administrator
-    .meta(exposes(users, 'delete'))
+    .meta(exposeAs(users, 'delete'))
     .input(z.strictObject({ id: resourceId, ifVersion }))
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {
       if (Number(id) === AI_USER_ID) throw new Problem('read_only')

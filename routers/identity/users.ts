@@ -6,7 +6,7 @@ import { knownUsers } from '../../entities/views/known-users.ts'
 import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { personName } from '../ports/login.ts'
-import { attribute, resource, sortedTimestamps, timestamps } from '../resource/declare.ts'
+import { attribute, defineResource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { imageBytes } from './pictures/pictures.ts'
 
 /** A column that others than administrators see of themselves only. */
@@ -15,7 +15,7 @@ const ofOneself =
   (u, sql) =>
     sql.unrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
 
-export const users = resource({
+export const users = defineResource({
   type: 'users',
   about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
   entity: User,

@@ -2,11 +2,11 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 
 export interface ChangeListener {
   /** Takes what one transaction changed, in the order of its streams. */
-  changed(changes: readonly LoggedChange[]): void
+  onChanges(changes: readonly LoggedChange[]): void
   /** Changes of other replicas may have been missed: whoever follows a stream compares positions. */
-  interrupted(): void
+  onInterruption(): void
   /** Takes what another replica tells in passing. */
-  told?(topic: string, content: unknown): void
+  onMessage?(topic: string, content: unknown): void
 }
 
 /** Carries rows of the change log to every replica, after their commit. Driver: in process, or Redis. */
@@ -17,7 +17,7 @@ export interface ChangeBus {
    * Tells the other replicas something that stands in no log: whoever may have missed it is told of an interruption. Resolves
    * once it is on its way to them, or cannot be; never throws. What is told or published later comes later.
    */
-  tell(topic: string, content: unknown): Promise<void>
+  broadcast(topic: string, content: unknown): Promise<void>
   /** Whether other replicas are heard. */
   isConnected(): boolean
   /** Returns the way to stop listening. */

@@ -7,7 +7,7 @@ export interface Position {
 }
 
 /** Something that stands in no log, such as a piece of an answer that a model is giving. Who misses it misses nothing that lasts. */
-export interface PassingEvent {
+export interface EphemeralEvent {
   kind: string
   /** The id of the resource that it is about. */
   subject: string
@@ -17,14 +17,14 @@ export interface PassingEvent {
 
 export interface StreamFollower {
   /** Takes the next change: each once, in the order of the log, none left out. */
-  changed(change: LoggedChange): void
+  onChange(change: LoggedChange): void
   /** Changes were lost for good: whoever follows reads the data anew and goes on from here. */
-  moved(position: Position): void
+  onPositionLost(position: Position): void
   /** Takes what is told in passing: in order, though some may be missing. */
-  passed?(event: PassingEvent): void
+  onEphemeral?(event: EphemeralEvent): void
 }
 
-export interface Following {
+export interface StreamSubscription {
   /** Before the next change. */
   readonly position: Position
   stop(): void
@@ -33,9 +33,9 @@ export interface Following {
 /** Follows streams of the change log. What the bus leaves out is read from the log. */
 export interface ChangeStreams {
   /** Resolves once the position is known from which on everything is heard. */
-  follow(stream: string, follower: StreamFollower): Promise<Following>
+  follow(stream: string, follower: StreamFollower): Promise<StreamSubscription>
   /** Tells whoever follows a stream now, at every replica. */
-  tell(stream: string, event: PassingEvent): void
+  sendEphemeral(stream: string, event: EphemeralEvent): void
   /** How many streams are followed, and how many of them wait for changes to be read from the log. */
   counts(): { streams: number; behind: number }
   close(): void

@@ -9,7 +9,7 @@ export interface CredentialWatch {
    */
   watch(credential: string, onEnded: () => void): Promise<(() => void) | undefined>
   /** The same for one that was found to hold just now, which is not asked about again. */
-  follow(credential: string, onEnded: () => void): () => void
+  watchVerified(credential: string, onEnded: () => void): () => void
   /**
    * Tells those who watch credentials here, before it returns, and on every other replica that these have ended; resolves
    * once the others are told. Comes after the commit.

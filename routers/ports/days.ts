@@ -7,16 +7,16 @@ export const isInCalendar = (given: string | Date) => {
   const moment = new Date(given).getTime()
   return !(moment < FIRST || moment > LAST)
 }
-export const notInCalendar = 'must be in a year from 0001 to 9999 in UTC'
+export const calendarMessage = 'must be in a year from 0001 to 9999 in UTC'
 /** A time with its offset from UTC. */
 export const moment = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2026-01-31T08:00:00Z' })
   .max(40)
-  .refine(isInCalendar, notInCalendar)
+  .refine(isInCalendar, calendarMessage)
 export const day = z.iso.date(notADay).refine(isInCalendar, notADay)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 /** Days in UTC, both included. */
 export const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
-export const inOrder = ({ from, to }: { from: string; to: string }) => from <= to
-export const notInOrder = { path: ['to'], message: 'must not be before from' }
+export const isInOrder = ({ from, to }: { from: string; to: string }) => from <= to
+export const orderIssue = { path: ['to'], message: 'must not be before from' }

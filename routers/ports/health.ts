@@ -20,7 +20,7 @@ export type HealthChecks = Record<HealthCheckName, () => Promise<void>>
 /** Outlives the failure of database and store, and is shared by all processes of the machine. */
 export interface HealthTimer {
   /** Counts this request and says whether it is the turn of a deep check. */
-  deepIsDue(): Promise<boolean>
+  isDeepCheckDue(): Promise<boolean>
   /** Keeps the outcome of a deep check: after a failure each request is deep until one succeeds. */
-  settle(failed: boolean): Promise<void>
+  recordDeepCheck(failed: boolean): Promise<void>
 }

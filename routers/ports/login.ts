@@ -3,12 +3,12 @@ import { type LoginSourceName, loginSourceNames, MAX_SUBJECT } from '../../entit
 import type { RateLimitStatus } from './rate-limiter.ts'
 
 /** One spelling of letters that can be composed in several ways. */
-export const lower = () => z.string().max(1000).trim().toLowerCase().normalize('NFC')
+export const lowerCaseText = () => z.string().max(1000).trim().toLowerCase().normalize('NFC')
 
 /** Marks that let a text look like another one, by turning what stands behind them round. */
 const BIDI_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g
 
-export const username = lower().regex(
+export const username = lowerCaseText().regex(
   /^(?!.*\p{Default_Ignorable_Code_Point})[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+'-]{0,119}$/u,
   "must start with a letter or digit and hold only letters, digits and . _ @ + ' -, at most 120",
 )
@@ -17,7 +17,7 @@ const EMAIL =
   /^(?!\.)(?!.*\.\.)(?!.*\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_'+.-]*[\p{L}\p{M}\p{N}_+-]@(?:[\p{L}\p{N}][\p{L}\p{M}\p{N}-]*\.)+\p{L}[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}]$/u
 
 /** Also one with letters of any script, in front of the `@` and behind it. */
-export const email = lower().max(254).regex(EMAIL, 'must be an e-mail address')
+export const email = lowerCaseText().max(254).regex(EMAIL, 'must be an e-mail address')
 
 /** The name that others see. */
 export const personName = z
@@ -40,17 +40,17 @@ export const groupName = z
 export const MAX_GROUPS = 200
 
 /** Each once, as a call counts once for a group. */
-const distinct = (groups: readonly string[]) => [...new Set(groups)]
+const removeDuplicates = (groups: readonly string[]) => [...new Set(groups)]
 
 /** The groups that a command names. */
-export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(distinct)
+export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(removeDuplicates)
 
 /** The groups that a source tells of. One that cannot be used keeps nobody out. */
 const groups = z
   .array(z.unknown())
   .readonly()
   .transform((told): readonly string[] =>
-    distinct(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
+    removeDuplicates(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
   )
 
 /** The source, a colon, and what never changes there. */
@@ -87,12 +87,12 @@ export interface Identity extends z.output<z.ZodObject<typeof personShape>> {
  * front of a username is left out.
  */
 export const account = z.preprocess(
-  (typed) => (typeof typed === 'string' ? withoutDomain(typed) : typed),
+  (typed) => (typeof typed === 'string' ? stripDomain(typed) : typed),
   z.union([username, email]),
 )
 
 /** Windows writes `DOMAIN\username`. */
-export const withoutDomain = (username: string) => username.replace(/^[^\\]*\\/, '')
+export const stripDomain = (username: string) => username.replace(/^[^\\]*\\/, '')
 
 /** Asks for an account and a password. */
 export interface PasswordSource {
@@ -149,9 +149,9 @@ export interface LoginAttempt {
 
 export interface LoginThrottle {
   /** Counts an attempt before it is made, so that no more are made at once. Refused where `remaining` is negative. */
-  take(attempt: LoginAttempt): Promise<RateLimitStatus>
+  consume(attempt: LoginAttempt): Promise<RateLimitStatus>
   /** Uncounts an attempt on which no source gave an opinion. */
-  giveBack(attempt: LoginAttempt): Promise<void>
+  refund(attempt: LoginAttempt): Promise<void>
   /** Uncounts an attempt that was right, and forgets the failures on its account. */
-  succeed(attempt: LoginAttempt): Promise<void>
+  recordSuccess(attempt: LoginAttempt): Promise<void>
 }

@@ -47,9 +47,9 @@ export interface Metrics {
   /** A request to a provider was made again, as the one before it failed for a moment. */
   countRetry(provider: string): void
   /** Replaces the sample before; nothing where there could be none. */
-  noteSample(sample: MetricsSample | undefined): void
+  setSample(sample: MetricsSample | undefined): void
   /** The calls of a provider fail at once, or go to it again. */
-  noteProvider(provider: string, isOpen: boolean): void
+  setProviderState(provider: string, isOpen: boolean): void
   /** Reads gauges whenever the numbers are asked for. */
   watch(read: () => Gauges): void
   /** All numbers as Prometheus reads them. */

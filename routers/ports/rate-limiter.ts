@@ -9,9 +9,9 @@ export interface RateLimitStatus {
 /** Counts atomically, over all replicas where Redis is configured. */
 export interface RateLimiter {
   /** Takes one or several of `limit` a minute, or in another window; remaining is negative when there were not enough left. */
-  take(key: string, limit: number, windowSeconds?: number, points?: number): Promise<RateLimitStatus>
+  consume(key: string, limit: number, windowSeconds?: number, points?: number): Promise<RateLimitStatus>
   /** Gives back one that was taken. Limit and window are those it was taken with. */
-  giveBack(key: string, limit: number, windowSeconds?: number): Promise<void>
+  refund(key: string, limit: number, windowSeconds?: number): Promise<void>
   /** Starts the key's count anew. Limit and window are those it was taken with. */
   clear(key: string, limit: number, windowSeconds?: number): Promise<void>
 }

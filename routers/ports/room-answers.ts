@@ -1,5 +1,5 @@
 /** What is known of an answer whose room was told that it begins. */
-export interface Told {
+export interface AnswerDisclosure {
   /** Of its disclosure. */
   id: number
   room: number
@@ -12,7 +12,7 @@ export interface RoomAnswer {
   /** Ends when somebody cancels it, when its room or its asker's right is gone, and when the process stops. */
   signal: AbortSignal
   /** Goes on with the work, which must not throw. */
-  run(told: Told, work: () => Promise<void>): void
+  run(told: AnswerDisclosure, work: () => Promise<void>): void
   /** Nothing is to be done after all; does nothing while the work runs. */
   [Symbol.dispose](): void
 }

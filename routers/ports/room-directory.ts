@@ -11,7 +11,7 @@ export interface RoomDirectory {
   /** As they were read at `since` or later, in milliseconds of `performance.now()`; without it as they are known. */
   findRooms(person: number, since?: number): Promise<ReadonlyMap<string, OwnRoom>>
   /** Those in which a person may have models answer, as they are now. */
-  roomsToAsk(person: number): Promise<readonly RoomToAsk[]>
+  findRoomsToAsk(person: number): Promise<readonly RoomToAsk[]>
   /** Whether these are still what is known of the person. */
   isCurrent(person: number, rooms: ReadonlyMap<string, OwnRoom>): boolean
 }

@@ -4,9 +4,9 @@ export interface Subscriber {
   /** By what they call: `session:{hash}` or `token:{id}`. */
   credential: string
   /** Takes that their session or token holds no longer. */
-  signedOut(): void
+  onSignedOut(): void
   /** Takes that the process stops: they come back, to another one. */
-  drained(): void
+  onDrain(): void
 }
 
 /** The subscriptions of this process. */

@@ -19,8 +19,8 @@ export function createCatalogue(resources: readonly Resource[], metadata: Metada
     resources.flatMap((resource) => (resource.entity ? [[resource.type, mapTable(resource, metadata)]] : [])),
   )
   for (const resource of resources) verify(resource, byType, tables)
-  const of = (type: string) => known(byType, type, 'type')
-  const tableOf = (type: string) => known(tables, type, 'table')
+  const of = (type: string) => getOrThrow(byType, type, 'type')
+  const tableOf = (type: string) => getOrThrow(tables, type, 'table')
   const statements = new Map(
     [...tables.keys()].map((type) => [type, new ResourceStatements(of(type), { of, tableOf })]),
   )
@@ -28,15 +28,15 @@ export function createCatalogue(resources: readonly Resource[], metadata: Metada
     all: resources,
     of,
     tableOf,
-    statementsOf: (type) => known(statements, type, 'table'),
-    coalescedTables: withDependents(
+    statementsOf: (type) => getOrThrow(statements, type, 'table'),
+    coalescedTables: addDependentTables(
       resources.flatMap(({ type, coalesced }) => (coalesced ? tableOf(type).table : [])),
       metadata,
     ),
   }
 }
 
-function withDependents(tables: readonly string[], metadata: MetadataStorage): string[] {
+function addDependentTables(tables: readonly string[], metadata: MetadataStorage): string[] {
   const hangsOn = ({ deleteRule, targetMeta }: EntityProperty) =>
     deleteRule === 'cascade' && tables.includes(targetMeta?.tableName ?? '')
   return [...metadata].flatMap(({ tableName, relations }) =>
@@ -44,7 +44,7 @@ function withDependents(tables: readonly string[], metadata: MetadataStorage): s
   )
 }
 
-function known<T>(all: ReadonlyMap<string, T>, type: string, what: string): T {
+function getOrThrow<T>(all: ReadonlyMap<string, T>, type: string, what: string): T {
   const found = all.get(type)
   if (!found) throw new Error(`there is no ${what} ${type}`)
   return found

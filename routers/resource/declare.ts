@@ -1,9 +1,57 @@
+import type { EntityManager } from '@mikro-orm/core'
 import { z } from 'zod'
-import { everyRow, everyRowForAdminsAlone, type ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
-import type { Filter } from './filter.ts'
+import {
+  everyRow,
+  everyRowForAdminsAlone,
+  type FilterPredicate,
+  type ParameterBinder,
+  type SqlPredicate,
+} from '../../entities/sql/scope.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import type { Vault } from '../ports/vault.ts'
 import { type IdFormat, rowIds } from './ids.ts'
-import type { FindValues } from './on-demand.ts'
-import type { Saving } from './saving.ts'
+
+/** A row as far as it is known before its values on demand are found: its id, and those that its relations to one lead to. */
+export interface FoundRow {
+  readonly id: string
+  readonly relations: Readonly<Record<string, { readonly id: string } | null>>
+}
+
+/** Finds the values of one attribute for rows that the caller sees, in their order. `viewer` is the id of the caller. */
+export type FindValues = (rows: readonly FoundRow[], by: { sql: Sql; viewer: number }) => Promise<readonly unknown[]>
+
+/** The row whose attribute is written, in the transaction that locked it. */
+export interface AttributeWrite {
+  em: EntityManager
+  id: number
+  vault: Vault
+}
+
+/** A filter: which values it takes, and the SQL for them, whose text knows a value by its variant alone. */
+interface Filter<S extends z.ZodType = z.ZodType> {
+  schema: S
+  /** Which of the texts stands for a value. */
+  variantOf(value: z.output<S>): string
+  texts: Readonly<Record<string, FilterPredicate>>
+}
+
+/** A filter whose text is the same for all values. */
+export const filter = <S extends z.ZodType>(schema: S, text: FilterPredicate): Filter<S> => ({
+  schema,
+  variantOf: () => 'any',
+  texts: { any: text },
+})
+
+/** A filter with a text for each kind of value. */
+export const filterByVariant = <S extends z.ZodType, V extends string>(
+  schema: S,
+  texts: Readonly<Record<V, FilterPredicate>>,
+  variantOf: (value: z.output<S>) => NoInfer<V>,
+): Filter<S> => ({ schema, variantOf, texts })
+
+/** A filter that takes one of a few words, each with its text. */
+export const choice = <V extends string>(description: string, texts: Readonly<Record<V, FilterPredicate>>) =>
+  filterByVariant(z.enum(Object.keys(texts) as V[]).describe(description), texts, (word) => word as V)
 
 interface MemberOptions {
   /** The property of the entity, where it has another name. */
@@ -32,7 +80,7 @@ interface AttributeOptions extends MemberOptions {
   /** What its column is sealed for: it is a secret. */
   sealed?: string
   /** Writes it where it is no column of the row, in the transaction that writes the row. */
-  save?: (saving: Saving, value: unknown) => Promise<void>
+  save?: (saving: AttributeWrite, value: unknown) => Promise<void>
 }
 
 export interface Attribute<S extends z.ZodType = z.ZodType> extends AttributeOptions {
@@ -173,13 +221,13 @@ export interface Resource<
   page: PageSizes | undefined
 }
 
-export function resource<
+export function defineResource<
   A extends Attributes,
   L extends Relations = Record<never, Relation>,
   I extends string = keyof L & string,
   F extends Filters = Record<never, Filter>,
 >(declared: Declaration<A, L, I, F>): Resource<A, L, I, SortOf<A>, F>
-export function resource(declared: Declaration): Resource {
+export function defineResource(declared: Declaration): Resource {
   const { attributes, relations = {}, streams = {}, filters = {}, page, entity } = declared
   const sorts = Object.keys(attributes).filter((name) => attributes[name]?.sort)
   return {

@@ -8,7 +8,7 @@ import {
 import type { Relation, Resource } from './declare.ts'
 
 /** Finds other types, which relations lead to. */
-export interface TypeFinder {
+export interface ResourceLookup {
   of(type: string): Resource
   tableOf(type: string): TableMapping
 }

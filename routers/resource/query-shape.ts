@@ -16,10 +16,10 @@ export interface FilterUse {
   variant: string
 }
 
-export const plainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
+export const createPlainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
 
 /** Equal where two queries of a type have one text. */
-export const textKey = ({ unrestricted, sort, filters }: QueryShape): string =>
+export const toShapeKey = ({ unrestricted, sort, filters }: QueryShape): string =>
   JSON.stringify([unrestricted, sort, filters.map(({ name, variant }) => [name, variant])])
 
 /** A record beside what is told with it. */

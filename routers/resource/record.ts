@@ -1,13 +1,12 @@
 import type { z } from 'zod'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import type { Attributes, Resource } from './declare.ts'
-import type { FindValues } from './on-demand.ts'
+import type { Attributes, FindValues, Resource } from './declare.ts'
 
-type Hidden<T> = T extends { only: string } | { sparse: true } | { onDemand: FindValues } ? true : false
+type IsOptional<T> = T extends { only: string } | { sparse: true } | { onDemand: FindValues } ? true : false
 
 type Values<A extends Attributes> = {
-  readonly [K in keyof A as Hidden<A[K]> extends true ? never : K]: DeepReadonly<z.output<A[K]['schema']>>
-} & { readonly [K in keyof A as Hidden<A[K]> extends true ? K : never]?: DeepReadonly<z.output<A[K]['schema']>> }
+  readonly [K in keyof A as IsOptional<A[K]> extends true ? never : K]: DeepReadonly<z.output<A[K]['schema']>>
+} & { readonly [K in keyof A as IsOptional<A[K]> extends true ? K : never]?: DeepReadonly<z.output<A[K]['schema']>> }
 
 /** A row as procedures return it. Relations hold an id, or whole records where they were included. */
 export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & RecordRef : never
@@ -43,7 +42,7 @@ type Writable<M, At extends Moment> = { [K in keyof M as M[K] extends { write: t
 type Members<R extends Resource, At extends Moment> = Writable<R['attributes'], At> & Writable<R['relations'], At>
 
 /** A relation is written by ids. */
-type Given<T> = T extends { input: infer I extends z.ZodType }
+type InputOf<T> = T extends { input: infer I extends z.ZodType }
   ? z.input<I>
   : T extends { schema: infer S extends z.ZodType }
     ? z.input<S>
@@ -53,16 +52,16 @@ type Given<T> = T extends { input: infer I extends z.ZodType }
         ? string | null
         : string
 
-type Defaulted<T> = T extends { default: unknown } ? true : false
+type HasDefault<T> = T extends { default: unknown } ? true : false
 
 /** What a new row is given. What has a default may be left out. */
 export type CreateInput<R extends Resource> = {
-  [K in keyof Members<R, 'create'> as Defaulted<Members<R, 'create'>[K]> extends true ? never : K]: Given<
+  [K in keyof Members<R, 'create'> as HasDefault<Members<R, 'create'>[K]> extends true ? never : K]: InputOf<
     Members<R, 'create'>[K]
   >
 } & {
-  [K in keyof Members<R, 'create'> as Defaulted<Members<R, 'create'>[K]> extends true ? K : never]?:
-    | Given<Members<R, 'create'>[K]>
+  [K in keyof Members<R, 'create'> as HasDefault<Members<R, 'create'>[K]> extends true ? K : never]?:
+    | InputOf<Members<R, 'create'>[K]>
     | undefined
 }
 
@@ -70,4 +69,4 @@ export type CreateInput<R extends Resource> = {
 export type UpdateInput<R extends Resource> = {
   id: string
   ifVersion?: string | string[] | undefined
-} & { [K in keyof Members<R, 'update'>]?: Given<Members<R, 'update'>[K]> | undefined }
+} & { [K in keyof Members<R, 'update'>]?: InputOf<Members<R, 'update'>[K]> | undefined }

@@ -1,23 +1,22 @@
 import { type CompiledStatement, compile, ParameterBinder, type SqlPredicate } from '../../entities/sql/scope.ts'
 import { lookUp, type Statement } from '../../entities/sql/statement.ts'
-import type { Attribute, Relation, Resource } from './declare.ts'
+import type { Attribute, FindValues, Relation, Resource } from './declare.ts'
 import { rowIds } from './ids.ts'
-import type { ColumnMapping, RelationMapping, TableMapping, TypeFinder } from './mapping.ts'
-import type { FindValues } from './on-demand.ts'
+import type { ColumnMapping, RelationMapping, ResourceLookup, TableMapping } from './mapping.ts'
 import {
+  createPlainShape,
   type FilterUse,
   MAX_INCLUDED,
   type PageRow,
   type Permission,
-  plainShape,
   type QueryShape,
   type RecordRow,
   type RelatedRow,
   type RowVerb,
-  textKey,
+  toShapeKey,
 } from './query-shape.ts'
 
-interface Reading<Row> {
+interface ReadOptions<Row> {
   /** Which callers share the rows, where those of the type do. */
   sharing?: 'equal' | 'byIds' | 'byKey' | undefined
   read?: Statement<Row>['read']
@@ -27,17 +26,17 @@ interface Reading<Row> {
 export class ResourceStatements {
   readonly #of: Resource
   readonly #mapping: TableMapping
-  readonly #others: TypeFinder
+  readonly #others: ResourceLookup
   readonly #written = new Map<string, CompiledStatement<unknown>>()
-  readonly #readRow: ReturnType<typeof rowReader>
+  readonly #readRow: ReturnType<typeof createRowReader>
   /** The attributes that are not in its statements. */
   readonly onDemand: readonly [name: string, find: FindValues][]
 
-  constructor(of: Resource, others: TypeFinder) {
+  constructor(of: Resource, others: ResourceLookup) {
     this.#of = of
     this.#mapping = others.tableOf(of.type)
     this.#others = others
-    this.#readRow = rowReader(of, others)
+    this.#readRow = createRowReader(of, others)
     this.onDemand = Object.entries(of.attributes).flatMap(([name, { onDemand }]) =>
       onDemand ? [[name, onDemand]] : [],
     )
@@ -49,7 +48,7 @@ export class ResourceStatements {
       const from = this.#fromListed(shape, sql)
       const known = this.#total(shape, sql)
       if (this.#of.coalesced) return this.#positions(from, known, shape, sql)
-      return `, (${totalBeside(from, known)}) as total ${from} ${this.#window(shape, sql)}`
+      return `, (${selectTotalPerRow(from, known)}) as total ${from} ${this.#window(shape, sql)}`
     }
     return this.#records('page', shape, write, this.#of.coalesced ? 'byIds' : 'equal')
   }
@@ -57,17 +56,17 @@ export class ResourceStatements {
   /** How many there are in all, where a page has no row to say so. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once('count', { ...shape, sort: [] }, (sql) =>
-      totalAlone(this.#fromListed(shape, sql), this.#total(shape, sql)),
+      selectTotal(this.#fromListed(shape, sql), this.#total(shape, sql)),
     )
   }
 
   byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
-    return this.#records('byIds', plainShape(unrestricted), (sql) => this.#rows(sql), 'byKey')
+    return this.#records('byIds', createPlainShape(unrestricted), (sql) => this.#rows(sql), 'byKey')
   }
 
   /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
   related(of: Resource, name: string, unrestricted: boolean): CompiledStatement<RelatedRow> {
-    const shape = plainShape(unrestricted)
+    const shape = createPlainShape(unrestricted)
     const { parent, join } = joinParents(this.#relationOf(of, name))
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
@@ -82,7 +81,7 @@ export class ResourceStatements {
     return this.#records(`relatedPage:${of.type}.${name}`, shape, (sql) => {
       const relation = this.#relationOf(of, name)
       const from = this.#fromParent(relation, shape, sql)
-      const total = totalBeside(from, relation.total?.(sql.param('parent'), sql))
+      const total = selectTotalPerRow(from, relation.total?.(sql.param('parent'), sql))
       return `, (${total}) as total ${from} ${this.#window(shape, sql)}`
     })
   }
@@ -90,7 +89,7 @@ export class ResourceStatements {
   countRelated(of: Resource, name: string, shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once(`countRelated:${of.type}.${name}`, { ...shape, sort: [] }, (sql) => {
       const relation = this.#relationOf(of, name)
-      return totalAlone(this.#fromParent(relation, shape, sql), relation.total?.(sql.param('parent'), sql))
+      return selectTotal(this.#fromParent(relation, shape, sql), relation.total?.(sql.param('parent'), sql))
     })
   }
 
@@ -101,20 +100,20 @@ export class ResourceStatements {
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
       `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
-    return this.#once(`permission:${verb}`, plainShape(unrestricted), write, { sharing: 'byKey' })
+    return this.#once(`permission:${verb}`, createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** Which of the rows with these numbers the caller sees. */
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#once('visibleKeys', plainShape(unrestricted), write, { sharing: 'byKey' })
+    return this.#once('visibleKeys', createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** How a relation of another type leads to this one. */
   #relationOf = ({ type }: Resource, name: string) => this.#others.tableOf(type).relations[name] as RelationMapping
 
   #rows(sql: ParameterBinder): string {
-    return `${this.#from(plainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
+    return `${this.#from(createPlainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
   }
 
   /** Selects records, and what is written beside them. */
@@ -122,7 +121,7 @@ export class ResourceStatements {
     kind: string,
     shape: QueryShape,
     writeRest: (sql: ParameterBinder) => string,
-    sharing?: Reading<Row>['sharing'],
+    sharing?: ReadOptions<Row>['sharing'],
   ): CompiledStatement<Row> {
     const write = (sql: ParameterBinder) =>
       `select ${recordSql(this.#of, this.#others, sql)} as record ${writeRest(sql)}`
@@ -133,9 +132,9 @@ export class ResourceStatements {
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
-    { sharing = 'equal', read }: Reading<Row> = {},
+    { sharing = 'equal', read }: ReadOptions<Row> = {},
   ): CompiledStatement<Row> {
-    const key = `${kind} ${textKey(shape)}`
+    const key = `${kind} ${toShapeKey(shape)}`
     const known = this.#written.get(key)
     if (known) return known as CompiledStatement<Row>
     // What is found by the primary key is found no faster by a plan of its own.
@@ -198,10 +197,10 @@ export class ResourceStatements {
 const countRows = (from: string) => `select count(*)::int as total ${from}`
 
 /** How many rows a statement has, where that is known without counting. Beside a row, which proves that there are some to see. */
-const totalBeside = (from: string, known: string | undefined) => known ?? countRows(from)
+const selectTotalPerRow = (from: string, known: string | undefined) => known ?? countRows(from)
 
 /** The same, of its own: who sees no row is told of none. */
-const totalAlone = (from: string, known: string | undefined) =>
+const selectTotal = (from: string, known: string | undefined) =>
   known === undefined ? countRows(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
 
 /** How the rows of a relation hang together with their parents. */
@@ -222,7 +221,7 @@ function orderBy({ orders, columns }: TableMapping, key: string): string[] {
  * SQL for a row `t` as the record it stands for: its attributes, but those on demand, and the ids that its to-one relations lead to.
  * PostgreSQL sends it as JSON, which `rowReader` reads.
  */
-function recordSql(of: Resource, others: TypeFinder, sql: ParameterBinder): string {
+function recordSql(of: Resource, others: ResourceLookup, sql: ParameterBinder): string {
   const { columns, relations: mapped } = others.tableOf(of.type)
   const visible = Object.entries(of.attributes).filter(
     ([, { only, onDemand }]) => !onDemand && (!only || sql.unrestricted),
@@ -246,7 +245,7 @@ interface SentRow {
 }
 
 /** Makes rows of what is sent of them: records with links, with times as they are shown, and without sparse attributes that have no value. */
-function rowReader(of: Resource, { tableOf }: TypeFinder): <Row extends RecordRow>(sent: object) => Row {
+function createRowReader(of: Resource, { tableOf }: ResourceLookup): <Row extends RecordRow>(sent: object) => Row {
   const { columns } = tableOf(of.type)
   const times = Object.entries(of.attributes).flatMap(([name, attribute]) =>
     isSentAsTime(attribute, columns[name]) ? [name] : [],
@@ -255,7 +254,7 @@ function rowReader(of: Resource, { tableOf }: TypeFinder): <Row extends RecordRo
   const links = listLinks(of).map(([name]) => name)
   const isPresent = ([name, value]: [string, unknown]) => value !== null || !sparse.includes(name)
   const read = (sent: SentRow['record']) => {
-    const relations = Object.fromEntries(links.map((name, at) => [name, linkTo(sent.relations[at])]))
+    const relations = Object.fromEntries(links.map((name, at) => [name, toLink(sent.relations[at])]))
     const record: Record<string, unknown> = { ...sent, relations }
     for (const name of times) if (record[name]) record[name] = formatTime(record[name] as string)
     return sparse.length > 0 ? Object.fromEntries(Object.entries(record).filter(isPresent)) : record
@@ -265,7 +264,7 @@ function rowReader(of: Resource, { tableOf }: TypeFinder): <Row extends RecordRo
 
 const listLinks = ({ relations }: Resource) => Object.entries(relations).filter(([, { many }]) => !many)
 
-const linkTo = (id: string | null | undefined) => (typeof id === 'string' ? { id } : null)
+const toLink = (id: string | null | undefined) => (typeof id === 'string' ? { id } : null)
 
 /** RFC 3339 text with milliseconds for a time in UTC as JSON of PostgreSQL has it, such as `2026-11-23T14:44:45.12`. */
 const formatTime = (utc: string) => `${utc.padEnd(20, '.').padEnd(23, '0')}Z`
@@ -283,7 +282,7 @@ function columnSql(attribute: Attribute, mapping: ColumnMapping | undefined): st
 function linkSql(
   { to, alwaysVisible }: Relation,
   link: RelationMapping | undefined,
-  others: TypeFinder,
+  others: ResourceLookup,
   sql: ParameterBinder,
 ): string {
   if (!link || !('column' in link)) throw new Error('a to-many relation has no column')

@@ -79,10 +79,10 @@ export async function askReplicas(bus: ChangeBus): Promise<ReplicaReport[]> {
     const report = content as ReplicaReport
     if (topic === REPLICA) reports.set(report.replica, report)
   }
-  const stop = bus.subscribe({ changed() {}, interrupted() {}, told })
+  const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage: told })
   // The bus may have just begun to connect.
   for (let asked = 0; asked < TIMES; asked++) {
-    bus.tell(ASKED, {})
+    bus.broadcast(ASKED, {})
     await pause(PATIENCE_MS / TIMES)
   }
   stop()

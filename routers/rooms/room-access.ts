@@ -12,7 +12,7 @@ import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
-import { seesAll, toViewer } from '../verbs/viewer.ts'
+import { isUnrestricted, toViewer } from '../verbs/viewer.ts'
 
 export interface LockedRoom {
   id: number
@@ -45,7 +45,7 @@ export async function enterRoom(
 ): Promise<EnteredRoom> {
   const room = await lockRoomById(em, id)
   const [member] = await runStatement(em, findMembership, [id, toViewer(ctx).viewer])
-  if (!member && !seesAll(ctx)) throw noSuchRoom(id)
+  if (!member && !isUnrestricted(ctx)) throw noSuchRoom(id)
   if (!member || !roles.includes(member.role)) throw new Problem('not_permitted')
   return { ...room, member }
 }

@@ -11,20 +11,19 @@ import {
   storeWrappedKeys,
 } from '../../entities/rooms/room-key.sql.ts'
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
-import { takes } from '../core/body-size.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
-import { changing, transact } from '../core/changes.ts'
+import { runInTransaction, withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
-import { about, router, userWith } from '../core/trpc.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { isPublicKey } from '../identity/keychain.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
-import { notFound } from '../verbs/lock.ts'
+import { createNotFoundProblem } from '../verbs/lock-row.ts'
 import { getRow } from '../verbs/read.ts'
-import { seesAll } from '../verbs/viewer.ts'
+import { isUnrestricted } from '../verbs/viewer.ts'
 import { type EnteredRoom, enterRoom } from './room-access.ts'
 import { rooms, roomText } from './rooms.ts'
 
@@ -101,7 +100,7 @@ export const roomKeysRouter = router({
     .query(({ ctx, input }) => readRecipients(ctx, Number(input.id))),
 
   rekey: rowAction(rooms, 'rekey', userWith('write'))
-    .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...takes('room keys') })
+    .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...withBodySize('room keys') })
     .input(newKey)
     .mutation(({ ctx, input }) => rekey(ctx, input)),
 })
@@ -109,7 +108,7 @@ export const roomKeysRouter = router({
 async function readStoredKeys(ctx: Context, person: number, { id, page }: z.output<typeof storedKeysInput>) {
   const after = page?.after === undefined ? -1 : Number(page.after)
   const [found] = await ctx.services.sql(findStoredKeys, [Number(id), person, after, MAX_KEYS + 1])
-  if (!found) throw seesAll(ctx) ? new Problem('not_permitted') : notFound(rooms, id)
+  if (!found) throw isUnrestricted(ctx) ? new Problem('not_permitted') : createNotFoundProblem(rooms, id)
   const { keyEpoch, keys } = found
   return { meta: { keyEpoch, keys: keys.slice(0, MAX_KEYS), hasMore: keys.length > MAX_KEYS } }
 }
@@ -137,7 +136,7 @@ interface Recipients {
 
 /** Asked by somebody who may make the next key. */
 function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
-  return transact(ctx, `room:${id}`, async (em) => ({
+  return runInTransaction(ctx, `room:${id}`, async (em) => ({
     meta: await findRecipients(em, await enterAsWriter(ctx, em, id)),
   }))
 }
@@ -182,7 +181,7 @@ async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<type
     await runStatement(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
   }
-  await changing(ctx, replaceKey, `room:${id}`)
+  await withChangeLog(ctx, replaceKey, `room:${id}`)
   return { data: await getRow(ctx, rooms, given.id) }
 }
 

@@ -12,24 +12,31 @@ import {
   replyCount,
   visibleMessages,
 } from '../../entities/rooms/room-message.ts'
-import { findReadMarks, type ReadMark } from '../../entities/rooms/room-read-mark.sql.ts'
-import { takes } from '../core/body-size.ts'
+import { findReadMarks, type ReadMark } from '../../entities/rooms/room-read-mark.ts'
 import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, router, userWith } from '../core/trpc.ts'
-import { attribute, many, one, resource, sortedTimestamps, time } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
+import {
+  attribute,
+  defineResource,
+  type FindValues,
+  type FoundRow,
+  many,
+  one,
+  sortedTimestamps,
+  time,
+} from '../resource/declare.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
-import type { FindValues, FoundRow } from '../resource/on-demand.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { lockRow, type Version } from '../verbs/lock.ts'
-import { getRow, reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { dropUnchanged } from '../verbs/drop-unchanged.ts'
+import { lockRow, type Version } from '../verbs/lock-row.ts'
+import { defineReads, getRow } from '../verbs/read.ts'
 import { updateRow } from '../verbs/write.ts'
-import { createInput, ifVersion, updateInput } from '../verbs/write-inputs.ts'
+import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { dropAttachments } from './attachments/message-attachments.ts'
 import { assertKeyOfEditInUse } from './key-epochs.ts'
 import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
@@ -45,7 +52,7 @@ const clientId = z
   .nullable()
   .describe('A word of the client: a message that is sent again with it is the one that was sent first.')
 
-export const roomMessages = resource({
+export const roomMessages = defineResource({
   type: 'room-messages',
   about: 'What the members of a room write, as their browsers have encrypted it.',
   entity: RoomMessage,
@@ -110,7 +117,7 @@ export const roomMessages = resource({
 })
 
 export const roomMessagesRouter = router({
-  ...reads(roomMessages),
+  ...defineReads(roomMessages),
 
   find: userWith('read')
     .meta(about('Read a message by its number in a room.'))
@@ -126,8 +133,8 @@ export const roomMessagesRouter = router({
     }),
 
   create: userWith('write')
-    .meta({ ...exposes(roomMessages, 'create'), ...takes('long text') })
-    .input(createInput(roomMessages))
+    .meta({ ...exposeAs(roomMessages, 'create'), ...withBodySize('long text') })
+    .input(buildCreateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       const id = await sendMessage(ctx, input as unknown as Sending)
       return getRow(ctx, roomMessages, String(id))
@@ -135,22 +142,22 @@ export const roomMessagesRouter = router({
 
   /** By their author. */
   update: userWith('write')
-    .meta({ ...exposes(roomMessages, 'update'), ...takes('long text') })
-    .use(withoutUnchanged(roomMessages))
-    .input(updateInput(roomMessages))
+    .meta({ ...exposeAs(roomMessages, 'update'), ...withBodySize('long text') })
+    .use(dropUnchanged(roomMessages))
+    .input(buildUpdateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
       if (input['content'] === null) throw noContent()
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
-        beforehand: (em) => lockRoom(em, input),
+        beforeWrite: (em) => lockRoom(em, input),
         afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
       })
     }),
 
   /** By their author, and by whoever administers the room. */
   delete: userWith('write')
-    .meta(exposes(roomMessages, 'delete'))
+    .meta(exposeAs(roomMessages, 'delete'))
     .input(z.strictObject({ id: roomMessages.ids.schema, ifVersion }))
     .mutation(({ ctx, input }) => deleteMessage(ctx, input)),
 })
@@ -165,7 +172,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
     await dropAttachments({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   }
-  await changing(ctx, erase, await findStream(ctx, { id }))
+  await withChangeLog(ctx, erase, await findStream(ctx, { id }))
   return { id }
 }
 

@@ -4,31 +4,29 @@ import { z } from 'zod'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { Room } from '../../entities/rooms/room.ts'
-import { arrangeRoom, findMembership } from '../../entities/rooms/room-member.sql.ts'
+import { findMembership, setRoomMarks } from '../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
 import { findLastMessages, markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
-import { takes } from '../core/body-size.ts'
 import type { Caller } from '../core/caller.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, router, userWith } from '../core/trpc.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { RecordOf, UpdateInput } from '../resource/record.ts'
 import { rowAction } from '../verbs/action.ts'
-import { changesInput, changesSince } from '../verbs/changes.ts'
-import { followChanges, followInput } from '../verbs/follow-changes.ts'
-import { assertPermitted, unknown } from '../verbs/lock.ts'
-import { getRow, reads } from '../verbs/read.ts'
-import { withoutUnchanged } from '../verbs/unchanged.ts'
+import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
+import { dropUnchanged } from '../verbs/drop-unchanged.ts'
+import { assertPermitted, createUnknownIssue } from '../verbs/lock-row.ts'
+import { defineReads, getRow } from '../verbs/read.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
-import { createInput, ifVersion, type RowChange, updateInput } from '../verbs/write-inputs.ts'
+import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
 import { noteInvitations } from './members/member-events.ts'
 import { roomMembers } from './members/members.ts'
 import { noteRoomGone } from './members/memberships.ts'
@@ -57,7 +55,7 @@ const lastMessage = z.object({
 })
 
 export const roomsRouter = router({
-  ...reads(rooms),
+  ...defineReads(rooms),
 
   find: userWith('read')
     .meta(about('Read a room by its slug.'))
@@ -72,7 +70,9 @@ export const roomsRouter = router({
     .meta(about('Read what has changed in a room since a position: the room, its members, messages and read marks.'))
     .input(changesInput.extend({ id: resourceId }))
     .query(async ({ ctx, input: { id, page } }) => {
-      const changes = await changesSince(ctx, `room:${Number(id)}`, page?.after).catch((error: unknown) => ({ error }))
+      const changes = await readChangesSince(ctx, `room:${Number(id)}`, page?.after).catch((error: unknown) => ({
+        error,
+      }))
       // Asked last: whoever is a member now was one when the changes were read.
       await assertMember(ctx, Number(id))
       if ('error' in changes) throw changes.error
@@ -100,21 +100,21 @@ export const roomsRouter = router({
 
   /** The room with its first members: the caller, who administers it, and the AI user. */
   create: userWith('write')
-    .meta({ ...exposes(rooms, 'create'), ...takes('long text') })
-    .input(createInput(rooms))
+    .meta({ ...exposeAs(rooms, 'create'), ...withBodySize('long text') })
+    .input(buildCreateInput(rooms))
     .mutation(({ ctx, input }): Promise<RecordOf<typeof rooms>> => {
       const { id } = ctx.caller.person
       return createRow(ctx, rooms, input, {
-        complete: ({ name }) => ({ slug: makeSlug(String(name)) }),
-        beforehand: (em) => assertMayEnterOneMore(ctx, em, id),
+        completeRow: ({ name }) => ({ slug: makeSlug(String(name)) }),
+        beforeWrite: (em) => assertMayEnterOneMore(ctx, em, id),
         afterFlush: (written) => addFirstMembers(written, id),
       })
     }),
 
   update: userWith('write')
-    .meta({ ...exposes(rooms, 'update'), ...takes('picture') })
-    .use(withoutUnchanged(rooms))
-    .input(updateInput(rooms))
+    .meta({ ...exposeAs(rooms, 'update'), ...withBodySize('picture') })
+    .use(dropUnchanged(rooms))
+    .input(buildUpdateInput(rooms))
     .mutation(({ ctx, input }): Promise<RecordOf<typeof rooms>> => updateRoom(ctx, input as RoomChange)),
 
   picture: userWith('read')
@@ -127,7 +127,7 @@ export const roomsRouter = router({
     }),
 
   delete: userWith('write')
-    .meta(exposes(rooms, 'delete'))
+    .meta(exposeAs(rooms, 'delete'))
     .input(z.strictObject({ id: resourceId, ifVersion }))
     .mutation(({ ctx, input }) => deleteRoom(ctx, input)),
 })
@@ -157,8 +157,8 @@ const write = (ctx: Context, change: RowChange) =>
 const toStream = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
 /** Invitations show the name, too. */
-async function noteNewName({ em, changes, row, given }: WrittenRow): Promise<void> {
-  if (given['name'] !== undefined) await noteInvitations({ em, changes, room: row.id })
+async function noteNewName({ em, changes, row, input }: WrittenRow): Promise<void> {
+  if (input['name'] !== undefined) await noteInvitations({ em, changes, room: row.id })
 }
 
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
@@ -181,20 +181,20 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   await assertMember(ctx, room)
   const mark = async (em: EntityManager, changes: ChangeRecorder) => {
     const [marked] = await runStatement(em, markReadText, [upTo, room, viewer])
-    if (!marked) throw new Problem('not_found', { issues: [unknown('room-messages', ['upTo'])] })
+    if (!marked) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
     changes.add([`user:${viewer}`], 'updated', 'rooms', room)
   }
-  await changing(ctx, mark, `room:${room}`)
+  await withChangeLog(ctx, mark, `room:${room}`)
   return { meta: { upTo: `${upTo}` } }
 }
 
 /** Their other windows hear of it, and nobody else. */
 async function arrange(ctx: Context, { id, isMuted, isArchived }: z.output<typeof arrangement>) {
   const { viewer } = toViewer(ctx)
-  await changing(ctx, async (em, changes) => {
-    const [arranged] = await runStatement(em, arrangeRoom, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
+  await withChangeLog(ctx, async (em, changes) => {
+    const [arranged] = await runStatement(em, setRoomMarks, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
     if (!arranged) throw noSuchRoom(Number(id))
     changes.add([`user:${viewer}`], 'updated', 'rooms', Number(id))
   })

@@ -5,7 +5,7 @@ import { memberRoles, unreadCount, viewerMark, viewerRole } from '../../entities
 import { messagesInRoom } from '../../entities/rooms/room-message.ts'
 import type { SqlPredicate } from '../../entities/sql/scope.ts'
 import { imageBytes } from '../identity/pictures/pictures.ts'
-import { attribute, many, resource, sortedTimestamps } from '../resource/declare.ts'
+import { attribute, defineResource, many, sortedTimestamps } from '../resource/declare.ts'
 
 const MAX_CIPHERTEXT = 128 * 1024
 
@@ -20,7 +20,7 @@ const forMembers =
   (room, sql) =>
     sql.unrestricted ? `case when ${joinedRooms(room, sql)} then ${value(room)} end` : value(room)
 
-export const rooms = resource({
+export const rooms = defineResource({
   type: 'rooms',
   about: 'Rooms of which the caller is a member.',
   entity: Room,

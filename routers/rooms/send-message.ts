@@ -7,11 +7,11 @@ import {
   type Writer,
 } from '../../entities/rooms/room-message.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { unknown } from '../verbs/lock.ts'
+import { createUnknownIssue } from '../verbs/lock-row.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { assertFewAttachments, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
@@ -44,13 +44,13 @@ export async function sendMessage(ctx: Context, sending: Sending): Promise<numbe
     await linkToMessage(ctx, { em, changes, room, message, ids: sending.attachments })
     return message
   }
-  return changing(ctx, send, `room:${Number(sending.room)}`)
+  return withChangeLog(ctx, send, `room:${Number(sending.room)}`)
 }
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
 export async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
   const [writer] = await runStatement(em, lockRoomForWriter, [room, toViewer(ctx).viewer])
-  if (!writer) throw new Problem('not_found', { issues: [unknown('rooms', ['room'])] })
+  if (!writer) throw new Problem('not_found', { issues: [createUnknownIssue('rooms', ['room'])] })
   if (!['admin', 'editor'].includes(writer.role)) throw new Problem('not_permitted')
   return writer
 }
@@ -66,5 +66,5 @@ function insert(em: EntityManager, { member }: Writer, sending: Sending): Promis
 async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
   const [known] = clientId === null ? [] : await runStatement(em, findSentMessage, [member, clientId])
   if (known) return known.id
-  throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
+  throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['thread'])] })
 }

@@ -13,7 +13,7 @@ import {
   markAnnouncementSeen,
 } from '../../entities/system/announcement.sql.ts'
 import { Announcement, AnnouncementTarget, announcementTypes } from '../../entities/system/announcement.ts'
-import { transact } from '../core/changes.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -71,7 +71,7 @@ async function publishAnnouncement(ctx: Context, { users, texts = {}, ...given }
   const { announcementText, writeAnnouncementTexts, settings } = ctx.services
   if (given.view !== undefined && !(await announcementText(given.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
-  return transact(ctx, undefined, async (em) => {
+  return runInTransaction(ctx, undefined, async (em) => {
     const targets = await findTargets(em, users ?? [])
     const { start: startsAt = new Date(), expire: expiresAt = null, force: isForced, anchor = null, ...rest } = given
     // Written when all else is known to be right, so that no folder stays of what was refused.
@@ -83,9 +83,9 @@ async function publishAnnouncement(ctx: Context, { users, texts = {}, ...given }
         AnnouncementTarget,
         targets.map(({ id: user }) => ({ announcement: row.id, user })),
       )
-    ctx.act
-      ?.concern(`announcements:${row.id}`)
-      .note({ after: { ...given, view }, people: users ? targets.length : null })
+    ctx.auditedCall
+      ?.setSubject(`announcements:${row.id}`)
+      .recordChange({ after: { ...given, view }, people: users ? targets.length : null })
     return { id: row.id, title: row.title, people: users ? targets.length : null }
   })
 }
@@ -163,7 +163,7 @@ export const announcementsRouter = router({
   make: freshAdmin.input(z.strictObject({ title, texts: texts.optional() })).mutation(async ({ ctx, input }) => {
     const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, draft(input.title)])) } = input
     const made = await ctx.services.writeAnnouncementTexts(title, texts)
-    ctx.act?.note({ after: { title, view: made.view } })
+    ctx.auditedCall?.recordChange({ after: { title, view: made.view } })
     return made
   }),
 
@@ -193,12 +193,12 @@ async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) 
  * accepted that must be accepted stays as it is: people hold to what they have read.
  */
 const changeTexts = (ctx: Context, id: number, texts: NewAnnouncementTexts) =>
-  transact(ctx, undefined, async (em) => {
+  runInTransaction(ctx, undefined, async (em) => {
     const row = await findRow(em, id, LockMode.PESSIMISTIC_WRITE)
     const [accepted] = await runStatement(em, findAcceptance, [row.id])
     if (row.isForced && accepted) throw new Problem('conflict', { detail: ACCEPTED })
     const { view } = await ctx.services.writeAnnouncementTexts(row.title, texts)
-    ctx.act?.concern(`announcements:${id}`).note({ before: { view: row.view }, after: { view } })
+    ctx.auditedCall?.setSubject(`announcements:${id}`).recordChange({ before: { view: row.view }, after: { view } })
     row.view = view
     return { id, view }
   })

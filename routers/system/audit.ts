@@ -6,14 +6,14 @@ import {
   deleteRemovedAudit,
   findAuditEnds,
   listAuditEntries,
-  noteRemovedAudit,
+  markAuditRemoved,
   readAuditChain,
 } from '../../entities/events/audit-entry.sql.ts'
 import type { Context } from '../core/context.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 import { day } from '../ports/days.ts'
 import { AUDIT_ANCHOR, type Vault } from '../ports/vault.ts'
-import { untilFewer } from '../verbs/until-fewer.ts'
+import { deleteInBatches } from '../verbs/delete-in-batches.ts'
 
 const filters = {
   /** Such as `aiModels.update`, or how it begins with a dot at its end, such as `aiModels.`. */
@@ -83,9 +83,9 @@ export const auditRouter = router({
     const { settings, sql, log, vault } = ctx.services
     const before = new Date()
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
-    const [removed] = await sql(noteRemovedAudit, [before])
+    const [removed] = await sql(markAuditRemoved, [before])
     if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
-    await untilFewer(BATCH, () => sql(deleteRemovedAudit, [BATCH]))
+    await deleteInBatches(BATCH, () => sql(deleteRemovedAudit, [BATCH]))
     const { seq, hash } = await findEnds(ctx)
     if (seq > 0) log.info({ seq, hash, seal: vault.seal(textOfAnchor({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
     return { seq, hash }

@@ -7,14 +7,14 @@ import type { BlockContext, ConfigBlock } from '../core/extension.ts'
 import { type Salts, SOCKET_PATH } from '../core/settings.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 import { describedLocales } from '../ports/locales.ts'
-import { attribute, resource } from '../resource/declare.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { member } from '../verbs/action.ts'
-import { virtualReads } from '../verbs/computed.ts'
+import { defineComputedReads } from '../verbs/computed.ts'
 
 const block = z.record(z.string(), z.unknown())
 
-export const configs = resource({
+export const configs = defineResource({
   type: 'configs',
   about:
     'How the service is set up, in blocks; the id is the key of a block. Callers get the blocks that they may see.',
@@ -52,7 +52,7 @@ const all = async (ctx: Context): Promise<Config[]> => {
 }
 
 export const configsRouter = router({
-  ...virtualReads(configs, all, anyone),
+  ...defineComputedReads(configs, all, anyone),
 
   public: member(configs, 'public', anyone)
     .meta(about('Read all public blocks at once.'))

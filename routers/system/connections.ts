@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pendingCount } from '../../entities/identity/frontend-migration.sql.ts'
+import { pendingCount } from '../../entities/identity/frontend-migration.ts'
 import { pictureIdentifier } from '../../entities/identity/picture.ts'
 import { User } from '../../entities/identity/user.ts'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
@@ -8,8 +8,8 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { anyoneOrApp, externalApp, router } from '../core/trpc.ts'
 import { keyHash } from '../identity/salts.ts'
-import { attribute, resource } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { blockContext, builtInBlocks, readBlocks, saltsFor, websocketFor } from './configs.ts'
 
@@ -41,7 +41,7 @@ const secrets = z.strictObject({
 
 const sparse = { sparse: true } as const
 
-export const connections = resource({
+export const connections = defineResource({
   type: 'connections',
   about:
     'What a front end needs first. For the session of the caller, the id is the word that the setting `BRAND` names; for an external app, it is that of its user.',
@@ -78,7 +78,7 @@ const findKnown = coalescedStatement<KnownUser>(
 
 export const connectionsRouter = router({
   get: anyoneOrApp
-    .meta(exposes(connections, 'get'))
+    .meta(exposeAs(connections, 'get'))
     .input(z.strictObject({ id: userId }))
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { callerContext, usage, requestId } = ctx
@@ -95,7 +95,7 @@ export const connectionsRouter = router({
 
   /** What the app has under way for the person stops. */
   delete: externalApp
-    .meta(exposes(connections, 'delete'))
+    .meta(exposeAs(connections, 'delete'))
     .input(z.strictObject({ id: userId, ifVersion: z.never().optional() }))
     .mutation(async ({ ctx, input: { id } }) => {
       const ended = await endAppLinks(ctx, ctx.caller.appId, { externalId: id })

@@ -1,20 +1,23 @@
 import { z } from 'zod'
-import { AppliedFrontendMigration } from '../../entities/identity/applied-frontend-migration.ts'
-import { listOwnMigrations, listPendingMigrations } from '../../entities/identity/frontend-migration.sql.ts'
-import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
-import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
-import { transact } from '../core/changes.ts'
+import {
+  AppliedFrontendMigration,
+  FrontendMigration,
+  FrontendMigrationUserdata,
+  listOwnMigrations,
+  listPendingMigrations,
+} from '../../entities/identity/frontend-migration.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, host, router, sessionUser } from '../core/trpc.ts'
 import { USERDATA } from '../ports/vault.ts'
-import { attribute, resource } from '../resource/declare.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
-import { virtualReads } from '../verbs/computed.ts'
+import { defineComputedReads } from '../verbs/computed.ts'
 import { registerMigrations } from './register-frontend-migrations.ts'
 
-export const migrations = resource({
+export const migrations = defineResource({
   type: 'migrations',
   about:
     "Changes of what only the caller's browser can read, still to be carried out by it. One that it has carried out can be read and is listed no more.",
@@ -46,9 +49,9 @@ const acceptLegacyKeys = (input: unknown): unknown => {
 }
 
 export const migrationsRouter = router({
-  list: virtualReads(migrations, filterOwn(listPendingMigrations)).list,
+  list: defineComputedReads(migrations, filterOwn(listPendingMigrations)).list,
   // The answer to a person who has applied one links to it.
-  get: virtualReads(migrations, filterOwn(listOwnMigrations)).get,
+  get: defineComputedReads(migrations, filterOwn(listOwnMigrations)).get,
 
   /** Keeps those of the configured files that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
@@ -63,7 +66,7 @@ export const migrationsRouter = router({
 })
 
 async function markApplied(ctx: Context, user: number, name: string): Promise<Migration> {
-  return transact(ctx, undefined, async (em) => {
+  return runInTransaction(ctx, undefined, async (em) => {
     const migration = await em.findOne(FrontendMigration, { name })
     if (!migration) throw new Problem('not_found', { detail: 'Migration not found.' })
     const key = { user, migration: migration.id }

@@ -28,9 +28,9 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 export const healthRouter = router({
   check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
     const { healthTimer } = ctx.services
-    if (!(await healthTimer.deepIsDue())) return report([await run(ctx, 'quick_database')])
+    if (!(await healthTimer.isDeepCheckDue())) return report([await run(ctx, 'quick_database')])
     const health = await checkParts(ctx)
-    await healthTimer.settle(health.status === 'unhealthy')
+    await healthTimer.recordDeepCheck(health.status === 'unhealthy')
     return health
   }),
 
@@ -79,7 +79,7 @@ async function run({ services: { healthChecks, log } }: Context, name: HealthChe
 async function withCustom({ services: { hooks, log } }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
-    await withTimeout(hooks.settle('health-check', { results }), CHECK_TIMEOUT_MS)
+    await withTimeout(hooks.emitSerial('health-check', { results }), CHECK_TIMEOUT_MS)
   } catch (error) {
     log.warn({ check: 'custom', error }, 'a health check failed')
     results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })

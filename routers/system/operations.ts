@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listDeprecatedCallers } from '../../entities/system/deprecated-call.sql.ts'
+import { listDeprecatedCallers } from '../../entities/system/deprecated-call.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 
 export const settingsRouter = router({

@@ -1,19 +1,18 @@
 import { z } from 'zod'
-import { listDeprecatedCallers } from '../../entities/system/deprecated-call.sql.ts'
+import { listDeprecatedCallers } from '../../entities/system/deprecated-call.ts'
 import { listNearLimits } from '../../entities/views/limit-subject.sql.ts'
 import {
+  abandonedTokens,
   callsByHour,
-  leftTokens,
-  modelQuality,
   offlineModels,
+  selectModelQuality,
   toolsToApprove,
 } from '../../entities/views/overview.sql.ts'
 import { checkPrices } from '../catalogue/prices.ts'
 import { Problem } from '../core/problems.ts'
 import { about, adminSession, router } from '../core/trpc.ts'
 import { askReplicas } from '../rooms/realtime.ts'
-import { changesInput, changesSince } from '../verbs/changes.ts'
-import { followChanges, followInput } from '../verbs/follow-changes.ts'
+import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
 import { checkParts } from './health.ts'
 
 /** The most rows of a list on the first page of administrators. */
@@ -39,7 +38,7 @@ export const overviewRouter = router({
   changesSince: adminSession
     .meta(about('Read which acts of administrators and changes of the catalogue there were since a position.'))
     .input(changesInput.prefault({}))
-    .query(({ ctx, input }) => changesSince(ctx, 'admins', input.page?.after)),
+    .query(({ ctx, input }) => readChangesSince(ctx, 'admins', input.page?.after)),
 
   changes: adminSession
     .meta(
@@ -63,7 +62,7 @@ export const overviewRouter = router({
   /** The slowest models, or those whose calls failed most often. */
   models: adminSession
     .input(z.strictObject({ order: z.enum(['slowest', 'failing']), days }))
-    .query(({ ctx, input: { order, days } }) => ctx.services.sql(modelQuality(order), [days])),
+    .query(({ ctx, input: { order, days } }) => ctx.services.sql(selectModelQuality(order), [days])),
 
   /** Lists limits of which most is used in the period that runs, from a share on. */
   limits: adminSession
@@ -76,7 +75,7 @@ export const overviewRouter = router({
     const [tools, models, tokens, callers, prices] = await Promise.all([
       sql(toolsToApprove),
       sql(offlineModels),
-      sql(leftTokens),
+      sql(abandonedTokens),
       sql(listDeprecatedCallers, [MOST]),
       checkPrices(ctx),
     ])

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../core/context.ts'
-import { createBulkhead } from '../core/load/bulkhead.ts'
+import { createBulkhead } from '../core/load/concurrency.ts'
 import { Problem } from '../core/problems.ts'
 import { type PictureShape, reencode } from '../identity/pictures/reencode.ts'
 import type { PageHead } from './page-head.ts'
@@ -128,7 +128,7 @@ async function fetchOnce<Value>(
   const key = `link-preview:${options.kind}:${hash('sha256', url, 'base64url')}`
   const known =
     (await services.previews.get(key)) ??
-    (await services.previewReads.do(key, ctx.signal(), async (signal) => {
+    (await services.previewReads.run(key, ctx.signal(), async (signal) => {
       const value = await read(signal).catch((error: unknown) => {
         // Says something of us, not of the site.
         if (signal.aborted || (error instanceof Problem && error.problem === 'busy')) throw error
@@ -152,6 +152,6 @@ async function store(services: Services, key: string, options: CacheOptions, val
  * window is there until the next ends, so each may take half.
  */
 async function hasRoom(services: Services, { kind, keep, budget }: CacheOptions, size: number): Promise<boolean> {
-  const { remaining } = await services.limiter.take(`link-preview-cache:${kind}`, budget / 2, keep / 1000, size)
+  const { remaining } = await services.limiter.consume(`link-preview-cache:${kind}`, budget / 2, keep / 1000, size)
   return remaining >= 0
 }

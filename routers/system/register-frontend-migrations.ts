@@ -1,8 +1,7 @@
-import { FrontendMigration } from '../../entities/identity/frontend-migration.ts'
-import { FrontendMigrationUserdata } from '../../entities/identity/frontend-migration-userdata.ts'
+import { FrontendMigration, FrontendMigrationUserdata } from '../../entities/identity/frontend-migration.ts'
 import { User } from '../../entities/identity/user.ts'
-import { locks, waitForTurn } from '../../entities/sql/locks.ts'
-import { transact } from '../core/changes.ts'
+import { acquireLock, locks } from '../../entities/sql/locks.ts'
+import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
@@ -17,9 +16,9 @@ export async function registerMigrations(
   files: ReadonlyMap<string, FrontendMigrationFile>,
 ): Promise<string[]> {
   if (files.size === 0) return []
-  return transact(ctx, undefined, async (em) => {
+  return runInTransaction(ctx, undefined, async (em) => {
     // Replicas that start at once take turns.
-    await runStatement(em, waitForTurn, [locks.registerFrontendMigrations])
+    await runStatement(em, acquireLock, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
     for (const [name, file] of fresh) {

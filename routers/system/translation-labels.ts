@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { Problem } from '../core/problems.ts'
 import { anyone, router } from '../core/trpc.ts'
 import { matchLocale } from '../ports/locales.ts'
-import { attribute, resource } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { attribute, defineResource } from '../resource/declare.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
 
-export const translationLabels = resource({
+export const translationLabels = defineResource({
   type: 'translation-labels',
   about: 'All texts of one language; the id is its locale.',
   attributes: {
@@ -17,7 +17,7 @@ export const translationLabels = resource({
 
 export const translationLabelsRouter = router({
   get: anyone
-    .meta(exposes(translationLabels, 'get'))
+    .meta(exposeAs(translationLabels, 'get'))
     .input(z.strictObject({ id: z.string().max(20) }))
     .query(({ ctx, input }): RecordOf<typeof translationLabels> => {
       const id = matchLocale(input.id)

@@ -3,12 +3,12 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import type { anyone } from '../core/trpc.ts'
 import type { Resource } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { nothing, type Page, reader } from './read.ts'
+import { noMembers, type Page, reader } from './read.ts'
 
 /** `list` and `get` of a type that is no table: `all` makes the records that the caller may see. */
-export function virtualReads<R extends Resource>(
+export function defineComputedReads<R extends Resource>(
   of: R,
   all: (ctx: Context) => RecordOf<R>[] | Promise<RecordOf<R>[]>,
   // A builder with more in its context is one with less, too; its type does not say so.
@@ -16,15 +16,15 @@ export function virtualReads<R extends Resource>(
 ) {
   return {
     list: base
-      .meta(exposes(of, 'list'))
-      .input(z.strictObject({ filter: nothing, page: nothing }).prefault({}))
+      .meta(exposeAs(of, 'list'))
+      .input(z.strictObject({ filter: noMembers, page: noMembers }).prefault({}))
       .query(async ({ ctx }): Promise<Page<RecordOf<R>>> => {
         const items = await all(ctx)
         return { items, total: items.length, page: { number: 1, size: Math.max(1, items.length) } }
       }),
 
     get: base
-      .meta(exposes(of, 'get'))
+      .meta(exposeAs(of, 'get'))
       .input(z.strictObject({ id: z.string().max(200) }))
       .query(async ({ ctx, input }): Promise<RecordOf<R>> => {
         const found = (await all(ctx)).find((record) => (record as { id: string }).id === input.id)

@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { userWith } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import type { ListInput, RecordOf, RecordRef } from '../resource/record.ts'
 import { type PageWindow, type Query, RowReader } from './rows.ts'
 
@@ -16,13 +16,13 @@ export interface Page<T> {
 export const reader = userWith('read')
 
 /** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
-export function reads<R extends Resource>(of: R) {
+export function defineReads<R extends Resource>(of: R) {
   const include = includeSchema(of)
   return {
     list: reader
-      .meta(exposes(of, 'list'))
+      .meta(exposeAs(of, 'list'))
       .input(
-        z.strictObject(collectionInput(of)).prefault({}) as unknown as Taking<
+        z.strictObject(buildCollectionInput(of)).prefault({}) as unknown as InputSchema<
           CollectionInput,
           ListInput<R> | undefined
         >,
@@ -34,31 +34,31 @@ export function reads<R extends Resource>(of: R) {
       }),
 
     get: reader
-      .meta(exposes(of, 'get'))
-      .input(z.strictObject({ id: of.ids.schema, include }) as unknown as Taking<One, OneInput<R>>)
+      .meta(exposeAs(of, 'get'))
+      .input(z.strictObject({ id: of.ids.schema, include }) as unknown as InputSchema<GetQuery, GetInput<R>>)
       .query(({ ctx, input }) => getRow(ctx, of, input.id, input.include)),
 
     related: reader
-      .meta(exposes(of, 'related'))
+      .meta(exposeAs(of, 'related'))
       .input(
-        z.looseObject({ id: of.ids.schema, relation: relationSchema(of) }) as unknown as Taking<
+        z.looseObject({ id: of.ids.schema, relation: relationSchema(of) }) as unknown as InputSchema<
           RelatedInput,
           RelatedOf<R>
         >,
       )
-      .query(({ ctx, input }) => related(ctx, of, input)),
+      .query(({ ctx, input }) => readRelated(ctx, of, input)),
   }
 }
 
 /** A schema that takes what the words of the type allow: its own type would let in every text. */
-type Taking<Output, Input> = z.ZodType<Output, Input>
+type InputSchema<Output, Input> = z.ZodType<Output, Input>
 
-interface One {
+interface GetQuery {
   id: string
   include: string[]
 }
 
-interface OneInput<R extends Resource> {
+interface GetInput<R extends Resource> {
   id: string
   include?: R['includes'][number][] | undefined
 }
@@ -95,7 +95,7 @@ const includeSchema = ({ includes }: Resource) =>
     .default([])
 
 /** What a collection of a type accepts. */
-function collectionInput({ includes, sorts, filters, page }: Resource) {
+function buildCollectionInput({ includes, sorts, filters, page }: Resource) {
   const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
   const whole = z.coerce.number().int().min(1)
   const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
@@ -112,13 +112,13 @@ function collectionInput({ includes, sorts, filters, page }: Resource) {
 }
 
 /** Knows no member, so that a wrong one is named. */
-export const nothing = z.strictObject({}).optional()
+export const noMembers = z.strictObject({}).optional()
 
 /** What the address of a relation accepts beside the id of the row it starts from. */
-export const relatedInput = ({ many }: Relation, of: Resource) =>
+export const buildRelatedInput = ({ many }: Relation, of: Resource) =>
   many
-    ? z.strictObject(collectionInput(of))
-    : z.strictObject({ include: includeSchema(of), filter: nothing, page: nothing })
+    ? z.strictObject(buildCollectionInput(of))
+    : z.strictObject({ include: includeSchema(of), filter: noMembers, page: noMembers })
 
 interface CollectionInput {
   include: string[]
@@ -146,7 +146,7 @@ function toQuery({ filters: declared }: Resource, { include, sort, filter: filte
 
 type RelatedInput = { id: string; relation: string } & Record<string, unknown>
 
-async function related(
+async function readRelated(
   ctx: Context,
   parent: Resource,
   input: RelatedInput,
@@ -154,12 +154,12 @@ async function related(
   const { id, relation: name, ...rest } = input
   const relation = parent.relations[name] as Relation
   const of = ctx.services.resources.of(relation.to)
-  const parsed = relatedInput(relation, of).safeParse(rest)
+  const parsed = buildRelatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput
   const reader = new RowReader(ctx)
   if (relation.many) {
-    if (!(await reader.sees(parent, id))) throw noSuch(parent, id)
+    if (!(await reader.canSee(parent, id))) throw noSuch(parent, id)
     const window = toWindow(of, query.page)
     return { ...(await reader.relatedPage(parent, name, id, toQuery(of, query), window)), page: window }
   }

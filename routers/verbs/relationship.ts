@@ -1,18 +1,18 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { statement } from '../../entities/sql/statement.ts'
-import { takes } from '../core/body-size.ts'
-import { changing } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
+import { withBodySize } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
-import { exposes } from '../resource/exposure.ts'
+import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { PivotMapping } from '../resource/mapping.ts'
 import type { RecordRef } from '../resource/record.ts'
 import { translateConstraintError } from './constraint-errors.ts'
-import { hiddenAmong, lockRow, unknown } from './lock.ts'
+import { createUnknownIssue, findHiddenIds, lockRow } from './lock-row.ts'
 import { getRow } from './read.ts'
 import { administrator } from './write.ts'
 import { ifVersion } from './write-inputs.ts'
@@ -22,10 +22,10 @@ type Change = 'add' | 'replace' | 'remove'
 const linkage = z.strictObject({ id: resourceId, ids: z.array(resourceId).max(1000), ifVersion })
 
 /** Changes of a relation that is joined through a table, for administrators: as a whole or not at all. */
-export function relationshipWrites(of: Resource, name: string) {
+export function defineRelationshipWrites(of: Resource, name: string) {
   const change = (kind: Change) =>
     administrator
-      .meta({ ...exposes(of, { relationship: name, change: kind }), ...takes('record') })
+      .meta({ ...exposeAs(of, { relationship: name, change: kind }), ...withBodySize('record') })
       .input(linkage)
       .mutation(({ ctx, input }) => changeLinks(ctx, of, name, { ...input, kind }))
   return { add: change('add'), replace: change('replace'), remove: change('remove') }
@@ -43,25 +43,27 @@ async function changeLinks(
   const path = own.relations[name]
   if (!path || !('pivot' in path)) throw new Problem('read_only')
   const wanted = [...new Set(ids.map(Number))]
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     // Who changes the same links waits here.
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
-    const before = await linked(em, path, Number(id))
+    const before = await findLinkedIds(em, path, Number(id))
     const lost = kind === 'replace' ? before : []
-    await lockAll(ctx, em, to, [...wanted, ...lost], kind === 'remove' ? [] : ids.map(Number))
-    await write(em, path, Number(id), wanted, kind)
+    await lockRelatedRows(ctx, em, to, [...wanted, ...lost], kind === 'remove' ? [] : ids.map(Number))
+    await writeLinks(em, path, Number(id), wanted, kind)
     // Both sides show the links.
     await runStatement(em, touchRows(own.table), [[Number(id)]])
     await runStatement(em, touchRows(other.table), [[...wanted, ...lost]])
-    const after = await linked(em, path, Number(id))
-    ctx.act?.concern(`${of.type}:${id}`).note({ before: { [name]: before }, after: { [name]: after } })
+    const after = await findLinkedIds(em, path, Number(id))
+    ctx.auditedCall
+      ?.setSubject(`${of.type}:${id}`)
+      .recordChange({ before: { [name]: before }, after: { [name]: after } })
     changes.addRow(of, 'updated', { id: Number(id) })
   }).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
   return relations?.[name] as RecordRef[]
 }
 
-async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
+async function findLinkedIds(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
   const query = statement<{ id: number }>(
     `linked-${pivot}-${from}`,
     `select ${to} as id from ${pivot} where ${from} = $1 order by 1`,
@@ -71,16 +73,22 @@ async function linked(em: EntityManager, { pivot, from, to }: PivotMapping, id: 
 }
 
 /** In one order, so that two who lock the same rows wait for each other only once. What the caller does not see is missing. */
-async function lockAll(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
+async function lockRelatedRows(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
   const { table } = ctx.services.resources.tableOf(to)
   const lock = `select from ${table} where id = any($1::int[]) order by id for no key update`
   await runStatement(em, statement<never>(`lock-all-${table}`, lock), [ids])
-  const hidden = await hiddenAmong(ctx, em, to, needed)
-  const issues = needed.flatMap((id, index) => (hidden.has(id) ? [unknown(to, ['ids', index])] : []))
+  const hidden = await findHiddenIds(ctx, em, to, needed)
+  const issues = needed.flatMap((id, index) => (hidden.has(id) ? [createUnknownIssue(to, ['ids', index])] : []))
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
-async function write(em: EntityManager, { pivot, from, to }: PivotMapping, id: number, ids: number[], kind: Change) {
+async function writeLinks(
+  em: EntityManager,
+  { pivot, from, to }: PivotMapping,
+  id: number,
+  ids: number[],
+  kind: Change,
+) {
   const run = (verb: string, text: string, values: unknown[]) =>
     runStatement(em, statement<never>(`${verb}-${pivot}-${from}`, text), values)
   if (kind === 'remove')

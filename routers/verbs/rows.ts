@@ -1,12 +1,11 @@
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import type { Relation, Resource } from '../resource/declare.ts'
-import type { FoundRow } from '../resource/on-demand.ts'
+import type { FoundRow, Relation, Resource } from '../resource/declare.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import type { ResourceStatements } from '../resource/statements.ts'
-import { seesAll, toViewer } from './viewer.ts'
+import { isUnrestricted, toViewer } from './viewer.ts'
 
 export interface PageWindow {
   size: number
@@ -31,7 +30,7 @@ export class RowReader {
   constructor(ctx: Context) {
     this.#ctx = ctx
     this.#viewer = toViewer(ctx)
-    this.#unrestricted = seesAll(ctx)
+    this.#unrestricted = isUnrestricted(ctx)
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
@@ -39,7 +38,7 @@ export class RowReader {
   }
 
   /** Whether the caller sees a row, without reading it. */
-  async sees(of: Resource, id: string): Promise<boolean> {
+  async canSee(of: Resource, id: string): Promise<boolean> {
     const given = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
     const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), given)
     return rows.some((row) => row.id === id)
@@ -100,7 +99,7 @@ export class RowReader {
 
   async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const records = rows.map(({ record }) => record)
-    const asked = this.#statements(of).onDemand.filter(([name]) => this.#ctx.asks(of.type, name))
+    const asked = this.#statements(of).onDemand.filter(([name]) => this.#ctx.isRequested(of.type, name))
     return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
   }
 

@@ -17,26 +17,26 @@ export interface RowChange extends Record<string, unknown> {
 
 /** As many as may be linked by one write of the row. */
 const MAX_LINKS = 200
-export const distinct = <T>(list: T[]): T[] => [...new Set(list)]
+export const removeDuplicates = <T>(list: T[]): T[] => [...new Set(list)]
 
 /** What a new row is given: what is written then, with its defaults. */
-export function createInput<R extends Resource>(of: R) {
-  const members = writtenAt(of, 'create').map(([name, schema, { default: fallback }]) => {
+export function buildCreateInput<R extends Resource>(of: R) {
+  const members = listWritableMembers(of, 'create').map(([name, schema, { default: fallback }]) => {
     return [name, fallback === undefined ? schema : schema.default(fallback)]
   })
   return z.strictObject(Object.fromEntries(members)) as unknown as z.ZodType<Record<string, unknown>, CreateInput<R>>
 }
 
 /** What a change of a row is given: some of what is written then. */
-export function updateInput<R extends Resource>(of: R) {
-  const members = writtenAt(of, 'update').map(([name, schema]) => [name, schema.optional()])
+export function buildUpdateInput<R extends Resource>(of: R) {
+  const members = listWritableMembers(of, 'update').map(([name, schema]) => [name, schema.optional()])
   const shape = { ...Object.fromEntries(members), id: of.ids.schema, ifVersion }
   return z.strictObject(shape) as unknown as z.ZodType<RowChange, UpdateInput<R>>
 }
 
 type Member = [name: string, schema: z.ZodType, Attribute | Relation]
 
-function writtenAt({ attributes, relations }: Resource, moment: 'create' | 'update'): Member[] {
+function listWritableMembers({ attributes, relations }: Resource, moment: 'create' | 'update'): Member[] {
   const members: Member[] = [
     ...Object.entries(attributes).map(([name, it]): Member => [name, it.input ?? it.schema, it]),
     ...Object.entries(relations).map(([name, it]): Member => [name, buildIdsSchema(it), it]),
@@ -47,7 +47,7 @@ function writtenAt({ attributes, relations }: Resource, moment: 'create' | 'upda
 /** A relation is written by ids. */
 function buildIdsSchema({ many, about = '', default: fallback }: Relation): z.ZodType {
   const ids = many
-    ? z.array(resourceId).max(MAX_LINKS).overwrite(distinct)
+    ? z.array(resourceId).max(MAX_LINKS).overwrite(removeDuplicates)
     : fallback === null
       ? resourceId.nullable()
       : resourceId

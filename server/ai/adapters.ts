@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
-import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
+import { type Adapter, defaultAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { HttpClient } from '../net/http-client.ts'
 import type { ChatModel, Connection, ModelConnection, PartBatch, WholeAnswer } from './chat-model.ts'
 import { withCitations, withDeferredSources, withGrounding } from './citations.ts'
@@ -121,7 +121,7 @@ const sdkAddress = ({ apiUrl, apiKey }: ModelConnection) => ({
 
 const modelsEndpoint =
   (adapter: Adapter, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
-  ({ apiUrl = usualAddresses[adapter], apiKey }: Connection) => ({
+  ({ apiUrl = defaultAddresses[adapter], apiKey }: Connection) => ({
     url: `${apiUrl}/models${all}`,
     headers: headersOf(apiKey),
   })

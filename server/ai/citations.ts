@@ -5,7 +5,7 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import type { Place, Source } from '../../routers/ports/ai/messages.ts'
+import type { Source, TextRange } from '../../routers/ports/ai/messages.ts'
 import type { ChatModel, Part, PartBatch } from './chat-model.ts'
 
 /** A model whose answers cite the pages that its provider fetched: the AI SDK tells of these beside the answer only. */
@@ -119,7 +119,7 @@ const maySearch = ({ tools }: LanguageModelV4CallOptions): boolean =>
 /** The pages that an answer cites, each of which is told of once, and where in its text it cites them. */
 export class CitedPages {
   readonly #told = new Set<string>()
-  readonly #places = new Map<string, Place[]>()
+  readonly #places = new Map<string, TextRange[]>()
   /** Characters of the rounds before. */
   #from = 0
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
 import type { Progress } from './event-stream.ts'
 import { unifiedReason } from './finish-reason.ts'
@@ -250,7 +250,7 @@ const isAt = (call: OpenCall, index: number | undefined) =>
   index === undefined || call.index === undefined || call.index === index
 
 /** Arguments are an object, which ends with its last character. */
-const isWhole = (text: string) => text.trimEnd().endsWith('}') && parsed(text) !== undefined
+const isWhole = (text: string) => text.trimEnd().endsWith('}') && tryParseJson(text) !== undefined
 
 function read({ index, id, function: called }: WireCall): Piece {
   const { name, arguments: written } = isObject(called) ? called : {}

@@ -7,13 +7,12 @@ import type {
   LanguageModelV4ToolChoice,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
-import { unlessEnded } from '../../routers/core/timeout.ts'
-import type { ApprovalPart } from '../../routers/ports/ai/approvals.ts'
+import { runUntilAborted } from '../../routers/core/timeout.ts'
+import { toJsonSchema } from '../../routers/ports/ai/json-schema.ts'
 import type { ModelCall, ToolResult } from '../../routers/ports/ai/models.ts'
-import { tokensIn } from '../../routers/ports/ai/token-estimate.ts'
-import { argumentsIn, MAX_CALLS_A_ROUND, runTool } from '../../routers/ports/ai/tool-calls.ts'
-import { toJsonSchema } from '../../routers/ports/ai/tool-schema.ts'
-import type { CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
+import { estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
+import { MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../routers/ports/ai/tool-calls.ts'
+import type { ApprovalPart, CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
 import { toProviderTools } from './native-tools.ts'
 import { type CallOptions, callOptions } from './parameters.ts'
@@ -89,7 +88,7 @@ export class Conversation {
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
     const results = content.map(reportResult)
     const added = [said.text, ...said.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
-    this.#addedTokens += tokensIn(added.join('')) + said.foundTokens
+    this.#addedTokens += estimateTokens(added.join('')) + said.foundTokens
     return results
   }
 }
@@ -147,7 +146,7 @@ async function runTools(
       results[at] = toPromptResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
     }
   }
-  await unlessEnded(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
+  await runUntilAborted(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
   return results
 }
 
@@ -155,14 +154,14 @@ async function runTools(
 const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall['tools']): Asked[] =>
   calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    return tool?.input.safeParse(argumentsIn(input)).success
+    return tool?.input.safeParse(parseArguments(input)).success
   })
 
 /** What the person is asked before calls run that are fit to run. */
 async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    const given = tool?.approval && tool.input.safeParse(argumentsIn(input))
+    const given = tool?.approval && tool.input.safeParse(parseArguments(input))
     const question = given?.success ? await tool?.approval?.question(given.data) : undefined
     return question && { ...question, ...readSignature(call) }
   })

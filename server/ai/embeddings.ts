@@ -1,9 +1,9 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider'
 import { z } from 'zod'
-import { type Adapter, usualAddresses } from '../../routers/ports/ai/adapters.ts'
-import { tokensToEmbed } from '../../routers/ports/ai/embeddings.ts'
+import { type Adapter, defaultAddresses } from '../../routers/ports/ai/adapters.ts'
+import { estimateEmbeddingTokens } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { extraMembers } from './parameters.ts'
 import { toUnparsable } from './provider-errors.ts'
@@ -26,7 +26,7 @@ export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   let [all, counted] = [0, 0]
   return starts.map((start) => {
     const input = call.input.slice(start, start + size)
-    all += tokensToEmbed(input)
+    all += estimateEmbeddingTokens(input)
     const inputTokens = Math.ceil(all) - counted
     counted += inputTokens
     return { ...call, input, inputTokens }
@@ -54,7 +54,7 @@ async function askOpenAi(
 ): Promise<Embedded> {
   const { apiUrl, apiKey } = connection
   const adapter = model.adapter as Adapter
-  const url = `${apiUrl ?? usualAddresses[adapter]}/embeddings`
+  const url = `${apiUrl ?? defaultAddresses[adapter]}/embeddings`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
   // Base64 is a third as long, but not every server supports it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
@@ -62,7 +62,7 @@ async function askOpenAi(
   const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
   const request = { method: 'POST' as const, headers, body: JSON.stringify(body), signal }
   const { body: text } = await readAnswer(connection, url, request)
-  const read = answer.safeParse(parsed(text))
+  const read = answer.safeParse(tryParseJson(text))
   if (!read.success) throw toUnparsable(read.error, text)
   const { data, usage } = read.data
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)

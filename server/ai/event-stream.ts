@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { EndWatch } from '../net/response-text.ts'
 import { noStream, toUnparsable } from './provider-errors.ts'
 
@@ -150,7 +150,7 @@ class FrameParser {
     const rest = this.#framesIn('\n\n')
     if (this.#before === undefined) return rest
     const document = this.#before.trim()
-    const value = parsed(document)
+    const value = tryParseJson(document)
     if (typeof value !== 'object' || value === null) throw noStream(this.#before)
     return [{ data: document, isDocument: true }]
   }
@@ -171,7 +171,7 @@ function jsonIn(data: string): string[] {
   return areObjects ? lines : [text]
 }
 
-const isJson = (text: string) => text === DONE || parsed(text) !== undefined
+const isJson = (text: string) => text === DONE || tryParseJson(text) !== undefined
 
 /** What chat completions end with. */
 export const DONE = '[DONE]'
@@ -190,7 +190,7 @@ const reader =
   (words: RegExp, progressOf: (event: Event) => Progress): ProgressReader =>
   (data) => {
     if (data === DONE) return 'over'
-    const event = words.test(data) ? parsed(data) : undefined
+    const event = words.test(data) ? tryParseJson(data) : undefined
     return typeof event === 'object' && event !== null ? progressOf(event as Event) : 'running'
   }
 

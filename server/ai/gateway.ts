@@ -33,7 +33,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
   const clients = new ProviderClients(options)
   const unsent = new UnsentParameters(options.log)
   return {
-    unsentParameters: (model, parameters, circumstances) => unsent.find(model, parameters, circumstances),
+    findUnsentParameters: (model, parameters, circumstances) => unsent.find(model, parameters, circumstances),
     generate: (call, meter) => generate(clients, call, meter),
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),
@@ -41,14 +41,14 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
       using taken = clients.take(call.model)
       return await countTokens(taken.client, call)
     },
-    async listed(provider, statusUrl) {
+    async listModels(provider, statusUrl) {
       using taken = clients.take(provider)
       return await listModels(taken.client, statusUrl)
     },
-    isProvidersFault,
+    isProviderFault: isProvidersFault,
     wouldFailAgain,
-    refusalReason,
-    noteOutages: (providers) => options.outages.note(providers),
+    classifyRefusal: refusalReason,
+    recordOutages: (providers) => options.outages.note(providers),
     close: () => clients.close(),
   }
 }
@@ -74,7 +74,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
       call,
     )
     measureAnswer(content, meter)
-    meter.report({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
+    meter.reportTokens({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
     const finish = reasonOfWhole(ended.finishReason, content.length === 0)
     assertEnd(finish)
     const said = AssistantMessage.whole(content, { cited, callIds })
@@ -141,7 +141,7 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
       ({ connection }) => meterCalls(() => requestEmbeddings(connection, request), request, { meter, signal }),
       request,
     )
-    meter.report({ input: tokens, output: 0 })
+    meter.reportTokens({ input: tokens, output: 0 })
     assertAll(embeddings, request)
     found.push(...embeddings)
   }
@@ -190,12 +190,12 @@ async function meterCalls<T>(
   { inputTokens }: { readonly inputTokens: number },
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },
 ): Promise<T> {
-  await meter.begin(inputTokens)
+  await meter.startRequest(inputTokens)
   try {
     return await send()
   } catch (error) {
     if (isTruncated(error)) measureUnparsable(error, meter)
-    else if (!signal.aborted && !isTimeout(error)) meter.fail()
+    else if (!signal.aborted && !isTimeout(error)) meter.failRequest()
     throw error
   }
 }

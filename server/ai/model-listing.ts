@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ListedModel } from '../../routers/ports/ai/listed-model.ts'
+import type { ListedModel } from '../../routers/ports/ai/models.ts'
 import type { Price } from '../../routers/ports/ai/price-list.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ProviderClient } from './provider-clients.ts'

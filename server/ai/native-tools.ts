@@ -42,9 +42,9 @@ export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCal
 /** Counts what a provider does and finds by tools of its own, as it says of it in the end, if at all. */
 export function measureUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
   if ((part.type !== 'tool-call' && part.type !== 'tool-result') || !isNativeTool(part.toolName)) return
-  if (part.type === 'tool-result' && isUnpaid(part)) meter.use(part.toolName, -1)
-  if (part.type === 'tool-result') meter.find(tokensOfFound(part))
-  if (part.type === 'tool-call' && part.providerExecuted) meter.use(part.toolName, 1)
+  if (part.type === 'tool-result' && isUnpaid(part)) meter.recordToolUse(part.toolName, -1)
+  if (part.type === 'tool-result') meter.addToolTokens(tokensOfFound(part))
+  if (part.type === 'tool-call' && part.providerExecuted) meter.recordToolUse(part.toolName, 1)
 }
 
 /** A search that failed, or that was none: OpenAI tells by the same item that it reads in what it found. */

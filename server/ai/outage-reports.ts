@@ -41,7 +41,7 @@ export class OutageReports {
   }
 
   began(provider: string, retryAfter: number): void {
-    this.#metrics.noteProvider(provider, true)
+    this.#metrics.setProviderState(provider, true)
     this.#tell(provider, async (listener) => {
       const isAgain = this.#told.has(provider)
       await listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter), isAgain })
@@ -59,7 +59,7 @@ export class OutageReports {
   }
 
   ended(provider: string): void {
-    this.#metrics.noteProvider(provider, false)
+    this.#metrics.setProviderState(provider, false)
     this.#lost.delete(provider)
     this.#tell(provider, (listener) => {
       this.#told.delete(provider)

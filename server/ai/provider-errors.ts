@@ -1,6 +1,6 @@
 import { APICallError, TypeValidationError } from '@ai-sdk/provider'
 import type { ProviderReason } from '../../routers/ports/ai/models.ts'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { Phase } from '../net/exchange.ts'
 
 /**
@@ -183,7 +183,7 @@ export function toContentFilterFinish(error: unknown) {
 export function toUnparsable(cause: unknown, body?: string): ProviderError | UnparsableResponse {
   const answer = new UnparsableResponse(cause, body)
   const { responseBody } = answer
-  return refusalOfWhole(typeof responseBody === 'string' ? parsed(responseBody) : responseBody) ?? answer
+  return refusalOfWhole(typeof responseBody === 'string' ? tryParseJson(responseBody) : responseBody) ?? answer
 }
 
 /** The same where this came in place of a stream, without any event. */

@@ -65,9 +65,9 @@ async function* replay(
 /** Counts usage before the parts are read, since the provider bills what it sent even if nobody reads it. */
 function measure(parts: PartBatch, meter: UsageMeter): void {
   for (const part of parts) {
-    if (part.type === 'usage') meter.report(part.tokens)
-    else if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.receive(part.delta, 'answer')
-    else if (part.type === 'reasoning-delta') meter.receive(part.delta, 'reasoning')
+    if (part.type === 'usage') meter.reportTokens(part.tokens)
+    else if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.recordText(part.delta, 'answer')
+    else if (part.type === 'reasoning-delta') meter.recordText(part.delta, 'reasoning')
     else measureUse(part, meter)
   }
 }
@@ -75,9 +75,9 @@ function measure(parts: PartBatch, meter: UsageMeter): void {
 /** Counts the usage of an answer that comes in one piece. */
 export function measureAnswer(content: readonly LanguageModelV4Content[], meter: UsageMeter): void {
   for (const part of content) {
-    if (part.type === 'text') meter.receive(part.text, 'answer')
-    else if (part.type === 'tool-call') meter.receive(part.input, 'answer')
-    else if (part.type === 'reasoning') meter.receive(part.text, 'reasoning')
+    if (part.type === 'text') meter.recordText(part.text, 'answer')
+    else if (part.type === 'tool-call') meter.recordText(part.input, 'answer')
+    else if (part.type === 'reasoning') meter.recordText(part.text, 'reasoning')
     measureUse(part, meter)
   }
 }
@@ -99,7 +99,7 @@ export async function* forward(
   // A stream that ends without a finish part was cut off, so its answer is incomplete.
   if (!finish) throw new Error('the stream ended early')
   assertEnd(finish.finishReason)
-  meter.report(sdkUsage(finish.usage))
+  meter.reportTokens(sdkUsage(finish.usage))
   return finish
 }
 

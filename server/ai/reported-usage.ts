@@ -1,7 +1,7 @@
 import type { LanguageModelV4ToolResult, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { MAX_PAGE_TOKENS } from '../../routers/ports/ai/adapters.ts'
-import { tokensIn, tokensOfPages } from '../../routers/ports/ai/token-estimate.ts'
-import { parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { estimatePageTokens, estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 
 /** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
@@ -171,11 +171,13 @@ export function tokensOfFound({ toolName, result }: LanguageModelV4ToolResult): 
 }
 
 function readTokens(value: unknown): number {
-  if (typeof value === 'string') return tokensIn(value)
+  if (typeof value === 'string') return estimateTokens(value)
   if (typeof value !== 'object' || value === null) return 0
   const { type, data, encryptedContent, ...others } = value as Record<string, unknown>
   const rest = Object.values(others).reduce<number>((sum, one) => sum + readTokens(one), 0)
-  return rest + (type === 'base64' ? tokensOfPages(bytesOf(data)) : readTokens(data)) + bytesOf(encryptedContent) / 4
+  return (
+    rest + (type === 'base64' ? estimatePageTokens(bytesOf(data)) : readTokens(data)) + bytesOf(encryptedContent) / 4
+  )
 }
 
 /** A sealed text and a document are base64. */
@@ -192,8 +194,8 @@ const MAX_READ = 1_000_000
 export function measureUnparsable(error: unknown, meter: UsageMeter): void {
   const { responseBody } = error as { responseBody?: unknown }
   if (typeof responseBody !== 'string') return
-  for (const text of textsIn(responseBody.slice(0, MAX_READ))) meter.receive(text, 'answer')
-  meter.report(usageOfWhole(parsed(responseBody)))
+  for (const text of textsIn(responseBody.slice(0, MAX_READ))) meter.recordText(text, 'answer')
+  meter.reportTokens(usageOfWhole(tryParseJson(responseBody)))
 }
 
 const thoughts = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])

@@ -1,11 +1,16 @@
 import DataLoader from 'dataloader'
 import { renewDisclosures } from '../../entities/rooms/room-disclosure.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { Slots } from '../../routers/core/load/concurrency.ts'
+import { InFlightLimiter } from '../../routers/core/load/concurrency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { ANSWER_LEASE_MS, type RoomAnswer, type RoomAnswers, type Told } from '../../routers/ports/room-answers.ts'
+import {
+  ANSWER_LEASE_MS,
+  type AnswerDisclosure,
+  type RoomAnswer,
+  type RoomAnswers,
+} from '../../routers/ports/room-answers.ts'
 import { findCurrentSpan, recordWork } from '../../routers/ports/traces.ts'
 
 const RENEWAL_MS = 10_000
@@ -29,7 +34,7 @@ interface Running {
  */
 export class ProcessRoomAnswers implements RoomAnswers {
   readonly #options: RoomAnswersOptions
-  readonly #slots = new Slots(LIMITS)
+  readonly #slots = new InFlightLimiter(LIMITS)
   readonly #running = new Map<number, Running>()
   readonly #timer: NodeJS.Timeout
   readonly #isGoingOn: DataLoader<number, boolean>
@@ -41,7 +46,7 @@ export class ProcessRoomAnswers implements RoomAnswers {
   }
 
   open(person: number): RoomAnswer {
-    const slot = this.#slots.take(`${person}`)
+    const slot = this.#slots.acquire(`${person}`)
     const controller = new AbortController()
     let isRunning = false
     const close = () => {
@@ -73,15 +78,15 @@ export class ProcessRoomAnswers implements RoomAnswers {
   }
 
   /** Checks at each change that can end an answer, and once when changes are heard from; returns the way to stop. */
-  #follow({ id, room, member }: Told): () => void {
+  #follow({ id, room, member }: AnswerDisclosure): () => void {
     const ends = [
       ...[`room-members.deleted ${member}`, `room-members.updated ${member}`],
       ...[`room-disclosures.updated ${id}`, `rooms.deleted ${room}`],
     ]
     const check = () => this.#check(id)
     const following = this.#options.changeStreams.follow(`room:${room}`, {
-      changed: ({ kind, subject }) => ends.includes(`${kind} ${subject}`) && check(),
-      moved: check,
+      onChange: ({ kind, subject }) => ends.includes(`${kind} ${subject}`) && check(),
+      onPositionLost: check,
     })
     // Without the changes of its room it is checked when it is renewed.
     following.then(check, (error: unknown) => this.#failed(error))

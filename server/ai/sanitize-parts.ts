@@ -1,5 +1,5 @@
 import type { LanguageModelV4Message, SharedV4ProviderMetadata, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import { argumentsIn, INVALID_ARGUMENTS, parsed } from '../../routers/ports/ai/tool-calls.ts'
+import { INVALID_ARGUMENTS, parseArguments, tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { OutboundRequest } from '../net/http-client.ts'
 
 type SaidPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
@@ -66,7 +66,7 @@ const AS_IT_CAME = '__svc_arguments'
 
 /** The arguments of a call as the SDK of a provider is given them, to send them as the model wrote them; without marks of blocks. */
 function argumentsFor(adapter: string, text: string): unknown {
-  const value = argumentsIn(text)
+  const value = parseArguments(text)
   return takeText.has(adapter) ? keepText(text, value) : parseObject(text, value)
 }
 
@@ -97,7 +97,7 @@ export function withArguments(request: OutboundRequest): OutboundRequest {
 }
 
 function asItCame(value: unknown): unknown {
-  const marked = typeof value === 'string' && value.startsWith(`{"${AS_IT_CAME}":`) ? parsed(value) : undefined
+  const marked = typeof value === 'string' && value.startsWith(`{"${AS_IT_CAME}":`) ? tryParseJson(value) : undefined
   return isObject(marked) ? Object.values(marked)[0] : value
 }
 

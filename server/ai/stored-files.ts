@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { type StoredBytes, UnreadFile } from '../../routers/ports/ai/stored-bytes.ts'
+import { FileReadError, type StoredBytes } from '../../routers/ports/ai/prompt-files.ts'
 import type { OutboundRequest } from '../net/http-client.ts'
 
 const DIGITS = 8
@@ -57,7 +57,7 @@ async function* read(file: StoredBytes): AsyncGenerator<Buffer, void> {
   try {
     yield* inBase64(file.open(), file.bytes)
   } catch (error) {
-    throw new UnreadFile(error)
+    throw new FileReadError(error)
   }
 }
 

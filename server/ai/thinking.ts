@@ -1,5 +1,5 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Circumstances, ModelCall } from '../../routers/ports/ai/models.ts'
+import type { ModelCall, ParameterContext } from '../../routers/ports/ai/models.ts'
 import type { JsonSchema } from '../../routers/ports/ai/tools.ts'
 
 type Effort = Exclude<LanguageModelV4CallOptions['reasoning'], undefined>
@@ -46,7 +46,7 @@ export async function lookUpCapabilities(modelId: string) {
   }
 }
 
-type Held = Pick<Circumstances, 'isForced' | 'schema'>
+type Held = Pick<ParameterContext, 'isForced' | 'schema'>
 
 /** Whether the model must call a tool, be it the one that stands for JSON. */
 export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: Held): boolean =>

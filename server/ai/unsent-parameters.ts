@@ -5,8 +5,8 @@ import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import {
   type CallableModel,
   type CallParameters,
-  type Circumstances,
   noFiles,
+  type ParameterContext,
   type UnsentParameter,
 } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -39,7 +39,7 @@ export class UnsentParameters {
   }
 
   /** Those that the caller sets. One that only the model's settings say may be left out, and is logged once. */
-  async find(model: CallableModel, asked: CallParameters, around: Circumstances): Promise<UnsentParameter[]> {
+  async find(model: CallableModel, asked: CallParameters, around: ParameterContext): Promise<UnsentParameter[]> {
     if (!adapterDrivers[model.adapter as Adapter].sdk) return []
     const isJsonByTool = await isAskedByTool(model, around)
     const circumstances = { ...around, isForced: around.isForced || isJsonByTool }
@@ -62,7 +62,7 @@ export class UnsentParameters {
     ]
   }
 
-  async #isTakenAlone(name: Name, model: CallableModel, asked: CallParameters, around: Circumstances) {
+  async #isTakenAlone(name: Name, model: CallableModel, asked: CallParameters, around: ParameterContext) {
     const { [name]: value, stop, seed } = asked
     const warned = await this.#findWarnings(model, await toOptions(model, { [name]: value, stop, seed }, around))
     return !warned.has(features[name])
@@ -96,7 +96,7 @@ const askedNames = (asked: CallParameters): Name[] =>
   })
 
 /** The SDK asks for JSON by a tool of its own. */
-const isAskedByTool = async (model: CallableModel, { isForced, schema }: Circumstances): Promise<boolean> =>
+const isAskedByTool = async (model: CallableModel, { isForced, schema }: ParameterContext): Promise<boolean> =>
   model.adapter === 'anthropic' &&
   mustCallTool(await lookUpCapabilities(upstreamName(model)), {
     isForced: false,
@@ -107,8 +107,8 @@ function boundTemperature({ adapter }: CallableModel, { temperature }: CallParam
   return temperature && Math.min(temperature, maxTemperatures[adapter as Adapter] ?? temperature)
 }
 
-const tooHigh = ({ temperature = 0 }: CallParameters, most = 0): UnsentParameter[] =>
-  temperature > most ? [{ name: 'temperature', most }] : []
+const tooHigh = ({ temperature = 0 }: CallParameters, max = 0): UnsentParameter[] =>
+  temperature > max ? [{ name: 'temperature', max }] : []
 
 /** The thoughts that we leave out ourselves, as they have no room in the answer, or no place before a call that must come. */
 function unsentThoughts(
@@ -120,9 +120,9 @@ function unsentThoughts(
   const names = askedNames(asked)
   const isSampled = names.includes('temperature') || names.includes('topP')
   const unsent: UnsentParameter[] = []
-  if (isSampled && names.includes('effort')) unsent.push({ name: 'effort', isTakenAlone: true })
+  if (isSampled && names.includes('effort')) unsent.push({ name: 'effort', isAcceptedAlone: true })
   if (isJsonByTool && asked.maxThinkingTokens !== undefined)
-    unsent.push({ name: 'maxThinkingTokens', isTakenAlone: true })
+    unsent.push({ name: 'maxThinkingTokens', isAcceptedAlone: true })
   return unsent
 }
 
@@ -130,7 +130,7 @@ function unsentThoughts(
 async function toOptions(
   { parameters, ...model }: CallableModel,
   asked: CallParameters,
-  { hasTools, isForced, begun }: Circumstances,
+  { hasTools, isForced, assistantPrefix }: ParameterContext,
 ): Promise<LanguageModelV4CallOptions> {
   const { temperature, topP, maxTokens, maxThinkingTokens } = parameters ?? {}
   const isOlder = asked.stop !== undefined || asked.seed !== undefined
@@ -144,7 +144,7 @@ async function toOptions(
     },
     messages: [
       { role: 'user', content: [{ type: 'text', text: '.' }] },
-      ...(begun.length > 0 ? [{ role: 'assistant' as const, content: begun }] : []),
+      ...(assistantPrefix.length > 0 ? [{ role: 'assistant' as const, content: assistantPrefix }] : []),
     ],
     callerTools: hasTools || isForced ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
     ...(isForced && { toolChoice: 'required' as const }),

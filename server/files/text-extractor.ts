@@ -21,7 +21,7 @@ export function createTextExtractor({ sandboxes, converter, log }: ExtractorPart
     })
   }
   return {
-    mayRead: (mime) => converter !== undefined || findTextKind(mime) !== undefined,
+    canRead: (mime) => converter !== undefined || findTextKind(mime) !== undefined,
     extract: async (file, signal) => (await byConverter(file, signal)) ?? parse(file, sandboxes, signal),
   }
 }

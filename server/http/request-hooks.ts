@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { countDeprecatedCalls } from '../../entities/system/deprecated-call.sql.ts'
+import { countDeprecatedCalls } from '../../entities/system/deprecated-call.ts'
 import { type Deprecation, deprecations } from '../../facades/http/deprecations.ts'
 import { limitHeaders, tellWhenToRetry } from '../../facades/http/limit-headers.ts'
 import { isNavigation } from '../../facades/http/negotiation.ts'

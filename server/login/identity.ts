@@ -7,9 +7,9 @@ import {
   type Identity,
   personName,
   personShape,
+  stripDomain,
   subject,
   username,
-  withoutDomain,
 } from '../../routers/ports/login.ts'
 
 /** What a source tells of a person, not yet validated: of each the values in the order in which they are tried. */
@@ -30,7 +30,7 @@ export interface SourceRecord {
  */
 export function toIdentity(source: LoginSourceName, record: SourceRecord, log: Log): Identity {
   try {
-    const usernames = record.usernames.filter(isText).map(withoutDomain)
+    const usernames = record.usernames.filter(isText).map(stripDomain)
     const found = firstValid(username, usernames, 'account_username_invalid', 'account_without_username')
     const names = [...record.names.filter(isText).map(toLine), found]
     return {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
-import { unlessEnded } from '../../routers/core/timeout.ts'
+import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { findPhase } from '../net/exchange.ts'
 
@@ -38,7 +38,7 @@ export async function withSession<T>(
   const wire = new Wire(source.fetch, source.server.transport)
   let client: MCPClient | undefined
   try {
-    return await unlessEnded(async () => {
+    return await runUntilAborted(async () => {
       const opened = await createMCPClient(toConfig(source, { wire, signal: ends, broken }))
       client = opened
       return use(opened, ends)

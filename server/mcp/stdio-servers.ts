@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
-import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/server-config.ts'
+import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
 /** Of all servers together, and of those that run for the same person. */

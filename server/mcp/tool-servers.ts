@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp'
 import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
-import type { ServerConfig } from '../../routers/ports/ai/server-config.ts'
+import type { ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
-  type OfferedTool,
+  type ListedTool,
   type ToolCall,
   ToolFailure,
-  type ToolOffer,
+  type ToolListing,
   type ToolServer,
   ToolServerError,
   type ToolServers,
@@ -57,7 +57,7 @@ export class ConnectedToolServers implements ToolServers {
     this.#programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
   }
 
-  offer(server: ToolServer, signal = never): Promise<ToolOffer> {
+  listTools(server: ToolServer, signal = never): Promise<ToolListing> {
     return this.#speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readOffer)
   }
 
@@ -118,7 +118,7 @@ const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 
 const never = new AbortController().signal
 
-async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolOffer> {
+async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolListing> {
   const { serverInfo, protocolVersion } = client.initializeResult
   const tools = await listTools(client, signal)
   return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
@@ -180,7 +180,7 @@ const MAX_NAME = 128
 const MAX_REFUSED = 20
 
 type Tool = ListToolsResult['tools'][number]
-type Tools = Pick<ToolOffer, 'tools' | 'refused'>
+type Tools = Pick<ToolListing, 'tools' | 'rejected'>
 
 /** Reads all pages of the list. Throws where it has no end; leaves out tools that could do harm by how they are described. */
 async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools> {
@@ -198,14 +198,14 @@ async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools>
 }
 
 function sorted(listed: readonly Tool[]): Tools {
-  const offer: Tools = { tools: [], refused: [] }
+  const offer: Tools = { tools: [], rejected: [] }
   const names = new Set<string>()
   for (const tool of listed) {
     const name = visible(tool.name).slice(0, MAX_NAME)
     const reason = names.has(tool.name) ? 'there are two of this name' : reasonAgainst(tool)
     names.add(tool.name)
     if (reason === undefined) offer.tools.push(asOffered(tool))
-    else if (offer.refused.length < MAX_REFUSED) offer.refused.push({ name, reason })
+    else if (offer.rejected.length < MAX_REFUSED) offer.rejected.push({ name, reason })
   }
   return offer
 }
@@ -228,7 +228,7 @@ function reasonAgainst(tool: Tool): string | undefined {
 /** Said by the server about itself; what it means is for an administrator to judge. */
 const CAPABILITY = 'svcCapability'
 
-function asOffered({ name, description = '', inputSchema, _meta, ...more }: Tool): OfferedTool {
+function asOffered({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
   const capability = (more as Record<string, unknown>)[CAPABILITY] ?? _meta?.[CAPABILITY]
   return {
     name,

@@ -67,14 +67,14 @@ export function createHealthTimer(deepEvery: number, folder = tmpdir()): HealthT
   }
 
   return {
-    deepIsDue: () =>
+    isDeepCheckDue: () =>
       locked(file, () => {
         const { failed, quickChecks } = unwritten ?? read(file)
         const due = failed || quickChecks + 1 >= deepEvery
         keep({ failed, quickChecks: due ? 0 : quickChecks + 1 })
         return due
       }),
-    settle: (failed) => locked(file, () => keep({ failed, quickChecks: 0 })),
+    recordDeepCheck: (failed) => locked(file, () => keep({ failed, quickChecks: 0 })),
   }
 }
 

@@ -15,9 +15,9 @@ export interface SampledParts {
 /** Reads what nobody who asks for metrics is to wait for; a sample that failed leaves no number, for an old one would be wrong. */
 export async function sampleMetrics({ metrics, ...parts }: SampledParts): Promise<void> {
   try {
-    metrics.noteSample(await readSample(parts))
+    metrics.setSample(await readSample(parts))
   } catch (error) {
-    metrics.noteSample(undefined)
+    metrics.setSample(undefined)
     throw error
   }
 }

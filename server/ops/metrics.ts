@@ -61,8 +61,8 @@ export function createMetrics(): Metrics {
     countRefusal: (limit) => refusals.inc({ limit: limits.take(limit) }),
     countFallback: (model) => fallbacks.inc({ model: bounds.models.take(model) }),
     countRetry: (provider) => retries.inc({ provider: bounds.providers.take(provider) }),
-    noteSample: sampleGauges(registry, limits),
-    noteProvider: (provider, isOpen) => open.set({ provider: bounds.providers.take(provider) }, Number(isOpen)),
+    setSample: sampleGauges(registry, limits),
+    setProviderState: (provider, isOpen) => open.set({ provider: bounds.providers.take(provider) }, Number(isOpen)),
     watch: (read) => void readers.push(read),
     render: () => registry.metrics(),
   }
@@ -79,7 +79,7 @@ function makersIn(registry: Registry) {
 }
 
 /** Gauges that a sample replaces as a whole: what is in it no more has no number. */
-function sampleGauges(registry: Registry, limits: LabelBound): Metrics['noteSample'] {
+function sampleGauges(registry: Registry, limits: LabelBound): Metrics['setSample'] {
   const { gauge } = makersIn(registry)
   const jobs = gauge('svc_jobs', 'Jobs of all replicas', ['queue', 'state'])
   const reserved = gauge('svc_limit_reserved', 'What calls under way reserve of a limit', ['limit', 'unit'])

@@ -5,7 +5,7 @@ import { type ResourceObject, writeRecord } from '../../facades/json-api/documen
 import type { DocumentContext } from '../../facades/json-api/members.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { plainShape } from '../../routers/resource/query-shape.ts'
+import { createPlainShape } from '../../routers/resource/query-shape.ts'
 import { ResourceStatements } from '../../routers/resource/statements.ts'
 import { type Content, ownRowsOf } from './contents.ts'
 
@@ -42,7 +42,7 @@ const BATCH = 100
 async function* readResources(of: Resource, own: SqlPredicate, { services, documentContext, viewer }: RowParts) {
   const { total: _, coalesced: __, ...declared } = of
   const statements = new ResourceStatements({ ...declared, scope: own, listed: () => 'true' }, services.resources)
-  const { statement, values } = statements.page(plainShape(false))
+  const { statement, values } = statements.page(createPlainShape(false))
   for await (const rows of services.readInBatches(statement, values({ ...viewer, limit: ALL, offset: 0 }), BATCH))
     yield rows.map((row) => writeRecord(documentContext, of, (statement.read?.(row) ?? row).record))
 }

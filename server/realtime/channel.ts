@@ -1,6 +1,11 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { buildPackets, moved, passingPacket, unsubscribed } from '../../facades/realtime/frames.ts'
-import type { Following, PassingEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import type {
+  EphemeralEvent,
+  Position,
+  StreamFollower,
+  StreamSubscription,
+} from '../../routers/ports/change-streams.ts'
 import type { Connection, Subscription } from './connection.ts'
 
 /** A channel of this process: hands on what its stream tells to whoever is subscribed. */
@@ -12,7 +17,7 @@ export class Channel implements StreamFollower {
   checkedSince = 0
   /** Those who are on their way in. */
   entering = 0
-  following: Following | undefined
+  following: StreamSubscription | undefined
   /** Tells who is in it, and nothing of changes: whoever wants those subscribes to the private channel, too. */
   readonly isPresence: boolean
   /** How long the last change took to get here, in milliseconds. */
@@ -27,13 +32,13 @@ export class Channel implements StreamFollower {
     this.#isRoom = stream.startsWith('room:')
   }
 
-  begin(following: Following): void {
+  begin(following: StreamSubscription): void {
     this.following = following
     this.position = following.position
     this.checkedSince = performance.now()
   }
 
-  changed(change: LoggedChange): void {
+  onChange(change: LoggedChange): void {
     this.position = { epoch: change.epoch, seq: change.seq }
     // Who is removed at this place of the log gets nothing from here on.
     if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
@@ -43,14 +48,14 @@ export class Channel implements StreamFollower {
     if (this.#isRoom && change.kind === 'rooms.deleted') this.#endWhere(() => true)
   }
 
-  moved(position: Position): void {
+  onPositionLost(position: Position): void {
     this.position = position
     this.tell(moved(this.name, position))
     // Removals may be among what was lost: everybody subscribes anew.
     if (this.#isRoom) this.#endWhere(() => true)
   }
 
-  passed(event: PassingEvent): void {
+  onEphemeral(event: EphemeralEvent): void {
     if (!this.isPresence && this.subscriptions.size > 0) this.relay(passingPacket(this.name, event))
   }
 

@@ -1,5 +1,5 @@
 import { codes } from '../../facades/realtime/frames.ts'
-import type { Places } from '../../routers/ports/places.ts'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { Connection } from './connection.ts'
 
 /** How long a connection without a subscription is left in peace when there is no room, in milliseconds. */
@@ -9,7 +9,7 @@ const NAMELESS_MS = 10_000
 const MAX_TICK_MS = 1000
 
 interface ConnectionsOptions {
-  places: Places
+  places: ConcurrencyLimiter
   max: number
   maxPerPerson: number
   /** In milliseconds. */
@@ -49,14 +49,14 @@ export class Connections {
   remove(connection: Connection): void {
     const { person, place } = connection
     if (!this.#all.delete(connection) || person === undefined) return
-    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.giveBack(buildKey(person)))
+    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.release(buildKey(person)))
   }
 
   /** Says whose a connection is; whether they may have one more, at all replicas. Asks once for a connection. */
   async claim(connection: Connection, person: number): Promise<boolean> {
     if (!this.#all.has(connection)) return false
     connection.person = person
-    connection.place ??= this.#options.places.take(buildKey(person), this.#options.maxPerPerson)
+    connection.place ??= this.#options.places.acquire(buildKey(person), this.#options.maxPerPerson)
     connection.place = await connection.place
     return connection.place
   }

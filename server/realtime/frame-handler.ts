@@ -20,7 +20,7 @@ interface FrameHandlerOptions {
   subscriber: Subscriber
   bus: ChangeBus
   /** Refuse people who may not act now. */
-  hooks: Pick<HookRegistry, 'settle'>
+  hooks: Pick<HookRegistry, 'emitSerial'>
   sql: Sql
 }
 
@@ -44,9 +44,9 @@ export class FrameHandler {
       'client event': (connection, frame) => this.#relayInTurn(connection, frame),
     }
     options.bus.subscribe({
-      changed() {},
-      interrupted() {},
-      told(topic, content) {
+      onChanges() {},
+      onInterruption() {},
+      onMessage(topic, content) {
         const { channel, frame } = content as Relayed
         if (topic === TOPIC) options.channels.get(channel)?.relay(frame)
       },
@@ -92,13 +92,13 @@ export class FrameHandler {
     if (!subscription || connection.subscriptions.get(event.channel) !== subscription) return
     const frame = relayed(event, String(subscription.person))
     subscription.channel.relay(frame, connection)
-    this.#options.bus.tell(TOPIC, { channel: event.channel, frame } satisfies Relayed)
+    this.#options.bus.broadcast(TOPIC, { channel: event.channel, frame } satisfies Relayed)
   }
 
   /** Why somebody may not act now, such as what they must accept first. */
   async #objection(userId = 0): Promise<string | undefined> {
     const { hooks, sql } = this.#options
-    return hooks.settle('user-acting', { userId, sql }).then(
+    return hooks.emitSerial('user-acting', { userId, sql }).then(
       () => undefined,
       (error: unknown) => (error instanceof Problem ? error.message : 'The service is not available.'),
     )

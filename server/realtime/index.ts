@@ -7,10 +7,10 @@ import type { Services } from '../../routers/core/services.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import { deepChecks } from '../../routers/ports/health.ts'
 import type { Gauges } from '../../routers/ports/metrics.ts'
-import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime.ts'
 import type { Env } from '../config/settings.ts'
@@ -37,7 +37,7 @@ interface RealtimeOptions {
   env: Env
   services: Services
   credentials: CredentialWatch
-  places: Places
+  places: ConcurrencyLimiter
   /** The name of this one. */
   replica: string
   server: Server

@@ -60,7 +60,7 @@ export class Presence {
       const { channel, replica } = content as { channel: string; replica: string }
       if (topic === TOPIC) void this.#read(channel, replica)
     }
-    const stopListening = bus.subscribe({ changed() {}, interrupted: () => this.#readAll(), told })
+    const stopListening = bus.subscribe({ onChanges() {}, onInterruption: () => this.#readAll(), onMessage: told })
     const renewal = setInterval(() => this.#renew(), RENEWAL_MS).unref()
     this.#stops = [stopListening, () => clearInterval(renewal)]
   }
@@ -162,7 +162,7 @@ export class Presence {
     } catch {
       return this.#later(`write ${channel}`, () => this.#publish(channel))
     }
-    this.#bus.tell(TOPIC, { channel, replica: this.#replicas.own })
+    this.#bus.broadcast(TOPIC, { channel, replica: this.#replicas.own })
     if (members.length === 0 && isEmpty(room)) this.#close(room)
   }
 

@@ -44,7 +44,11 @@ export class Replicas {
       if (topic === ASKED) void this.#answer()
       if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
     }
-    this.#stopListening = options.bus.subscribe({ changed() {}, interrupted: () => this.#greet(), told })
+    this.#stopListening = options.bus.subscribe({
+      onChanges() {},
+      onInterruption: () => this.#greet(),
+      onMessage: told,
+    })
     this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS).unref()
     setImmediate(() => void this.#beat().catch(() => {}))
   }
@@ -77,12 +81,12 @@ export class Replicas {
       return
     }
     this.#tell()
-    bus.tell(ASKED, {})
+    bus.broadcast(ASKED, {})
   }
 
   #tell(): void {
     const report: ReplicaReport = { replica: this.own, ...this.#options.stats(), failing: this.#failing }
-    this.#options.bus.tell(REPLICA, report)
+    this.#options.bus.broadcast(REPLICA, report)
   }
 
   /** Tells at once what is known, and again after a look at the parts. */

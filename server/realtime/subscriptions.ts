@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Problem } from '../../routers/core/problems.ts'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
-import type { Places } from '../../routers/ports/places.ts'
 import type { Subscriber, Subscriptions } from '../../routers/ports/subscriptions.ts'
 
 /** Subscriptions are ended in so many slices, or in slices of this size, so that their clients do not all come back at once. */
@@ -10,7 +10,7 @@ const MIN_SLICE = 50
 
 interface SubscriptionsOptions {
   credentials: CredentialWatch
-  places: Places
+  places: ConcurrencyLimiter
   /** In this process. */
   max: number
   /** At all replicas. */
@@ -32,10 +32,10 @@ export function createSubscriptions({ credentials, places, max, maxPerPerson }: 
       }
       try {
         const place = `subscriptions:${subscriber.person}`
-        if (!(await places.take(place, maxPerPerson)))
+        if (!(await places.acquire(place, maxPerPerson)))
           throw new Problem('too_many_requests', { detail: 'You have too many subscriptions.' })
-        cleanUp.push(() => places.giveBack(place))
-        const stop = await credentials.watch(subscriber.credential, () => subscriber.signedOut())
+        cleanUp.push(() => places.release(place))
+        const stop = await credentials.watch(subscriber.credential, () => subscriber.onSignedOut())
         if (!stop) throw new Problem('signed_out')
         cleanUp.push(stop)
         return close
@@ -51,7 +51,7 @@ export function createSubscriptions({ credentials, places, max, maxPerPerson }: 
       const slice = Math.max(MIN_SLICE, Math.ceil(all.length / SLICES))
       for (let from = 0; from < all.length; from += slice) {
         if (from > 0) await pause(milliseconds / SLICES)
-        for (const subscriber of all.slice(from, from + slice)) subscriber.drained()
+        for (const subscriber of all.slice(from, from + slice)) subscriber.onDrain()
       }
     },
   }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type CallableModels, type FindModel, Outdated } from '../../routers/ports/ai/callable-models.ts'
+import { type CallableModels, CatalogueOutdated, type FindModel } from '../../routers/ports/ai/callable-models.ts'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
 
 /** Characters of JSON in all: with the schemas of its tools a model can be large. */
@@ -35,7 +35,7 @@ export function createCallableModels(sql: Sql): CallableModels {
       try {
         return await work(remember)
       } catch (error) {
-        if (error instanceof Outdated || (isRemembered && mayBeOutdated(error))) return work(look)
+        if (error instanceof CatalogueOutdated || (isRemembered && mayBeOutdated(error))) return work(look)
         throw error
       }
     },

@@ -12,8 +12,8 @@ export async function createChangeBus(redis: RedisAddress, log: Log): Promise<Ch
 function inProcess(log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   return {
-    publish: (changes) => listeners.changed(changes),
-    async tell() {},
+    publish: (changes) => listeners.onChanges(changes),
+    async broadcast() {},
     isConnected: () => true,
     subscribe: (listener) => listeners.add(listener),
     close: async () => {},

@@ -16,16 +16,16 @@ export class ChangeListeners implements ChangeListener {
     return () => this.#listeners.delete(listener)
   }
 
-  changed(changes: readonly LoggedChange[]): void {
-    this.#each((listener) => listener.changed(changes))
+  onChanges(changes: readonly LoggedChange[]): void {
+    this.#each((listener) => listener.onChanges(changes))
   }
 
-  interrupted(): void {
-    this.#each((listener) => listener.interrupted())
+  onInterruption(): void {
+    this.#each((listener) => listener.onInterruption())
   }
 
-  told(topic: string, content: unknown): void {
-    this.#each((listener) => listener.told?.(topic, content))
+  onMessage(topic: string, content: unknown): void {
+    this.#each((listener) => listener.onMessage?.(topic, content))
   }
 
   #each(tell: (listener: ChangeListener) => void): void {

@@ -5,10 +5,10 @@ import { findChangesOfStreams } from '../../entities/views/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type {
   ChangeStreams,
-  Following,
-  PassingEvent,
+  EphemeralEvent,
   Position,
   StreamFollower,
+  StreamSubscription,
 } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { FollowedStream } from './followed-stream.ts'
@@ -23,7 +23,7 @@ const TOPIC = 'passing event'
 
 interface Passing {
   stream: string
-  event: PassingEvent
+  event: EphemeralEvent
 }
 
 interface ChangeStreamsOptions {
@@ -56,17 +56,21 @@ export class LoggedStreams implements ChangeStreams {
       maxBatchSize: MAX_STREAMS,
       batchScheduleFn: setImmediate,
     })
-    const interrupted = () => {
+    const onInterruption = () => {
       for (const stream of this.#streams.values()) this.#fallBehind(stream)
     }
-    const told = (topic: string, content: unknown) => {
+    const onMessage = (topic: string, content: unknown) => {
       if (topic === TOPIC) this.#pass(content as Passing)
     }
-    const stopListening = bus.subscribe({ changed: (changes) => changes.forEach(this.#take), interrupted, told })
+    const stopListening = bus.subscribe({
+      onChanges: (changes) => changes.forEach(this.#take),
+      onInterruption,
+      onMessage,
+    })
     this.#stops = [stopListening, comparePositions(sql, this.#streams, this.#fallBehind)]
   }
 
-  async follow(name: string, follower: StreamFollower): Promise<Following> {
+  async follow(name: string, follower: StreamFollower): Promise<StreamSubscription> {
     const stream = this.#streams.get(name) ?? new FollowedStream(name, () => this.#positions.load(name))
     this.#streams.set(name, stream)
     const stop = () => {
@@ -83,9 +87,9 @@ export class LoggedStreams implements ChangeStreams {
     }
   }
 
-  tell(stream: string, event: PassingEvent): void {
+  sendEphemeral(stream: string, event: EphemeralEvent): void {
     this.#pass({ stream, event })
-    void this.#bus.tell(TOPIC, { stream, event } satisfies Passing)
+    void this.#bus.broadcast(TOPIC, { stream, event } satisfies Passing)
   }
 
   counts() {

@@ -69,11 +69,11 @@ export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): C
       stop()
       return undefined
     },
-    follow: (credential, onEnded) => add({ credential, onEnded }),
+    watchVerified: (credential, onEnded) => add({ credential, onEnded }),
     async announce(over) {
       if (over.length > 0) notify(new Set(over))
       for (let from = 0; from < over.length; from += MAX_BATCH)
-        await bus.tell(TOPIC, over.slice(from, from + MAX_BATCH))
+        await bus.broadcast(TOPIC, over.slice(from, from + MAX_BATCH))
     },
     close() {
       stopAsking()
@@ -84,9 +84,9 @@ export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): C
 
 const hearOthers = (bus: ChangeBus, notify: (ended: ReadonlySet<string>) => void) =>
   bus.subscribe({
-    changed() {},
-    interrupted() {},
-    told: (topic, content) => {
+    onChanges() {},
+    onInterruption() {},
+    onMessage: (topic, content) => {
       if (topic === TOPIC) notify(new Set(content as string[]))
     },
   })

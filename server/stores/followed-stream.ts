@@ -1,5 +1,5 @@
 import type { ChangesOfStream, LoggedChange } from '../../entities/events/change-log.sql.ts'
-import type { PassingEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
+import type { EphemeralEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 
 /** More changes than this behind a hole are not kept: they are read from the log. */
 const MAX_WAITING = 200
@@ -48,8 +48,8 @@ export class FollowedStream {
     this.#followers.delete(follower)
   }
 
-  pass(event: PassingEvent): void {
-    for (const follower of this.#followers) follower.passed?.(event)
+  pass(event: EphemeralEvent): void {
+    for (const follower of this.#followers) follower.onEphemeral?.(event)
   }
 
   async #start(): Promise<void> {
@@ -113,13 +113,13 @@ export class FollowedStream {
 
   #handOn(change: LoggedChange): void {
     this.position = { epoch: change.epoch, seq: change.seq }
-    for (const follower of this.#followers) follower.changed(change)
+    for (const follower of this.#followers) follower.onChange(change)
   }
 
   #move(position: Position): true {
     this.position = position
     this.#waiting = []
-    for (const follower of this.#followers) follower.moved(position)
+    for (const follower of this.#followers) follower.onPositionLost(position)
     return true
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import type { Places } from '../../routers/ports/places.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { placesInProcess } from './places.ts'
 import { limiterInProcess } from './rate-limiter.ts'
@@ -13,7 +13,7 @@ export interface KeyValue {
   answers: AnswerStore
   previews: AnswerStore
   limiter: RateLimiter
-  places: Places
+  places: ConcurrencyLimiter
   /** The name of this process among those that share the store. */
   replica: string
   close(): Promise<void>

@@ -10,9 +10,9 @@ export function createNotifier(bus: ChangeBus): Notifier {
     for (const look of waiting.get(key) ?? []) look()
   }
   bus.subscribe({
-    changed() {},
-    interrupted: () => [...waiting.keys()].forEach(wake),
-    told: (topic, key) => {
+    onChanges() {},
+    onInterruption: () => [...waiting.keys()].forEach(wake),
+    onMessage: (topic, key) => {
       if (topic === TOPIC) wake(String(key))
     },
   })
@@ -32,7 +32,7 @@ export function createNotifier(bus: ChangeBus): Notifier {
   return {
     notify(key) {
       wake(key)
-      void bus.tell(TOPIC, key)
+      void bus.broadcast(TOPIC, key)
     },
     async waitFor(keys, look, signal) {
       let next = Promise.withResolvers<void>()

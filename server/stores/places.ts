@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { Places } from '../../routers/ports/places.ts'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 
 /** How long a replica is believed to live after its last sign of life, in milliseconds. */
 export const REPLICA_TTL_MS = 15_000
@@ -53,15 +53,15 @@ class Taken {
   }
 }
 
-export function placesInProcess(): Places {
+export function placesInProcess(): ConcurrencyLimiter {
   const taken = new Taken()
   return {
-    async take(key, max) {
+    async acquire(key, max) {
       if (taken.of(key) >= max) return false
       taken.add(key, 1)
       return true
     },
-    giveBack: (key) => void taken.add(key, -1),
+    release: (key) => void taken.add(key, -1),
   }
 }
 
@@ -74,7 +74,7 @@ interface SharedPlaces {
 }
 
 /** What a replica that was killed had taken is free once its sign of life has run out. While Redis is away, each counts for itself. */
-export function placesInRedis({ redis, connected, replica }: SharedPlaces): Places & { close(): void } {
+export function placesInRedis({ redis, connected, replica }: SharedPlaces): ConcurrencyLimiter & { close(): void } {
   const taken = new Taken()
   const unwritten = new Set<string>()
   const prefix = redis.options.keyPrefix ?? ''
@@ -98,7 +98,7 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
   const timer = setInterval(renew, RENEWAL_MS).unref()
 
   return {
-    async take(key, max) {
+    async acquire(key, max) {
       taken.add(key, 1)
       await connected()
       const count = taken.of(key)
@@ -108,7 +108,7 @@ export function placesInRedis({ redis, connected, replica }: SharedPlaces): Plac
       giveBack(key)
       return false
     },
-    giveBack,
+    release: giveBack,
     close: () => clearInterval(timer),
   }
 }

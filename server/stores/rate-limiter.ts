@@ -16,7 +16,7 @@ export function limiterInProcess(maxKeys = 200_000): RateLimiter {
     return window && window.until > Date.now() ? window : undefined
   }
   return {
-    async take(key, limit, seconds = 60, points = 1) {
+    async consume(key, limit, seconds = 60, points = 1) {
       const name = buildKey(key, limit, seconds)
       const window = lasting(name) ?? { taken: 0, until: Date.now() + seconds * 1000 }
       window.taken += points
@@ -24,7 +24,7 @@ export function limiterInProcess(maxKeys = 200_000): RateLimiter {
       windows.set(name, window, { ttl: Math.max(1, left) })
       return toAllowance(limit, limit - window.taken, left)
     },
-    async giveBack(key, limit, seconds = 60) {
+    async refund(key, limit, seconds = 60) {
       const window = lasting(buildKey(key, limit, seconds))
       if (window) window.taken = Math.max(0, window.taken - 1)
     },

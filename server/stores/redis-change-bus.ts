@@ -38,7 +38,7 @@ export function overRedis(address: RedisAddress, log: Log): ChangeBus {
   receive(receiver, channel, (message) => announce(message, name, listeners))
   receiver.on('ready', () => {
     receiver.subscribe(channel).then(
-      () => listeners.interrupted(),
+      () => listeners.onInterruption(),
       () => receiver.disconnect(true),
     )
   })
@@ -48,10 +48,10 @@ export function overRedis(address: RedisAddress, log: Log): ChangeBus {
   const others = tellOthers(sender, outbox, name)
   return {
     publish(changes) {
-      listeners.changed(changes)
+      listeners.onChanges(changes)
       void others.send({ from: name, changes })
     },
-    async tell(topic, content) {
+    async broadcast(topic, content) {
       // A command may be over before its first connection is there.
       if (isOpening(sender)) await withTimeout(once(sender, 'ready'), MAX_WAIT_MS).catch(() => {})
       const message: Message = { from: name, told: { topic, content } }
@@ -77,9 +77,9 @@ function receive(redis: Redis, channel: string, take: (message: Message | undefi
 function announce(message: Message | undefined, ownName: string, listeners: ChangeListeners): void {
   const { from, changes = [], told } = message ?? { from: '' }
   if (from === ownName) return
-  if (told) listeners.told(told.topic, told.content)
-  else if (changes.length > 0) listeners.changed(changes)
-  else listeners.interrupted()
+  if (told) listeners.onMessage(told.topic, told.content)
+  else if (changes.length > 0) listeners.onChanges(changes)
+  else listeners.onInterruption()
 }
 
 function readMessage(text: string): Message | undefined {

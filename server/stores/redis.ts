@@ -110,25 +110,25 @@ export function limiterInRedis(redis: Redis, connected: () => Promise<void>): Ra
     return limiter
   }
   return {
-    async take(key, limit, seconds, points = 1) {
+    async consume(key, limit, seconds, points = 1) {
       const limiter = await limiterFor(limit, seconds)
       try {
         const { remainingPoints, msBeforeNext } = await limiter.consume(key, points)
         return toAllowance(limit, remainingPoints, msBeforeNext)
       } catch (refused) {
         // A limit that is used up comes as a rejection, too.
-        if (!(refused instanceof RateLimiterRes)) return own.take(key, limit, seconds, points)
+        if (!(refused instanceof RateLimiterRes)) return own.consume(key, limit, seconds, points)
         return toAllowance(limit, -1, refused.msBeforeNext)
       }
     },
-    async giveBack(key, limit, seconds) {
+    async refund(key, limit, seconds) {
       const limiter = await limiterFor(limit, seconds)
       try {
         const { consumedPoints } = await limiter.reward(key)
         // Its window is over: what is given back must not be had beyond the next one's.
         if (consumedPoints < 0) await limiter.delete(key)
       } catch {
-        await own.giveBack(key, limit, seconds)
+        await own.refund(key, limit, seconds)
       }
     },
     async clear(key, limit, seconds) {

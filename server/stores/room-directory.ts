@@ -30,13 +30,13 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
     batchScheduleFn: setImmediate,
   })
   bus.subscribe({
-    changed(changes) {
+    onChanges(changes) {
       for (const { stream, kind } of changes) {
         if (stream.startsWith('user:') && kind !== 'rooms.updated' && kind.startsWith('rooms.'))
           entries.delete(Number(stream.slice('user:'.length)))
       }
     },
-    interrupted: () => entries.clear(),
+    onInterruption: () => entries.clear(),
   })
 
   function read(person: number): Entry {
@@ -58,7 +58,7 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
       const known = entries.get(person)
       return (known && known.begun >= since ? known : read(person)).reading
     },
-    roomsToAsk: (person) => sql(findRoomsToAsk, [person]),
+    findRoomsToAsk: (person) => sql(findRoomsToAsk, [person]),
     isCurrent: (person, rooms) => entries.get(person)?.rooms === rooms,
   }
 }

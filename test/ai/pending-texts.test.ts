@@ -48,7 +48,7 @@ test('a question waits on each replica until its file is read', { timeout: 60_00
   // A question that found the file unread counts for the rate limit.
   const { limiter, settings } = svc.services
   const limit = settings.aiRequestsPerMinute
-  const counted = () => limiter.take(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
+  const counted = () => limiter.consume(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
   await expect.poll(counted).toMatchObject({ remaining: limit - urls.length })
   expect(upstream.requests).toEqual([])
 

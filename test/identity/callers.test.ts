@@ -267,9 +267,9 @@ test('a procedure acts for its first caller although its batch signs another per
   const name = async () => (await api.users.me()).username
 
   expect(await name()).toBe(ada.username)
-  ctx.callerContext.become(asPerson(ben), 'login')
+  ctx.callerContext.setCaller(asPerson(ben), 'login')
   expect(await name()).toBe(ben.username)
-  ctx.callerContext.become({ type: 'guest' }, 'logout')
+  ctx.callerContext.setCaller({ type: 'guest' }, 'logout')
   await expect(name()).rejects.toThrow()
   expect(ctx.caller).toMatchObject({ person: { username: ada.username } })
 })

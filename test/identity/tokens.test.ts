@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hashSecret, mintSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { buildQuestion } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
@@ -35,7 +35,7 @@ describe('a personal access token', () => {
   })
 
   const spoiled: [name: string, spoil: (token: string) => string][] = [
-    ['another secret', (token) => writeToken({ id: Number(token.split('_')[1]), secret: mintSecret() })],
+    ['another secret', (token) => writeToken({ id: Number(token.split('_')[1]), secret: generateSecret() })],
     ['another id', (token) => token.replace(/^svc_\d+/, 'svc_999999')],
     ['an id beyond all ids', (token) => token.replace(/^svc_\d+/, 'svc_9999999999')],
     ['a letter changed', (token) => token.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'))],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Ability, abilities } from '../../entities/identity/access-token.ts'
-import { type Call, createContext } from '../../routers/core/context.ts'
+import { type CallDetails, createContext } from '../../routers/core/context.ts'
 import { appRouter, createCaller } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -230,7 +230,7 @@ async function overHttp(send: TestBrowser['send'], name: string): Promise<string
 }
 
 /** Calls a procedure in process, for callers that a test cannot be by HTTP. */
-async function inProcess(svc: TestApp, name: string, call: Partial<Call>): Promise<string> {
+async function inProcess(svc: TestApp, name: string, call: Partial<CallDetails>): Promise<string> {
   const api = createCaller(() => createContext(svc.services, { ...call, requestId: 'test' }))
   const [part = '', verb = ''] = name.split('.')
   const procedure = (api as unknown as Record<string, Record<string, (input: unknown) => Promise<unknown>>>)[part]?.[

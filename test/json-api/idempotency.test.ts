@@ -106,16 +106,16 @@ test('a creation that was refused may be corrected under the same key', async ()
 
 test("a creation that fails after its claim expired keeps the newer one's response", async () => {
   const { answers, limiter } = svc.services
-  const { giveBack } = limiter
+  const { refund } = limiter
   const claiming = vi.spyOn(answers, 'setIfAbsent')
   let second: Awaited<ReturnType<typeof create>> | undefined
   // The first one has failed, and is about to release the key.
   Object.assign(limiter, {
-    giveBack: async (...taken: Parameters<typeof giveBack>) => {
-      Object.assign(limiter, { giveBack })
+    refund: async (...taken: Parameters<typeof refund>) => {
+      Object.assign(limiter, { refund })
       await answers.delete(claiming.mock.calls[0]?.[0] ?? '')
       second = await create(admin, 'one')
-      await giveBack(...taken)
+      await refund(...taken)
     },
   })
 

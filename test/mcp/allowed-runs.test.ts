@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AllowedRuns } from '../../routers/ai/approvals/approved-calls.ts'
-import type { RunOnce } from '../../routers/ports/ai/approvals.ts'
-import type { FunctionTool } from '../../routers/ports/ai/tools.ts'
+import type { FunctionTool, SingleRun } from '../../routers/ports/ai/tools.ts'
 
 const calls = ['1', '2', '3', '4', '5'].map((id) => ({ type: 'tool-call' as const, id, name: 'send', input: '{}' }))
 const empty = (id: string) => ({ type: 'tool-result' as const, id, name: 'send', content: [], isError: true })
@@ -12,7 +11,7 @@ test('no further call is started once approvals cannot be checked', async () => 
   const isFailed = Promise.withResolvers<void>()
   const approval = {
     server: 'mail',
-    async runOnce(_: object, id: string, { run }: RunOnce) {
+    async runOnce(_: object, id: string, { run }: SingleRun) {
       ran.push(id)
       if (id === '2') {
         setImmediate(isFailed.resolve)

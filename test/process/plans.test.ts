@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
-import { recordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
+import { listRecordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
-import { callsByHour, modelQuality } from '../../entities/views/overview.sql.ts'
-import { usageBy, usageGroupings, usagePage } from '../../entities/views/usage-by.sql.ts'
+import { callsByHour, selectModelQuality } from '../../entities/views/overview.sql.ts'
+import { selectUsageBy, selectUsagePage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
-import { attribute, resource } from '../../routers/resource/declare.ts'
+import { attribute, defineResource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { metadata } from '../kit/catalogue.ts'
 import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
@@ -63,12 +63,12 @@ describe('a statement over a table that grows without bound', () => {
 
   test('of a report reads only the requested days, as rows or as sums', async () => {
     const reports: [Statement<unknown>, unknown[]][] = [
-      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usageBy(by), [DAY.from, DAY.to]]),
-      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [usagePage(by), [DAY.from, DAY.to, 100, 0]]),
-      [modelQuality('slowest'), [7]],
+      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [selectUsageBy(by), [DAY.from, DAY.to]]),
+      ...usageGroupings.map((by): [Statement<unknown>, unknown[]] => [selectUsagePage(by), [DAY.from, DAY.to, 100, 0]]),
+      [selectModelQuality('slowest'), [7]],
       [callsByHour, [24]],
       [summariseUsage, [2, ALL.from, ALL.to]],
-      [recordedCalls, [DAY.from, DAY.to, ['day', 'week'], ['UTC', 'Europe/Berlin']]],
+      [listRecordedCalls, [DAY.from, DAY.to, ['day', 'week'], ['UTC', 'Europe/Berlin']]],
       [rollUpUsage, [DAY.from]],
       [oldestUsageDay, [DAY.from]],
     ]
@@ -86,7 +86,7 @@ describe('a statement over a table that grows without bound', () => {
 
   test('walks the index to the newest of a declared type without a sort', async () => {
     const type = 'usage-records'
-    const records = resource({
+    const records = defineResource({
       type,
       about: 'Calls of models.',
       entity: UsageRecord,

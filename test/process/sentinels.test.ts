@@ -25,13 +25,13 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
   const reach = async () => {
     const heard: unknown[] = []
     const stop = other.services.changeBus.subscribe({
-      changed() {},
-      interrupted() {},
-      told: (topic, content) => void heard.push([topic, content]),
+      onChanges() {},
+      onInterruption() {},
+      onMessage: (topic, content) => void heard.push([topic, content]),
     })
     await expect
       .poll(async () => {
-        await one.services.changeBus.tell('test', 'well')
+        await one.services.changeBus.broadcast('test', 'well')
         return heard
       })
       .toContainEqual(['test', 'well'])
@@ -52,10 +52,10 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
     const count = async () => {
       const key = crypto.randomUUID()
       await one.services.kv.set(key, 'after it', 60_000)
-      await one.services.limiter.take(key, 5, 60, 3)
+      await one.services.limiter.consume(key, 5, 60, 3)
       const [value, { remaining }] = [
         await other.services.kv.get(key),
-        await other.services.limiter.take(key, 5, 60, 1),
+        await other.services.limiter.consume(key, 5, 60, 1),
       ]
       return { value, remaining }
     }

@@ -85,7 +85,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     const [ada, bob] = await people(svc)
     const first = await ada.create('one', 'a')
     const used = MAX_KEPT - 2 * first.text.length - 50
-    await svc.services.limiter.take(`idempotency:kept:user ${ada.id}`, MAX_KEPT, DAY, used)
+    await svc.services.limiter.consume(`idempotency:kept:user ${ada.id}`, MAX_KEPT, DAY, used)
 
     const answers = [first, await ada.create('two', 'b'), await ada.create('three', 'c')]
     const repeats = [await ada.create('one', 'a'), await ada.create('two', 'b'), await ada.create('three', 'c')]
@@ -102,7 +102,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
 
   test("idempotency keys beyond a person's quota are refused before anything happens", async () => {
     const [ada, bob] = await people(svc)
-    await svc.services.limiter.take(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
+    await svc.services.limiter.consume(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
 
     const wrong = await ada.create('wrong', '')
     const last = await ada.create('last', 'a')
@@ -122,8 +122,8 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
 
 test('counts in this process are bounded: the one not used for longest goes first', async () => {
   const limiter = limiterInProcess(3)
-  for (const key of ['a', 'b', 'c', 'a', 'd']) await limiter.take(key, 10)
+  for (const key of ['a', 'b', 'c', 'a', 'd']) await limiter.consume(key, 10)
 
-  expect((await limiter.take('a', 10)).remaining).toBe(7)
-  expect((await limiter.take('b', 10)).remaining).toBe(9)
+  expect((await limiter.consume('a', 10)).remaining).toBe(7)
+  expect((await limiter.consume('b', 10)).remaining).toBe(9)
 })

@@ -25,7 +25,7 @@ describe.skipIf(!inject('redisUrl'))('a replica that was killed', () => {
     const stats = { connections: 1, people: 1, channels: 1, subscriptions: 0, behind: 0, lagMs: 0 }
     const added = async () => {
       await kv.set(`replica:${replica}`, '1', 4000)
-      bus.tell('replica', { replica, ...stats })
+      bus.broadcast('replica', { replica, ...stats })
       return client.dataOf('pusher:member_added')
     }
     await expect.poll(added).toMatchObject([{ id: '77' }])

@@ -17,8 +17,8 @@ async function open(url: string | undefined) {
   const heard: LoggedChange[] = []
   const counts = { interruptions: 0 }
   const stop = bus.subscribe({
-    changed: (changes) => void heard.push(...changes),
-    interrupted() {
+    onChanges: (changes) => void heard.push(...changes),
+    onInterruption() {
       counts.interruptions += 1
     },
   })
@@ -77,12 +77,12 @@ describe.for(drivers)('a bus %s', ([, url]) => {
     const stream = newStream()
     const later: LoggedChange[] = []
     own.bus.subscribe({
-      changed() {
+      onChanges() {
         throw new Error('no')
       },
-      interrupted() {},
+      onInterruption() {},
     })
-    own.bus.subscribe({ changed: (changes) => void later.push(...changes), interrupted() {} })
+    own.bus.subscribe({ onChanges: (changes) => void later.push(...changes), onInterruption() {} })
 
     own.bus.publish([changeOf(stream, 1)])
 
@@ -171,7 +171,7 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
     await untilConnected(stuck.bus, other)
 
     isStuck = true
-    for (let n = 0; n < 3000; n++) stuck.bus.tell('noise', { n })
+    for (let n = 0; n < 3000; n++) stuck.bus.broadcast('noise', { n })
     await expect.poll(() => relay.sent().includes('"n":900}')).toBe(true)
     // The bus sends what it has before it hangs up.
     await stuck.bus.close()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeRecorder, Stream } from '../../routers/core/change-recorder.ts'
-import { changing } from '../../routers/core/changes.ts'
+import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 
@@ -13,7 +13,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 /** A transaction of somebody on the host, in which the work is done. */
 const change = <T>(work: (changes: ChangeRecorder) => Promise<T>) =>
-  changing(createContext(svc.services, { origin: 'host', requestId: 'test' }), (_, changes) => work(changes))
+  withChangeLog(createContext(svc.services, { origin: 'host', requestId: 'test' }), (_, changes) => work(changes))
 
 /** Streams that no other test writes to. */
 let room = 1000
@@ -29,8 +29,8 @@ const logOf = (stream: Stream) =>
 async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]> {
   const heard: LoggedChange[] = []
   const stop = svc.services.changeBus.subscribe({
-    changed: (changes) => void heard.push(...changes),
-    interrupted: () => {},
+    onChanges: (changes) => void heard.push(...changes),
+    onInterruption: () => {},
   })
   await work().finally(stop)
   return heard

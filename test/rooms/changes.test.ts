@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { changing } from '../../routers/core/changes.ts'
+import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
@@ -21,7 +21,7 @@ async function newPerson() {
 
 /** Writes changes to the stream of a person, in one transaction. */
 const write = (userId: number, count: number) =>
-  changing(createContext(svc.services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
+  withChangeLog(createContext(svc.services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
     for (let n = 1; n <= count; n++) changes.add([`user:${userId}`], 'updated', 'rooms', n)
   })
 

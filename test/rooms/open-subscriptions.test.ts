@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { changing } from '../../routers/core/changes.ts'
+import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
@@ -21,7 +21,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Writes changes to the stream of a person in one transaction. */
 const write = ({ services }: TestApp, person: number, count: number) =>
-  changing(createContext(services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
+  withChangeLog(createContext(services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
     for (let n = 1; n <= count; n++) changes.add([`user:${person}`], 'updated', 'rooms', n)
   })
 

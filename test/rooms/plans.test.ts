@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expiredByRoom, oldestExpired, pendingTexts } from '../../entities/rooms/attachment-upkeep.sql.ts'
+import {
+  listExpiredByRoom,
+  listOldestExpired,
+  listPendingTexts,
+} from '../../entities/rooms/attachment-maintenance.sql.ts'
 import {
   beginDisclosure,
   deleteOldDisclosures,
@@ -9,7 +13,7 @@ import {
 import { deleteKeychainsOfRoom } from '../../entities/rooms/room-key.sql.ts'
 import { deleteAllExpiredInvitations } from '../../entities/rooms/room-member.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
-import { findOrphanedPictures, picturesByKey, picturesStillThere } from '../../entities/views/picture.sql.ts'
+import { findExistingPictures, findOrphanedPictures, listPicturesByKey } from '../../entities/views/picture.sql.ts'
 import { catalogue } from '../kit/catalogue.ts'
 import { makeRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 
@@ -167,12 +171,12 @@ test('keys of a room and expired invitations are deleted without scanning other 
 test('the cleanup of files and pictures uses indexes and scans no whole table', async () => {
   const keys = [Array.from({ length: 100 }, (_, index) => `avatars/${index}.webp`)]
   const looked: [Statement<unknown>, unknown[]][] = [
-    [pendingTexts, [0, 1000]],
-    [expiredByRoom, [6, 1000]],
-    [oldestExpired, [6, 200]],
+    [listPendingTexts, [0, 1000]],
+    [listExpiredByRoom, [6, 1000]],
+    [listOldestExpired, [6, 200]],
     [findOrphanedPictures, keys],
-    [picturesStillThere, keys],
-    [picturesByKey, ['avatars/', 100]],
+    [findExistingPictures, keys],
+    [listPicturesByKey, ['avatars/', 100]],
   ]
   for (const [{ text }, values] of looked) {
     const lines = await svc.rows<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)

@@ -22,9 +22,9 @@ async function startReplicas() {
 function listen({ services }: TestApp, room: string, behind: number): LoggedChange[] {
   const heard: LoggedChange[] = []
   services.changeBus.subscribe({
-    changed: (changes) =>
+    onChanges: (changes) =>
       void heard.push(...changes.filter(({ stream, seq }) => stream === `room:${room}` && seq > behind)),
-    interrupted: () => {},
+    onInterruption: () => {},
   })
   return heard
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { changing } from '../../routers/core/changes.ts'
+import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { addMember, createPerson, createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
@@ -24,7 +24,7 @@ const followOwn = (person: RoomPerson, headers: Record<string, string> = {}) =>
 
 /** Writes changes to a stream in one transaction. */
 const write = (stream: `user:${number}` | `room:${number}`, count: number) =>
-  changing(createContext(svc.services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
+  withChangeLog(createContext(svc.services, { origin: 'host', requestId: 'test' }), async (_, changes) => {
     for (let n = 1; n <= count; n++) changes.add([stream], 'updated', 'rooms', 4711)
   })
 

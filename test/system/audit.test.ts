@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Act } from '../../routers/core/act.ts'
-import { ownActPaths } from '../../routers/core/audit.ts'
-import { transact } from '../../routers/core/changes.ts'
+import { selfServicePaths } from '../../routers/core/audit.ts'
+import { AuditedCall } from '../../routers/core/audited-call.ts'
+import { runInTransaction } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { appRouter } from '../../routers/index.ts'
 import { writeConfig } from '../kit/ai/provider.ts'
@@ -145,11 +145,11 @@ describe('the audit log tells', () => {
 
   test('each transaction of one act that changed something', async () => {
     const ctx = createContext(svc.services, { origin: 'host', operator: 'tester', requestId: 'two-transactions' })
-    const act = new Act({ path: 'admin.addUser', isMutation: true, isOffice: true, input: {} })
-    ctx.act = act
+    const act = new AuditedCall({ path: 'admin.addUser', isMutation: true, isAdministrative: true, input: {} })
+    ctx.auditedCall = act
     const steps = [{ step: 1 }, { step: 2 }, undefined]
 
-    for (const step of steps) await transact(ctx, undefined, async () => void (step && act.note(step)))
+    for (const step of steps) await runInTransaction(ctx, undefined, async () => void (step && act.recordChange(step)))
 
     const written = await svc.rows<{ change: string }>(
       `select change from audit_entries where request_id = 'two-transactions' order by seq`,
@@ -196,7 +196,7 @@ describe('the audit log tells', () => {
 })
 
 test('the audit log names only procedures that there are', () => {
-  expect(Object.keys(appRouter._def.procedures)).toEqual(expect.arrayContaining(ownActPaths))
+  expect(Object.keys(appRouter._def.procedures)).toEqual(expect.arrayContaining(selfServicePaths))
 })
 
 test('erasing a person empties their audit entries, and the chain stays valid', async () => {

@@ -32,10 +32,10 @@ test('the marker of the health timer resets the timer when it is deleted', async
 test('the marker of the health timer outlives the process', async () => {
   await using folder = await createTemporaryFolder()
   const before = createHealthTimer(3, folder.path)
-  await before.deepIsDue()
-  await before.deepIsDue()
+  await before.isDeepCheckDue()
+  await before.isDeepCheckDue()
 
-  expect(await createHealthTimer(3, folder.path).deepIsDue()).toBe(true)
+  expect(await createHealthTimer(3, folder.path).isDeepCheckDue()).toBe(true)
 })
 
 test('the health marker counts fifty concurrent requests and is never read half-written', async () => {
@@ -61,7 +61,7 @@ test('the health marker is incremented once by each of two processes', async () 
   await using folder = await createTemporaryFolder()
   const timers = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
-  await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.deepIsDue()))
+  await Promise.all(Array.from({ length: 40 }, (_, turn) => timers[turn % 2]?.isDeepCheckDue()))
 
   expect(JSON.parse(await readFile(markerPath(folder.path), 'utf8')).quickChecks).toBeGreaterThanOrEqual(38)
 })
@@ -71,9 +71,9 @@ test('the health marker keeps a failure that another process found meanwhile', a
   const [one, other] = [createHealthTimer(1000, folder.path), createHealthTimer(1000, folder.path)]
 
   for (let round = 0; round < 10; round++) {
-    await other.settle(false)
-    await Promise.all([one.deepIsDue(), other.settle(true), one.deepIsDue()])
-    expect(await one.deepIsDue()).toBe(true)
+    await other.recordDeepCheck(false)
+    await Promise.all([one.isDeepCheckDue(), other.recordDeepCheck(true), one.isDeepCheckDue()])
+    expect(await one.isDeepCheckDue()).toBe(true)
   }
 })
 
@@ -82,9 +82,13 @@ test('the health marker stays in memory where the folder is not writable', async
   await mkdir(markerPath(folder.path))
   const timer = createHealthTimer(3, folder.path)
 
-  expect([await timer.deepIsDue(), await timer.deepIsDue(), await timer.deepIsDue()]).toEqual([false, false, true])
-  await timer.settle(true)
-  expect(await timer.deepIsDue()).toBe(true)
+  expect([await timer.isDeepCheckDue(), await timer.isDeepCheckDue(), await timer.isDeepCheckDue()]).toEqual([
+    false,
+    false,
+    true,
+  ])
+  await timer.recordDeepCheck(true)
+  expect(await timer.isDeepCheckDue()).toBe(true)
 })
 
 /** Returns how often the marker could not be parsed. */

@@ -91,11 +91,11 @@ test('10,000 models, providers, limits and people make few series', async () => 
     } as const
     metrics.countCall({ ...call, ...tokens, durationMs: 2, firstPieceMs: 1, costMicros: 1, estimated: false })
     metrics.countRefusal(`limit-${each}`)
-    metrics.noteProvider(`provider-${each}`, true)
+    metrics.setProviderState(`provider-${each}`, true)
     metrics.countRetry(`provider-${each}`)
   }
   const reserved = Array.from({ length: 10_000 }, (_, each) => ({ limit: `limit-${each}`, unit: 'EUR', amount: 1 }))
-  metrics.noteSample({ jobs: [], reserved, diskFree: 1 })
+  metrics.setSample({ jobs: [], reserved, diskFree: 1 })
 
   const text = await metrics.render()
 
@@ -190,8 +190,8 @@ describe('the files for operators', () => {
     metrics.countFallback('m')
     metrics.countRetry('p')
     const jobs = [{ queue: 'q', state: 'waiting' as const, count: 1 }]
-    metrics.noteSample({ jobs, reserved: [{ limit: 'l', unit: 'EUR', amount: 1 }], diskFree: 1 })
-    metrics.noteProvider('p', true)
+    metrics.setSample({ jobs, reserved: [{ limit: 'l', unit: 'EUR', amount: 1 }], diskFree: 1 })
+    metrics.setProviderState('p', true)
     const known = new Map<string, Set<string>>()
     for (const [, name = '', labels = ''] of (await metrics.render()).matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
       const names = known.get(name) ?? new Set(['instance'])

@@ -1,5 +1,5 @@
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { relatedInput } from '../../../routers/verbs/read.ts'
+import { buildRelatedInput } from '../../../routers/verbs/read.ts'
 import { constant, describeList, describeObject, nullable, type ObjectSchema, text } from '../../http/openapi.ts'
 import { inputsOf } from '../../http/procedures.ts'
 import { formType, mediaType, type ServedRoute } from '../routes.ts'
@@ -24,7 +24,9 @@ export const insistsOn = (components: Components, route: ServedRoute) =>
 export function describeQuery(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
   const { method, relation } = route
   if (method !== 'GET') return {}
-  return relation ? components.fromZod(relatedInput(relation.of, target), 'input') : describeInput(components, route)
+  return relation
+    ? components.fromZod(buildRelatedInput(relation.of, target), 'input')
+    : describeInput(components, route)
 }
 
 /** Given by address and headers. */

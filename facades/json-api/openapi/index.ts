@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCRouter } from '@trpc/server'
 import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { sentenceFor, writeSingular } from '../../../routers/resource/words.ts'
+import { singularWithArticle, summarize } from '../../../routers/resource/exposure.ts'
 import type { WireNames } from '../../http/names.ts'
 import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
 import { accessSentence } from '../../http/procedures.ts'
@@ -46,9 +46,9 @@ export const securitySchemes = ({ sessionCookie }: WireNames) => ({
 /** What a route does, in a few words that no other route has. */
 function writeSummary({ procedure, resource, relation, answers, method }: ServedRoute): string {
   const { about, exposes } = metaOf(procedure)
-  if (!relation || method !== 'GET') return (about ?? (exposes ? sentenceFor(exposes) : '')).replace(/\.$/, '')
+  if (!relation || method !== 'GET') return (about ?? (exposes ? summarize(exposes) : '')).replace(/\.$/, '')
   const linkage = answers === 'linkage' ? 'links to the ' : ''
-  return `Read the ${linkage}${relation.name} of ${writeSingular(resource.type)}`
+  return `Read the ${linkage}${relation.name} of ${singularWithArticle(resource.type)}`
 }
 
 type Resources = ReadonlyMap<string, Resource>

@@ -1,8 +1,8 @@
 import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
-import { type DetailedIssue, fewIssues, readIssues } from '../../../routers/core/issues.ts'
-import { errorKind, Problem } from '../../../routers/core/problems.ts'
+import { type DetailedIssue, readIssues, truncateIssues } from '../../../routers/core/issues.ts'
+import { getErrorKind, Problem } from '../../../routers/core/problems.ts'
 import { type Failure, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/negotiation.ts'
 
@@ -31,8 +31,8 @@ export function errorHandler(words: Words, own: (failure: Failure) => object = (
     const failure = toFailure(inPath(thrown, request))
     const { status, code, message, error } = failure
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    const issues = fewIssues(readIssues(error))
-    const entry = { status: String(status), code, title: errorKind(code).title, meta: { requestId: request.id } }
+    const issues = truncateIssues(readIssues(error))
+    const entry = { status: String(status), code, title: getErrorKind(code).title, meta: { requestId: request.id } }
     const errors =
       issues.length > 0
         ? issues.map((issue) => ({ ...entry, ...fieldOf(issue, thrown instanceof WrongBody ? {} : words) }))

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
-import type { ApprovalPart, RunOnce, ToolOutcome } from '../../ports/ai/approvals.ts'
+import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
 import { AllowedCalls } from './approved-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './my-approvals.ts'
 import { ConversationApprovals, type ConversationScope } from './remembered-approvals.ts'
@@ -35,7 +35,7 @@ class OpenQuestions {
   /** The id of a new question; undefined where too many are open. */
   async open(call: GuardedCall): Promise<string | undefined> {
     const { kv, limiter } = this.#services
-    const { remaining } = await limiter.take(this.#countKey, MAX_OPEN, this.#seconds)
+    const { remaining } = await limiter.consume(this.#countKey, MAX_OPEN, this.#seconds)
     if (remaining < 0) return void (await this.#makeRoom())
     const id = newId()
     await kv.set(this.#keyOf(id), markOf(call), this.#lifetime)
@@ -71,7 +71,7 @@ class OpenQuestions {
   }
 
   #makeRoom(): Promise<void> {
-    return this.#services.limiter.giveBack(this.#countKey, MAX_OPEN, this.#seconds)
+    return this.#services.limiter.refund(this.#countKey, MAX_OPEN, this.#seconds)
   }
 
   get #lifetime(): number {
@@ -148,7 +148,7 @@ export class Approvals {
   }
 
   /** What comes of the call where the question, which was answered with yes, is about it; undefined where it is not. */
-  async runOnce(call: GuardedCall, question: string, { run, signal }: RunOnce): Promise<ToolOutcome | undefined> {
+  async runOnce(call: GuardedCall, question: string, { run, signal }: SingleRun): Promise<ToolOutcome | undefined> {
     if (this.#questionPlace !== 'last') return undefined
     const state = await this.#open.take(question, call, this.#outcomes.expect)
     if (state !== 'open') return state && this.#outcomes.wait(question, signal)

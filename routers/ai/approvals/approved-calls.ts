@@ -1,9 +1,14 @@
-import type { ApprovalPart, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/approvals.ts'
 import type { Message, ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway } from '../../ports/ai/models.ts'
-import { tokensIn } from '../../ports/ai/token-estimate.ts'
-import { argumentsIn, explainMisfit, MAX_CALLS_A_ROUND, parsed, runTool } from '../../ports/ai/tool-calls.ts'
-import type { FunctionTool } from '../../ports/ai/tools.ts'
+import { estimateTokens } from '../../ports/ai/token-estimate.ts'
+import {
+  describeInvalidInput,
+  MAX_CALLS_A_ROUND,
+  parseArguments,
+  runTool,
+  tryParseJson,
+} from '../../ports/ai/tool-calls.ts'
+import type { ApprovalPart, FunctionTool, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/tools.ts'
 import type { UsageMeter } from '../../ports/ai/usage-meter.ts'
 import type { ApprovalGiven } from '../request/parts.ts'
 import type { ReadMessage } from '../request/request.ts'
@@ -158,7 +163,7 @@ export class AllowedRuns {
         signal.throwIfAborted()
         const outcome = await runAllowed(one, tools, { signal, begin: (part) => this.#handOut(part) })
         this.#end(outcome.part)
-        tokens += tokensIn(outcome.text)
+        tokens += estimateTokens(outcome.text)
         results.set(empty, resultOf(one.call, outcome))
       }
     }
@@ -228,14 +233,14 @@ async function runAllowed(
   const server = tool?.approval?.server ?? ''
   const proof = signature && { signature }
   const shown = { id, tool: name, server, ...proof }
-  const told = (outcome: Outcome, input: unknown = parsed(json) ?? json): Outcome => ({
+  const told = (outcome: Outcome, input: unknown = tryParseJson(json) ?? json): Outcome => ({
     ...outcome,
     part: { type: 'tool-run', ...shown, input, output: outcome.text, isError: outcome.isError },
   })
   if (refusal) return told(failure(refusal))
   if (!tool?.approval) return told(failure('There is no such tool about which the person is asked.'))
-  const given = tool.input.safeParse(argumentsIn(json))
-  if (!given.success) return told(failure(explainMisfit(given.error)))
+  const given = tool.input.safeParse(parseArguments(json))
+  if (!given.success) return told(failure(describeInvalidInput(given.error)))
   const run = async () => {
     const outcome = await runTool(tool, json, signal, () => begin({ type: 'tool-start', ...shown, input: given.data }))
     return outcome.isError && signal.aborted ? UNKNOWN : outcome

@@ -1,5 +1,5 @@
 import type { Services } from '../../core/services.ts'
-import type { ToolOutcome } from '../../ports/ai/approvals.ts'
+import type { ToolOutcome } from '../../ports/ai/tools.ts'
 
 const PURPOSE = 'tool-outcome'
 
@@ -82,7 +82,7 @@ export class KeptOutcomes {
     const { limiter, settings } = this.#services
     if (text.length > MAX_TEXT) return false
     const seconds = Math.ceil(settings.tools.questionLifetime / 1000)
-    const { remaining } = await limiter.take(`tool-outcomes:${this.#person}`, MAX_KEPT, seconds, text.length)
+    const { remaining } = await limiter.consume(`tool-outcomes:${this.#person}`, MAX_KEPT, seconds, text.length)
     return remaining >= 0
   }
 

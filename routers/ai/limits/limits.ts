@@ -5,20 +5,20 @@ import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
   listActiveLimits,
-  unclaimed,
+  toUnclaimedId,
   unknownTimeZones,
 } from '../../../entities/ai/usage-limit.sql.ts'
 import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
-import { recordedCalls, summedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
+import { countSummedCalls, listRecordedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { limitSubjectExists, listLimits, showLimit } from '../../../entities/views/limit-subject.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction } from '../../core/run-statement.ts'
+import { createTransactionSql } from '../../core/run-statement.ts'
 import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
 import { findUser, userChoice } from '../../identity/user-selector.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
-import { days, inOrder, notInOrder } from '../../ports/days.ts'
+import { days, isInOrder, orderIssue } from '../../ports/days.ts'
 import { listPersonLimits } from '../explain-model.ts'
 import { LimitSimulation, listPeriods, type Refusals } from './limit-simulation.ts'
 import {
@@ -42,7 +42,7 @@ const topUp = freshAdmin
     changeLimits(ctx, async (em) => {
       const limit = await em.findOne(UsageLimit, { name })
       if (!limit) throw noLimit(name)
-      const sql = inTransaction(em)
+      const sql = createTransactionSql(em)
       const subjectId = chooseSubject(limit, await idOfNamed(sql, limit.subject, id))
       const values = [limit.id, subjectId, toppingUp(limit, amount)] as const
       noteLimit(ctx, { ...limit, subjectId }, { added: amount })
@@ -74,9 +74,9 @@ function chooseSubject({ name, subject, subjectId }: UsageLimit, id: string): st
     throw invalid('id', `must be absent: the limit is for one ${subject} alone`)
   const of = only ?? id
   if (of === '' && subject !== 'installation') throw invalid('id', `is required: which ${subject} gets it`)
-  const waits = nouns[subject] !== undefined && of.startsWith(unclaimed(''))
+  const waits = nouns[subject] !== undefined && of.startsWith(toUnclaimedId(''))
   if (!waits) return of
-  const detail = `The limit '${name}' is for the ${subject} ${of.slice(unclaimed('').length)}, which is not there yet.`
+  const detail = `The limit '${name}' is for the ${subject} ${of.slice(toUnclaimedId('').length)}, which is not there yet.`
   throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
 }
 
@@ -97,7 +97,7 @@ function toppingUp({ unit }: UsageLimit, amount: number): number {
 const invalid = (field: 'id' | 'amount', message: string) =>
   new Problem('invalid', { issues: [{ path: [field], message }] })
 
-const simulation = z.strictObject({ ...days, config: limitsConfig.optional() }).refine(inOrder, notInOrder)
+const simulation = z.strictObject({ ...days, config: limitsConfig.optional() }).refine(isInOrder, orderIssue)
 
 interface LimitPreview extends Pick<Refusals, 'limit' | 'mode' | 'subject' | 'refused'> {
   ids: Set<string>
@@ -125,7 +125,7 @@ export const limitsRouter = router({
     return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
       if (row && isInFile(row)) throw inFile(input.name)
-      const columns = await toColumns(inTransaction(em), input)
+      const columns = await toColumns(createTransactionSql(em), input)
       noteLimit(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
       await write(em, row, { ...columns, fromFile: false })
       return { name: input.name }
@@ -192,7 +192,7 @@ export const limitsRouter = router({
     return changeLimits(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       assertNotSet(rows, config.limits)
-      const { columns, ofNobody } = await toColumnsOfAll(inTransaction(em), config)
+      const { columns, ofNobody } = await toColumnsOfAll(createTransactionSql(em), config)
       for (const row of columns) await write(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
       const names = new Set(columns.map(({ name }) => name))
       const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
@@ -209,8 +209,8 @@ async function simulate(ctx: Context, { from, to, config }: z.output<typeof simu
     : { columns: await inForce(ctx), ofNobody: [] }
   const simulation = new LimitSimulation(columns)
   const values = [from, to, ...listPeriods(columns).values]
-  const [summed] = await ctx.services.sql(summedCalls, values)
-  const refusals = simulation.run(ctx.services.readInBatches(recordedCalls, values))
+  const [summed] = await ctx.services.sql(countSummedCalls, values)
+  const refusals = simulation.run(ctx.services.readInBatches(listRecordedCalls, values))
   return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
 }
 

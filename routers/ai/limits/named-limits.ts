@@ -1,35 +1,34 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { claimLimits, raiseLimitVersion, returnLimits, unclaimed } from '../../../entities/ai/usage-limit.sql.ts'
+import { claimLimits, raiseLimitVersion, returnLimits, toUnclaimedId } from '../../../entities/ai/usage-limit.sql.ts'
 import type { LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
-import { locks, shareTurn, waitForTurn } from '../../../entities/sql/locks.ts'
+import { acquireLock, acquireSharedLock, locks } from '../../../entities/sql/locks.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
-import { transact } from '../../core/changes.ts'
+import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import type { NamedCaller } from '../../core/hooks.ts'
+import type { NameHolder } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { parseTarget } from '../../ports/ai/limit-target.ts'
-import { type LimitEntry, type LimitsConfig, limitColumns } from '../../ports/ai/limits-config.ts'
+import { type LimitEntry, type LimitsConfig, parseTarget, toLimitColumns } from '../../ports/ai/limits-config.ts'
 
 /** Limits that the file has for a name hold from the moment that somebody has it. */
-export async function claimNamedLimits({ subject, id, name, em }: NamedCaller): Promise<void> {
+export async function claimNamedLimits({ subject, id, name, em }: NameHolder): Promise<void> {
   // The limits don't change meanwhile; of one name only one transaction disposes at a time.
-  await runStatement(em, shareTurn, [locks.changeLimits])
-  await runStatement(em, claimLimits, [`${id}`, subject, unclaimed(name)])
+  await runStatement(em, acquireSharedLock, [locks.changeLimits])
+  await runStatement(em, claimLimits, [`${id}`, subject, toUnclaimedId(name)])
 }
 
 /** Limits that the file has for a name wait for whoever has it next. */
-export async function returnNamedLimits({ subject, id, name, em }: NamedCaller): Promise<void> {
-  await runStatement(em, shareTurn, [locks.changeLimits])
-  await runStatement(em, returnLimits, [unclaimed(name), subject, `${id}`])
+export async function returnNamedLimits({ subject, id, name, em }: NameHolder): Promise<void> {
+  await runStatement(em, acquireSharedLock, [locks.changeLimits])
+  await runStatement(em, returnLimits, [toUnclaimedId(name), subject, `${id}`])
 }
 
 /** One change of the limits after the other, each of which all processes see. */
 export const changeLimits = <Result>(ctx: Context, work: (em: EntityManager) => Promise<Result>): Promise<Result> =>
-  transact(ctx, undefined, async (em) => {
-    await runStatement(em, waitForTurn, [locks.changeLimits])
+  runInTransaction(ctx, undefined, async (em) => {
+    await runStatement(em, acquireLock, [locks.changeLimits])
     await runStatement(em, raiseLimitVersion, [])
     return work(em)
   })
@@ -39,15 +38,15 @@ export const limitName = z.string().trim().min(1).max(80)
 export const noLimit = (name: string) => new Problem('not_found', { detail: `There is no limit named '${name}'.` })
 
 /** Tells the audit log of a change of a limit: of the person, where it is for one. */
-export function noteLimit({ act }: Context, limit: NamedLimit, change: object): void {
+export function noteLimit({ auditedCall }: Context, limit: NamedLimit, change: object): void {
   const { name, subject, subjectId } = limit
   const isPersonal = subject === 'user' && subjectId
-  act?.concern(isPersonal ? `user:${subjectId}` : `limits:${name}`).note({ limit: name, ...change })
+  auditedCall?.setSubject(isPersonal ? `user:${subjectId}` : `limits:${name}`).recordChange({ limit: name, ...change })
 }
 
 type NamedLimit = Pick<UsageLimit, 'name' | 'subject' | 'subjectId'>
 
-export type LimitColumns = ReturnType<typeof limitColumns>
+export type LimitColumns = ReturnType<typeof toLimitColumns>
 
 /** Throws where nobody has the name that the limit is for. */
 export async function toColumns(sql: Sql, entry: LimitEntry): Promise<LimitColumns> {
@@ -73,7 +72,7 @@ export async function idOfNamed(sql: Sql, subject: LimitSubject, name: string): 
  * limit is for whoever gets it first, and its own name is told.
  */
 export async function toColumnsOfAll(sql: Sql, { timeZone, limits }: LimitsConfig) {
-  const written = limits.map((entry) => withUsername(limitColumns(entry, entry.timeZone ?? timeZone)))
+  const written = limits.map((entry) => withUsername(toLimitColumns(entry, entry.timeZone ?? timeZone)))
   const namesOf = (kind: string) => written.flatMap(({ subject, subjectId }) => (subject === kind && subjectId) || [])
   const found = await sql(findNamed, [namesOf('user'), namesOf('app'), namesOf('room')])
   const ids = new Map(found.map(({ subject, name, id }) => [`${subject}:${name}`, `${id}`]))
@@ -84,7 +83,7 @@ export async function toColumnsOfAll(sql: Sql, { timeZone, limits }: LimitsConfi
     if (isId) return row
     const id = ids.get(`${subject}:${subjectId}`)
     if (id === undefined) ofNobody.push(name)
-    return { ...row, subjectId: id ?? unclaimed(subjectId) }
+    return { ...row, subjectId: id ?? toUnclaimedId(subjectId) }
   })
   return { columns, ofNobody }
 }

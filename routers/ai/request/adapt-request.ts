@@ -1,9 +1,9 @@
 import type { Context } from '../../core/context.ts'
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, type NativeTool, untaken } from '../../ports/ai/adapters.ts'
+import { type Adapter, type NativeTool, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, CallParameters, Effort, HintParameter, UnsentParameter } from '../../ports/ai/models.ts'
-import { mustCall } from '../../ports/ai/tools.ts'
+import { isToolCallRequired } from '../../ports/ai/tools.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 import { hasNative, selectedNative, selectedTools } from './tool-references.ts'
 
@@ -29,7 +29,7 @@ export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, mo
 }
 
 const hasNoWordFor = (name: HintParameter | 'maxThinkingTokens', { adapter }: CallableModel): boolean =>
-  untaken[adapter as Adapter].some((untaken) => untaken === name)
+  unsupportedByAdapter[adapter as Adapter].some((untaken) => untaken === name)
 
 /** Models that are told an effort alone are told the one that the number of tokens stands for. */
 function withEffort(parameters: CallParameters, model: CallableModel): CallParameters {
@@ -86,11 +86,11 @@ function findGoogleConflicts({ tools, modelTools = [], format }: AiRequest, mode
 /** The parameters of a request that would not reach the provider of the model as they are. */
 export async function unsentParameters(ctx: Context, asked: AiRequest, model: CallableModel): Promise<Issue[]> {
   if (asked.optionalParameters) return []
-  const unsent = await ctx.services.models.unsentParameters(model, asked.parameters, {
+  const unsent = await ctx.services.models.findUnsentParameters(model, asked.parameters, {
     hasTools: asked.tools.length > 0 || model.tools.length > 0,
-    isForced: mustCall(asked.toolChoice),
+    isForced: isToolCallRequired(asked.toolChoice),
     schema: asked.format?.schema,
-    begun: findBeginning(asked.messages),
+    assistantPrefix: findBeginning(asked.messages),
   })
   const isLeftOut = unsent.some(({ name }) => name === 'effort') && asked.parameters.isEffortOptional
   if (isLeftOut) ctx.hints.unsentParameters = [...(ctx.hints.unsentParameters ?? []), 'effort']
@@ -117,9 +117,9 @@ function findBeginning(messages: readonly AskedMessage[]): AssistantPart[] {
 const pathOf = ({ name }: UnsentParameter): Issue['path'] =>
   name === 'toolChoice' ? [name] : name === 'schema' ? ['format', name] : ['parameters', name]
 
-function writeMessage({ most, isTakenAlone }: UnsentParameter): string {
-  if (most !== undefined) return `must be at most ${most} for this model`
-  return isTakenAlone
+function writeMessage({ max, isAcceptedAlone }: UnsentParameter): string {
+  if (max !== undefined) return `must be at most ${max} for this model`
+  return isAcceptedAlone
     ? 'is nothing that this model takes beside the other parameters'
     : 'is nothing that this model takes'
 }

@@ -2,8 +2,7 @@ import type { Viewer } from '../../../entities/sql/scope.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart, SkippedPart, StoredFilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
-import type { StoredBytes } from '../../ports/ai/stored-bytes.ts'
+import type { PromptFile, PromptFiles, StoredBytes } from '../../ports/ai/prompt-files.ts'
 import { findMisfit, takesBytes } from './file-support.ts'
 import { PendingTexts } from './pending-texts.ts'
 import type { AskedMessage, ReadMessage } from './request.ts'
@@ -101,11 +100,11 @@ export class Attachments {
     if (sent.length > 0) hold(Math.min(sentBytes, SENDING_BYTES))
     if (read.length > 0) hold(storedBytes(read))
     const parts = new Map<string, FilePart | StoredFilePart>(
-      sent.map(({ file }) => [file.uuid, storedPart(file, files.stored(file))]),
+      sent.map(({ file }) => [file.uuid, storedPart(file, files.toStoredBytes(file))]),
     )
     let total = inlineBytes(this.#messages) + sentBytes
     const wanted = read.map(({ file }) => file)
-    for await (const { file, text } of files.texts(viewer, wanted)) {
+    for await (const { file, text } of files.readTexts(viewer, wanted)) {
       const bytes = text.length * (this.#files.get(file.uuid)?.times ?? 0)
       hold(bytes)
       total += bytes

@@ -1,9 +1,8 @@
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
+import { type Adapter, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
-import type { ReadText } from '../../ports/files/text-extractor.ts'
-import { listGaps } from '../../ports/files/text-notes.ts'
+import { listGaps, type ReadText } from '../../ports/files/text-extractor.ts'
 import { imageTypes, isPlainText } from './parts.ts'
 import type { AiRequest, AskedMessage } from './request.ts'
 
@@ -45,20 +44,20 @@ export function findMisfit(file: PromptFile, model: CallableModel): Misfit | und
 
 export interface TextReading {
   /** Whether documents of a media type can be read, so that a model that takes no documents is sent their text. */
-  mayRead?(mime: string): boolean
+  canRead?(mime: string): boolean
 }
 
 /** Returns an issue for each file of the request that the model takes neither as it is nor as text. */
 export function unsupportedFiles(
   { messages }: AiRequest,
   model: CallableModel,
-  { mayRead = () => false }: TextReading,
+  { canRead = () => false }: TextReading,
 ): Issue[] {
   const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
     if (part.type === 'tool-result')
       return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
     if (part.type !== 'file' && part.type !== 'stored-file') return []
-    const isRead = model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && mayRead(part.mime)
+    const isRead = model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && canRead(part.mime)
     return isRead ? [] : unsupportedFile(part, model, path)
   }
   return messages.flatMap(({ content }, at) =>
@@ -86,4 +85,4 @@ const PDF = 'application/pdf'
 export const isDocumentUnsupported = (mime: string, model: CallableModel): boolean =>
   !mime.startsWith('image/') &&
   !isPlainText(mime) &&
-  (mime !== PDF || untaken[model.adapter as Adapter].includes('documents'))
+  (mime !== PDF || unsupportedByAdapter[model.adapter as Adapter].includes('documents'))

@@ -3,7 +3,7 @@ import type { Context } from '../../core/context.ts'
 import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import { withNotes } from '../../ports/files/text-notes.ts'
+import { appendNotes } from '../../ports/files/text-extractor.ts'
 import { isDocumentUnsupported, noText, unreadableMessage } from './file-support.ts'
 import type { ReadMessage } from './request.ts'
 
@@ -66,7 +66,7 @@ export class InlineDocuments {
     const found = await ctx.services.textExtractor.extract(file, ctx.signal())
     if ('unreadable' in found) throw unread(path, unreadableMessage(found.unreadable))
     if (found.text.trim() === '') throw unread(path, noText(found.notes))
-    const text = Buffer.from(withNotes(found))
+    const text = Buffer.from(appendNotes(found))
     hold(text.length)
     return { type: 'file', mime: 'text/plain', data: text.toString('base64'), ...(name !== undefined && { name }) }
   }

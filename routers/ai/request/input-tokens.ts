@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Adapter, mostTokens } from '../../ports/ai/adapters.ts'
+import { type Adapter, maxFileTokens } from '../../ports/ai/adapters.ts'
+import { toJsonSchema } from '../../ports/ai/json-schema.ts'
 import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
-import type { AskedFiles, ModelCall } from '../../ports/ai/models.ts'
-import { tokensIn, tokensOfPages } from '../../ports/ai/token-estimate.ts'
-import { toJsonSchema } from '../../ports/ai/tool-schema.ts'
+import type { FileEstimate, ModelCall } from '../../ports/ai/models.ts'
+import { estimatePageTokens, estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { isPlainText } from './parts.ts'
 import { countPdfPages } from './pdf-pages.ts'
@@ -18,13 +18,18 @@ const BLOCK_TOKENS = 100
 export function estimateInputTokens({ system = [], messages, tools, format }: AiRequest): number {
   const said = messages.reduce((sum, { content }: AskedMessage) => sum + sumTokens(content), sumTokens(system))
   return (
-    said + (tools.length > 0 ? tokensIn(JSON.stringify(tools)) : 0) + (format ? tokensIn(JSON.stringify(format)) : 0)
+    said +
+    (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0) +
+    (format ? estimateTokens(JSON.stringify(format)) : 0)
   )
 }
 
 /** What the model is told of the tools that the service runs for it. */
 export const estimateToolTokens = (tools: readonly FunctionTool[]): number =>
-  tools.reduce((sum, tool) => sum + tokensIn(tool.name + tool.description + JSON.stringify(toJsonSchema(tool))), 0)
+  tools.reduce(
+    (sum, tool) => sum + estimateTokens(tool.name + tool.description + JSON.stringify(toJsonSchema(tool))),
+    0,
+  )
 
 type Part = AskedMessage['content'][number]
 
@@ -38,27 +43,27 @@ function estimatePartTokens(part: Part): number {
     case 'attachment':
       return 0
     case 'skipped':
-      return BLOCK_TOKENS + tokensIn(part.name)
+      return BLOCK_TOKENS + estimateTokens(part.name)
     case 'tool-call':
-      return tokensIn(part.name + part.input + (part.signature ?? ''))
+      return estimateTokens(part.name + part.input + (part.signature ?? ''))
     case 'tool-approval':
-      return tokensIn(part.reason ?? '')
+      return estimateTokens(part.reason ?? '')
     case 'tool-result':
       return sumTokens(part.content)
     case 'reasoning':
-      return tokensIn(part.text + (part.signature ?? ''))
+      return estimateTokens(part.text + (part.signature ?? ''))
     case 'text':
-      return tokensIn(part.text)
+      return estimateTokens(part.text)
   }
 }
 
 function estimateFileTokens(file: FilePart | StoredFilePart): number {
   if (file.mime.startsWith('image/')) return IMAGE_TOKENS
-  if (file.type === 'stored-file') return tokensOfPages(file.content.bytes)
+  if (file.type === 'stored-file') return estimatePageTokens(file.content.bytes)
   const { mime, data } = file
-  if (mime === 'application/pdf') return tokensOfPages((data.length / 4) * 3)
+  if (mime === 'application/pdf') return estimatePageTokens((data.length / 4) * 3)
   // Other documents count, as attachments do, when their text is read.
-  return isPlainText(mime) ? tokensIn(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
+  return isPlainText(mime) ? estimateTokens(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
 }
 
 /** One model for which OpenAI counts far more: 2833 tokens, and 5667 for each of 8 tiles, or 4 of a page. */
@@ -70,7 +75,7 @@ const expensiveModel = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
  */
 export function maxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
   const isDear = expensiveModel.name.test(model.upstreamId ?? model.modelId)
-  const { image, page } = isDear ? expensiveModel : mostTokens[model.adapter as Adapter]
+  const { image, page } = isDear ? expensiveModel : maxFileTokens[model.adapter as Adapter]
   const more = files.images * image + files.pages * page - files.estimate
   return Math.max(estimate, Math.min(estimate + more, model.limits?.maxInputTokens || Infinity))
 }
@@ -83,13 +88,13 @@ const MIN_PAGE_BYTES = 1000
 const SLICE = 4 * 65_536
 
 /** What the images and documents of a request are: of these providers may count more than we estimate. */
-export async function countFiles(messages: readonly AskedMessage[]): Promise<AskedFiles> {
-  const files: AskedFiles = { images: 0, pages: 0, estimate: 0 }
+export async function countFiles(messages: readonly AskedMessage[]): Promise<FileEstimate> {
+  const files: FileEstimate = { images: 0, pages: 0, estimate: 0 }
   for (const { content } of messages) for (const file of filesAmong(content)) await add(file, files)
   return files
 }
 
-async function add(file: FilePart | StoredFilePart, files: AskedFiles): Promise<void> {
+async function add(file: FilePart | StoredFilePart, files: FileEstimate): Promise<void> {
   const isImage = file.mime.startsWith('image/')
   if (!isImage && file.mime !== 'application/pdf') return
   files.estimate += estimateFileTokens(file)

@@ -1,5 +1,5 @@
 import { type Issue, Problem } from '../../core/problems.ts'
-import { textKey } from '../../ports/ai/prompt-files.ts'
+import { attachmentTextKey } from '../../ports/ai/prompt-files.ts'
 import type { ChatContext } from '../chat-context.ts'
 
 /** Says that the texts of files of a request are still being read. */
@@ -38,7 +38,7 @@ export async function untilTextsAreRead<Call>(
     return undefined
   }
   const signal = AbortSignal.any([gone, AbortSignal.timeout(settings.textWait)])
-  const call = await notifier.waitFor(first.attachments.map(textKey), tryAgain, signal)
+  const call = await notifier.waitFor(first.attachments.map(attachmentTextKey), tryAgain, signal)
   if (call === undefined) throw pending
   return call
 }

@@ -1,8 +1,8 @@
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, untaken } from '../../ports/ai/adapters.ts'
+import { type Adapter, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import { mustCall } from '../../ports/ai/tools.ts'
+import { isToolCallRequired } from '../../ports/ai/tools.ts'
 import { findNativeConflicts } from './adapt-request.ts'
 import { type TextReading, unsupportedFiles } from './file-support.ts'
 import type { ApprovalGiven } from './parts.ts'
@@ -72,7 +72,7 @@ export function tooMuchInput(tokens: number, { limits }: CallableModel): Issue[]
   return [{ path: ['messages'], message, reason: 'too_long' }]
 }
 
-const untakenOf = ({ adapter }: CallableModel) => untaken[adapter as Adapter]
+const untakenOf = ({ adapter }: CallableModel) => unsupportedByAdapter[adapter as Adapter]
 
 const unsupportedParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
   Object.entries(parameters)
@@ -91,7 +91,7 @@ function unsupportedThoughts({ parameters, toolChoice }: AiRequest, { adapter }:
     ...(parameters.thoughts && isOpenAi && isOlder
       ? [issue(['parameters', 'thoughts'], 'cannot be set beside stop or seed')]
       : []),
-    ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && mustCall(toolChoice)
+    ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && isToolCallRequired(toolChoice)
       ? [issue(['parameters', 'maxThinkingTokens'], 'cannot be set where a tool must be called')]
       : []),
   ]

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { Context } from '../../core/context.ts'
 import type { ToolCapability } from '../../core/extension.ts'
 import { router } from '../../core/trpc.ts'
-import { attribute, resource } from '../../resource/declare.ts'
+import { attribute, defineResource } from '../../resource/declare.ts'
 import type { RecordOf } from '../../resource/record.ts'
-import { virtualReads } from '../../verbs/computed.ts'
+import { defineComputedReads } from '../../verbs/computed.ts'
 import { camelCase } from '../ai-model-flags.ts'
 
-export const aiToolCapabilities = resource({
+export const aiToolCapabilities = defineResource({
   type: 'ai-tool-capabilities',
   about: 'What a tool may be good for, with the labels and the icon to show for it.',
   attributes: {
@@ -38,4 +38,4 @@ function drawIcon(lines: string): string {
 export const allToolCapabilities = ({ services: { extensions } }: Context): RecordOf<typeof aiToolCapabilities>[] =>
   [...builtIn, ...extensions.toolCapabilities].map(({ key, ...capability }) => ({ id: key, ...capability }))
 
-export const aiToolCapabilitiesRouter = router(virtualReads(aiToolCapabilities, allToolCapabilities))
+export const aiToolCapabilitiesRouter = router(defineComputedReads(aiToolCapabilities, allToolCapabilities))

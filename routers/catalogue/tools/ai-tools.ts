@@ -4,17 +4,24 @@ import { visibleModels } from '../../../entities/catalogue/ai-model.ts'
 import { AiTool, toolTypes, visibleTools } from '../../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
-import { takes } from '../../core/body-size.ts'
 import { Problem } from '../../core/problems.ts'
-import { router } from '../../core/trpc.ts'
-import { attribute, cataloguePage, many, one, resource, sortedTimestamps } from '../../resource/declare.ts'
-import { exposes } from '../../resource/exposure.ts'
-import { choice, filterByVariant } from '../../resource/filter.ts'
-import { reads } from '../../verbs/read.ts'
-import { relationshipWrites } from '../../verbs/relationship.ts'
-import { withoutUnchanged } from '../../verbs/unchanged.ts'
+import { router, withBodySize } from '../../core/trpc.ts'
+import {
+  attribute,
+  cataloguePage,
+  choice,
+  defineResource,
+  filterByVariant,
+  many,
+  one,
+  sortedTimestamps,
+} from '../../resource/declare.ts'
+import { exposeAs } from '../../resource/exposure.ts'
+import { dropUnchanged } from '../../verbs/drop-unchanged.ts'
+import { defineReads } from '../../verbs/read.ts'
+import { defineRelationshipWrites } from '../../verbs/relationship.ts'
 import { administrator, updateRow, type WrittenRow } from '../../verbs/write.ts'
-import { type RowChange, updateInput } from '../../verbs/write-inputs.ts'
+import { buildUpdateInput, type RowChange } from '../../verbs/write-inputs.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
 
@@ -51,7 +58,7 @@ const isReachable =
   (tool, sql) =>
     `(${reachability(tool, sql)}) = '${word}'`
 
-export const aiTools = resource({
+export const aiTools = defineResource({
   type: 'ai-tools',
   about: 'Functions that models may call.',
   entity: AiTool,
@@ -111,9 +118,9 @@ export const aiTools = resource({
 })
 
 /** Approves how a tool describes itself now, which whoever switches it on must have read. */
-async function approve({ em, row, given }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
+async function approve({ em, row, input }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
   const tool = row as AiTool
-  if (given['active'] !== true || isDeepStrictEqual(tool.approved, tool.mcpConfig)) return
+  if (input['active'] !== true || isDeepStrictEqual(tool.approved, tool.mcpConfig)) return
   if (ifVersion === undefined) throw new Problem('precondition_required', { detail: unread })
   tool.approved = tool.mcpConfig ?? null
   await em.flush()
@@ -122,15 +129,15 @@ async function approve({ em, row, given }: WrittenRow, ifVersion: RowChange['ifV
 const unread =
   'The tool does not describe itself as it did when it was approved: read it, and name the version that you read.'
 
-const models = relationshipWrites(aiTools, 'models')
+const models = defineRelationshipWrites(aiTools, 'models')
 
 export const aiToolsRouter = router({
-  ...reads(aiTools),
+  ...defineReads(aiTools),
 
   update: administrator
-    .meta({ ...exposes(aiTools, 'update'), ...takes('record'), needsVersion: true })
-    .use(withoutUnchanged(aiTools))
-    .input(updateInput(aiTools))
+    .meta({ ...exposeAs(aiTools, 'update'), ...withBodySize('record'), needsVersion: true })
+    .use(dropUnchanged(aiTools))
+    .input(buildUpdateInput(aiTools))
     .mutation(({ ctx, input }) =>
       updateRow(ctx, aiTools, input, { afterFlush: (written) => approve(written, input.ifVersion) }),
     ),

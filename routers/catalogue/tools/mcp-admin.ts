@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listServerTools, lockTool } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
 import { listServers, listToolServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -51,7 +51,7 @@ function normalizeAddress(url: string, { transport }: Pick<ServerSummary, 'trans
 
 /** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
 const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
-  changing(ctx, async (em, changes) => {
+  withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockTool, [name])
     const definition = (await runStatement(em, listServerTools, [])).find((tool) => tool.name === name)
     if (!definition) throw new Problem('not_found')
@@ -77,7 +77,7 @@ interface TrialInput extends z.output<typeof seen> {
 
 /** The audit log tells which tool was tried, and nothing of what it was given. */
 async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise<ToolTrial> {
-  ctx.act?.concern(`ai-tools:${name}`).note({ tool: name })
+  ctx.auditedCall?.setSubject(`ai-tools:${name}`).recordChange({ tool: name })
   const tool = (await ctx.services.sql(listServerTools)).find((each) => each.name === name)
   const servers = await ctx.services.sql(listToolServers)
   const { server } = servers.find(({ server }) => server.label === tool?.server) ?? {}

@@ -7,9 +7,9 @@ import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
 import { webAddress } from '../../ports/web-address.ts'
-import { attribute, cataloguePage, many, resource, sortedTimestamps } from '../../resource/declare.ts'
-import { reads } from '../../verbs/read.ts'
-import { type WrittenRow, writes } from '../../verbs/write.ts'
+import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from '../../resource/declare.ts'
+import { defineReads } from '../../verbs/read.ts'
+import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
 import { text } from '../schemas.ts'
 import { secret, secretsStay, secretText } from '../secrets.ts'
 
@@ -25,7 +25,7 @@ const timeouts = z
   .describe('Time limits in milliseconds, of a day at most.')
 const config = z.record(z.string().max(80), z.json()).nullable()
 
-export const mcpServers = resource({
+export const mcpServers = defineResource({
   type: 'mcp-servers',
   about: 'Servers that offer tools over the Model Context Protocol.',
   entity: McpServer,
@@ -72,14 +72,14 @@ export const serverAddress = ({ url, transport }: { url?: unknown; transport?: u
   transport === 'stdio' ? `command ${url}` : String(url)
 
 /** The tools of a server stay without it: they show another status, and no server. */
-async function tellOfTools({ em, changes, row }: Omit<WrittenRow, 'given'>): Promise<void> {
+async function tellOfTools({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
   const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
 }
 
 export const mcpServersRouter = router({
-  ...reads(mcpServers),
-  ...writes(mcpServers, {
+  ...defineReads(mcpServers),
+  ...defineWrites(mcpServers, {
     validate: secretsStay(mcpServers, (row) => ({ url: serverAddress(row) })),
     beforeDelete: tellOfTools,
   }),

@@ -6,12 +6,12 @@ import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
-import { locks, waitForTurn } from '../../../entities/sql/locks.ts'
+import { acquireLock, locks } from '../../../entities/sql/locks.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { type OfferedTool, type ToolOffer, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
 
 export interface ServerReport {
@@ -24,12 +24,12 @@ export interface ServerReport {
   changed: string[]
   removed: string[]
   /** Tools that are not taken, by the server's name for them. */
-  refused: ToolOffer['refused']
+  refused: ToolListing['rejected']
 }
 
 interface Asked {
   server: CallableServerRow
-  offer?: ToolOffer
+  offer?: ToolListing
   reason?: string
 }
 
@@ -68,9 +68,9 @@ async function askAll(ctx: Context): Promise<Asked[]> {
 }
 
 const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
-  changing(ctx, async (em, changes) => {
+  withChangeLog(ctx, async (em, changes) => {
     // Replicas that do this at once take turns.
-    await runStatement(em, waitForTurn, [locks.syncTools])
+    await runStatement(em, acquireLock, [locks.syncTools])
     const reports: ServerReport[] = []
     for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
     return reports
@@ -78,7 +78,7 @@ const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = 
 
 async function ask({ services: { toolServers, log }, signal }: Context, server: CallableServerRow): Promise<Asked> {
   try {
-    return { server, offer: await toolServers.offer(server, signal()) }
+    return { server, offer: await toolServers.listTools(server, signal()) }
   } catch (error) {
     const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
     log.warn({ server: server.id, reason, kind: (error as Error).name }, 'a tool server did not answer as it should')
@@ -103,8 +103,8 @@ async function write(writing: Writing, { server, offer, reason }: Asked, withToo
   const { version, protocolVersion } = offer ?? row
   writeSeen(writing, row, { status, version, protocolVersion })
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const
-  if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.refused ?? [] }]
-  return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.refused }]
+  if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.rejected ?? [] }]
+  return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.rejected }]
 }
 
 /** Tools show the status of their server, so that theirs changes with it. */
@@ -120,7 +120,7 @@ function writeSeen(
   em.assign(row, seen as Partial<McpServer>)
 }
 
-async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly OfferedTool[]) {
+async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly ListedTool[]) {
   const known = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
   const added: string[] = []
   const changed: string[] = []

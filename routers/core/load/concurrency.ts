@@ -1,6 +1,7 @@
+import { BulkheadRejectedError, bulkhead } from 'cockatiel'
 import { type ErrorCode, Problem } from '../problems.ts'
 
-interface TurnLimits {
+interface SemaphoreLimits {
   /** Calls of one key that work at the same time. */
   perKey: number
   /** Calls of one key that wait. */
@@ -17,16 +18,16 @@ interface Queue {
 }
 
 /** Lets a few calls of each key work at the same time. The others wait here, and so on no connection that others need. */
-export class Turns {
-  readonly #limits: TurnLimits
+export class KeyedSemaphore {
+  readonly #limits: SemaphoreLimits
   readonly #queues = new Map<string, Queue>()
 
-  constructor(limits: TurnLimits) {
+  constructor(limits: SemaphoreLimits) {
     this.#limits = limits
   }
 
   /** Takes a turn until it is disposed of; at once where there is room. `goneSignal` is asked for where it has to wait. */
-  take(key: string, goneSignal?: () => AbortSignal): Disposable | Promise<Disposable> {
+  acquire(key: string, goneSignal?: () => AbortSignal): Disposable | Promise<Disposable> {
     const queue = this.#queues.get(key) ?? { working: 0, waiting: new Set() }
     this.#queues.set(key, queue)
     if (queue.working >= this.#limits.perKey) return this.#wait(key, queue, goneSignal?.())
@@ -70,18 +71,18 @@ export class Turns {
   }
 }
 
-interface SlotLimits {
+interface InFlightLimits {
   perKey: number
   inAll: number
 }
 
 /** Counts what is under way, in all and by key, and refuses more than the limits allow: calls, or bytes that they hold. */
-export class Slots {
-  readonly #limits: SlotLimits
+export class InFlightLimiter {
+  readonly #limits: InFlightLimits
   readonly #taken = new Map<string, number>()
   #total = 0
 
-  constructor(limits: SlotLimits) {
+  constructor(limits: InFlightLimits) {
     this.#limits = limits
   }
 
@@ -90,7 +91,7 @@ export class Slots {
   }
 
   /** Takes a slot, or so many, until it is disposed of. */
-  take(key: string, count = 1): Disposable {
+  acquire(key: string, count = 1): Disposable {
     const taken = this.#taken.get(key) ?? 0
     if (taken + count > this.#limits.perKey) throw new Problem('too_many_requests')
     if (this.#total + count > this.#limits.inAll) throw new Problem('busy')
@@ -105,4 +106,15 @@ export class Slots {
     else this.#taken.delete(key)
     this.#total -= count
   }
+}
+
+export type Bulkhead = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/** Runs at most `running` pieces of work at a time, while at most `waiting` more wait their turn; refuses any beyond. */
+export function createBulkhead(running: number, waiting: number): Bulkhead {
+  const policy = bulkhead(running, waiting)
+  return (work) =>
+    policy.execute(work).catch((error: unknown) => {
+      throw error instanceof BulkheadRejectedError ? new Problem('busy', { cause: error }) : error
+    })
 }

@@ -9,7 +9,7 @@ export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>()
 
   /** `signal` says that the caller has gone; the work is given one of its own. */
-  async do(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+  async run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     signal.throwIfAborted()
     const flight = this.#flights.get(key) ?? this.#begin(key, work)
     flight.waiting += 1

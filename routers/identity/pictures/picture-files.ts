@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { BUILT_IN_PICTURE } from '../../../entities/identity/picture.ts'
 import type { Services } from '../../core/services.ts'
-import type { BlobEntry } from '../../ports/files/blob-entry.ts'
-import type { Storage } from '../../ports/files/storage.ts'
+import type { BlobEntry, Storage } from '../../ports/files/storage.ts'
 import { type PictureShape, reencode } from './reencode.ts'
 
 /** Where pictures of people and rooms are stored. */

@@ -1,4 +1,4 @@
-import { createBulkhead } from '../../core/load/bulkhead.ts'
+import { createBulkhead } from '../../core/load/concurrency.ts'
 import { Problem } from '../../core/problems.ts'
 
 const formats = ['png', 'jpeg', 'webp', 'gif', 'avif']

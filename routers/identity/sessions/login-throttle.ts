@@ -15,27 +15,27 @@ export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): 
   const { perAccount, perAddress, windowSeconds } = limits
 
   async function takeStranger({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
-    const byAddress = await limiter.take(addressKey(address), perAddress, windowSeconds)
+    const byAddress = await limiter.consume(addressKey(address), perAddress, windowSeconds)
     // An address that is shut out cannot shut out accounts any more.
     if (byAddress.remaining < 0) return byAddress
-    const byAccount = await limiter.take(accountKey(account), perAccount, windowSeconds)
+    const byAccount = await limiter.consume(accountKey(account), perAccount, windowSeconds)
     return byAccount.remaining < byAddress.remaining ? byAccount : byAddress
   }
 
   /** A browser that signed in before is not counted by its address. */
   async function giveBackAddress({ address, browserId }: LoginAttempt): Promise<void> {
-    if (browserId === undefined) await limiter.giveBack(addressKey(address), perAddress, windowSeconds)
+    if (browserId === undefined) await limiter.refund(addressKey(address), perAddress, windowSeconds)
   }
 
   return {
-    take: (attempt) =>
+    consume: (attempt) =>
       attempt.browserId === undefined
         ? takeStranger(attempt)
-        : limiter.take(toCount(attempt), perAccount, windowSeconds),
-    async giveBack(attempt) {
-      await Promise.all([limiter.giveBack(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+        : limiter.consume(toCount(attempt), perAccount, windowSeconds),
+    async refund(attempt) {
+      await Promise.all([limiter.refund(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
-    async succeed(attempt) {
+    async recordSuccess(attempt) {
       await Promise.all([limiter.clear(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
   }

@@ -8,7 +8,7 @@ import {
   setSignedIn,
 } from '../../../entities/identity/user.sql.ts'
 import { AI_USER_ID, User } from '../../../entities/identity/user.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -72,7 +72,7 @@ async function assertEmailFree(ctx: Context, { subject, email }: Identity): Prom
 
 /** Username, name, e-mail address and groups are what the source says; two sign-ins at once take turns. */
 async function updateFromSource(ctx: Context, matched: SignInUser, identity: Identity): Promise<void> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const user = await lockMatched(em, matched, identity)
     const before = { username: user.username, name: user.name }
     user.subject = identity.subject
@@ -84,7 +84,7 @@ async function updateFromSource(ctx: Context, matched: SignInUser, identity: Ide
     await runStatement(em, setSignedIn, [user.id])
     if (before.username === user.username && before.name === user.name) return
     changes.addRow(users, 'updated', user)
-    await ctx.services.hooks.settle('user-profile-changed', { userId: user.id, em, changes })
+    await ctx.services.hooks.emitSerial('user-profile-changed', { userId: user.id, em, changes })
   }).catch((error: unknown) => {
     // Somebody else took the username, or was bound to the subject, between two lines.
     throw error instanceof UniqueConstraintViolationException ? new Problem('login_failed', { cause: error }) : error

@@ -6,7 +6,7 @@ import {
   listSessions,
 } from '../../../entities/identity/session.sql.ts'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { sessionUser } from '../../core/trpc.ts'
@@ -48,7 +48,7 @@ export const ownSessions = {
     const { browser, caller } = ctx
     const { session } = browser
     if (!session || !('user' in session.subject)) throw new Problem('signed_out')
-    await changing(ctx, (em, changes) => endOtherSessions({ em, changes }, caller.person.id, session.handle))
+    await withChangeLog(ctx, (em, changes) => endOtherSessions({ em, changes }, caller.person.id, session.handle))
     await browser.replace(session.subject.user)
   }),
 
@@ -110,7 +110,7 @@ const nameIn = (names: Names, text: string) => names.find(([, pattern]) => patte
 export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
   const method = ctx.browser.session?.method
   await ctx.browser.destroy()
-  ctx.callerContext.become({ type: 'guest' }, 'logout')
+  ctx.callerContext.setCaller({ type: 'guest' }, 'logout')
   return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
 }
 

@@ -92,17 +92,17 @@ async function verifyPassword(ctx: BrowserContext, typed: Credentials): Promise<
   const attempt = { account: name, address: ctx.browser.address, browserId: browserIdFor(ctx, name) }
   await take(ctx, attempt)
   const [before] = await ctx.services.sql(findKnownUser, [name])
-  if (before) ctx.act?.concern(`user:${before.id}`)
+  if (before) ctx.auditedCall?.setSubject(`user:${before.id}`)
   const identity = await password.verify(typed.account, typed.password).catch(async (error: unknown) => {
-    await ctx.services.loginThrottle.giveBack(attempt)
+    await ctx.services.loginThrottle.refund(attempt)
     throw error
   })
-  if (identity) await ctx.services.loginThrottle.succeed(attempt)
+  if (identity) await ctx.services.loginThrottle.recordSuccess(attempt)
   return { identity, account: name, before }
 }
 
 async function take(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
-  const allowance = await ctx.services.loginThrottle.take(attempt)
+  const allowance = await ctx.services.loginThrottle.consume(attempt)
   if (allowance.remaining >= 0) return
   ctx.hints.rateLimit = allowance
   throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
@@ -188,8 +188,8 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
     // The person was removed or disabled, or got another password, since they were looked up.
     throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
   })
-  ctx.callerContext.become(toCaller(subject), 'login')
-  ctx.act?.note({ method })
+  ctx.callerContext.setCaller(toCaller(subject), 'login')
+  ctx.auditedCall?.recordChange({ method })
   ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
   return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
 }

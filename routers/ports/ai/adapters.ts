@@ -10,7 +10,7 @@ export const adapters = [
 export type Adapter = (typeof adapters)[number]
 
 /** Where the API of a provider is that has an address of its own. */
-export const usualAddresses: Record<Adapter, string | undefined> = {
+export const defaultAddresses: Record<Adapter, string | undefined> = {
   'openai-compatible': undefined,
   open_web_ui: undefined,
   openai: 'https://api.openai.com/v1',
@@ -21,7 +21,7 @@ export const usualAddresses: Record<Adapter, string | undefined> = {
 }
 
 /** Kinds of which anybody may run a server, so that its address must be given. */
-export const needAddress: ReadonlySet<unknown> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
+export const selfHostedAdapters: ReadonlySet<unknown> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
 
 /** What providers of a kind do themselves for their models, as far as the service asks them to. */
 export const nativeTools = {
@@ -44,7 +44,7 @@ export type NativeTool = (typeof nativeTools)[Adapter][number]
 export const MAX_PAGE_TOKENS = 25_000
 
 /** Providers that are not told how often they may use tools of their own, nor how long a page may be. */
-export const takesNoBound: ReadonlySet<string> = new Set<Adapter>(['google'])
+export const adaptersWithoutToolLimits: ReadonlySet<string> = new Set<Adapter>(['google'])
 
 /** As many pages as Google reads for one request. */
 export const MAX_UNBOUNDED_PAGES = 20
@@ -53,7 +53,7 @@ const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).
 
 export const isNativeTool = (name: string): name is NativeTool => nativeToolNames.has(name)
 
-type Untaken =
+type UnsupportedParameter =
   | 'seed'
   | 'maxThinkingTokens'
   | 'documents'
@@ -67,7 +67,7 @@ type Untaken =
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 
 /** What the API of a provider has no word for, or none that every server of the kind knows. */
-export const untaken: Record<Adapter, readonly Untaken[]> = {
+export const unsupportedByAdapter: Record<Adapter, readonly UnsupportedParameter[]> = {
   'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
   open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
   openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties],
@@ -83,7 +83,7 @@ export const untaken: Record<Adapter, readonly Untaken[]> = {
  * say up to 3000 tokens for the text of a page and 1600 (Anthropic) to 4160 (Mistral) for its image, and for one of an
  * image 4784 (Anthropic), 10,000 patches of 1.2 (OpenAI), 16 tiles of 258 (Google); servers of open models up to 16,384.
  */
-export const mostTokens: Record<Adapter, { image: number; page: number }> = {
+export const maxFileTokens: Record<Adapter, { image: number; page: number }> = {
   'openai-compatible': { image: 16_384, page: 16_384 },
   open_web_ui: { image: 16_384, page: 16_384 },
   openai: { image: 12_000, page: 6000 },

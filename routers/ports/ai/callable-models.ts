@@ -20,6 +20,6 @@ export interface CallableModels {
 }
 
 /** The catalogue is another one than that by which calls were prepared. Nothing is reserved then. */
-export class Outdated extends Error {
+export class CatalogueOutdated extends Error {
   override name = 'Outdated'
 }

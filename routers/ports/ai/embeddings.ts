@@ -1,9 +1,9 @@
 import type { Adapter } from './adapters.ts'
 import type { EmbeddingInput } from './models.ts'
-import { tokensIn } from './token-estimate.ts'
+import { estimateTokens } from './token-estimate.ts'
 
 /** What each kind of provider embeds; those that embed nothing are not here. */
-export const embedded: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = {
+export const embeddingInputs: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = {
   'openai-compatible': 'texts and tokens',
   // What it asks may be Ollama, which knows no tokens.
   open_web_ui: 'texts',
@@ -13,5 +13,5 @@ export const embedded: Partial<Record<Adapter, 'texts' | 'texts and tokens'>> = 
 }
 
 /** About how many tokens these are, with parts of one. */
-export const tokensToEmbed = (input: readonly EmbeddingInput[]): number =>
-  input.reduce((sum, one) => sum + (typeof one === 'string' ? tokensIn(one) : one.length), 0)
+export const estimateEmbeddingTokens = (input: readonly EmbeddingInput[]): number =>
+  input.reduce((sum, one) => sum + (typeof one === 'string' ? estimateTokens(one) : one.length), 0)

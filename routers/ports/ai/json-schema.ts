@@ -1,4 +1,17 @@
 import { z } from 'zod'
+import type { FunctionTool, JsonSchema } from './tools.ts'
+
+/** Making them takes longer than the rest of a call. */
+const schemaCache = new WeakMap<z.ZodType, JsonSchema>()
+
+/** The arguments of a tool as a model is told them. */
+export function toJsonSchema({ schema, input }: FunctionTool): JsonSchema {
+  const known = schema ?? schemaCache.get(input)
+  if (known) return known
+  const written = z.toJSONSchema(input, { target: 'draft-7', io: 'input' })
+  schemaCache.set(input, written)
+  return written
+}
 
 type Schema = Record<string, unknown>
 
@@ -6,7 +19,7 @@ type Schema = Record<string, unknown>
  * What is not checked here but by the tool itself: a regular expression of somebody else could take for ever, and the rest
  * is not known to the library.
  */
-const unchecked = new Set([
+const uncheckedKeywords = new Set([
   ...['pattern', 'patternProperties', 'propertyNames', 'format', 'contentEncoding', 'contentMediaType'],
   ...['if', 'then', 'else', 'not', 'dependentSchemas', 'dependentRequired', 'dependencies', 'contentSchema'],
   ...['unevaluatedItems', 'unevaluatedProperties', '$dynamicRef', '$schema', '$id', 'id', '$anchor', 'default'],
@@ -18,7 +31,7 @@ const MAX_SCHEMAS = 5000
 
 /** Checks a value against a JSON schema of an object, and gives it back as it is. Throws where the schema is not one. */
 export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown>> {
-  const checked = z.fromJSONSchema({ ...new Unfolding(schema).whole(), type: 'object' } as never)
+  const checked = z.fromJSONSchema({ ...new ReferenceInliner(schema).inline(), type: 'object' } as never)
   return z.record(z.string(), z.unknown()).superRefine((value, ctx) => {
     const { error } = checked.safeParse(value)
     for (const { path, message } of error?.issues ?? []) ctx.addIssue({ code: 'custom', path, message })
@@ -29,7 +42,7 @@ export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown
  * A schema without references: each stands for what it refers to, so that their number is the work of a check. What refers
  * to itself is checked once and not further, as the work would have no bound.
  */
-class Unfolding {
+class ReferenceInliner {
   readonly #root: Schema
   #schemas = 0
 
@@ -37,7 +50,7 @@ class Unfolding {
     this.#root = root
   }
 
-  whole(): Schema {
+  inline(): Schema {
     return this.#unfold(this.#root, ['#']) as Schema
   }
 
@@ -54,7 +67,7 @@ class Unfolding {
   }
 
   #convertMembers(schema: Schema, open: readonly string[]): Schema {
-    const members = Object.entries(schema).filter(([name]) => !unchecked.has(name))
+    const members = Object.entries(schema).filter(([name]) => !uncheckedKeywords.has(name))
     // What else there may be, only the patterns know.
     const known = schema['patternProperties'] ? members.filter(([name]) => name !== 'additionalProperties') : members
     return Object.fromEntries(known.map(([name, member]) => [name, this.#convertMember(name, member, open)]))

@@ -1,4 +1,4 @@
-import type { StoredBytes } from './stored-bytes.ts'
+import type { StoredBytes } from './prompt-files.ts'
 
 /** What people, models and tools say to each other, in the service's own terms. */
 export type Message =
@@ -72,7 +72,7 @@ export interface ToolResult {
 }
 
 /** A piece of the text of an answer, which begins at one character and ends before another. */
-export interface Place {
+export interface TextRange {
   start: number
   end: number
 }
@@ -83,5 +83,5 @@ export interface Source {
   url: string
   title?: string | undefined
   /** Where all of the text of the answer refers to it; not every provider says. */
-  places?: readonly Place[] | undefined
+  places?: readonly TextRange[] | undefined
 }

@@ -3,9 +3,9 @@ import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import type { UsageType } from '../../../entities/sql/columns.ts'
 import { timeLimit } from '../duration.ts'
 import { groupName, MAX_GROUPS } from '../login.ts'
-import { adapters, needAddress, usualAddresses } from './adapters.ts'
+import { adapters, defaultAddresses, selfHostedAdapters } from './adapters.ts'
+import { mcpServer, refuseDuplicateServers } from './mcp-server-config.ts'
 import { price } from './price-list.ts'
-import { differentServers, mcpServer } from './server-config.ts'
 
 export const modalities = ['text', 'image', 'audio', 'video'] as const
 
@@ -16,7 +16,7 @@ const tokens = z.number().int().positive()
 const rounds = z.number().int().min(0).max(100)
 
 /** Members of a request that the service writes itself, and what it calls those that can be set. */
-const ownNames: Record<string, string | undefined> = {
+const reservedNames: Record<string, string | undefined> = {
   ...{ top_p: 'topP', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', max_output_tokens: 'maxTokens' },
   ...{ model: undefined, messages: undefined, input: undefined, contents: undefined, prompt: undefined },
   ...{ system: undefined, instructions: undefined, systemInstruction: undefined, n: undefined, stream: undefined },
@@ -34,8 +34,8 @@ export const modelParameters = z
   })
   .catchall(z.json())
   .superRefine((parameters, ctx) => {
-    for (const name of Object.keys(parameters).filter((name) => Object.hasOwn(ownNames, name))) {
-      const ours = ownNames[name]
+    for (const name of Object.keys(parameters).filter((name) => Object.hasOwn(reservedNames, name))) {
+      const ours = reservedNames[name]
       const message = ours ? `is called ${ours} here` : 'is written by the service itself'
       ctx.addIssue({ code: 'custom', path: [name], message })
     }
@@ -51,7 +51,7 @@ export const modelSettings = z.strictObject({
   thinkTags: z.boolean().optional(),
 })
 
-const usingGroups = z
+const allowedGroups = z
   .array(groupName)
   .max(MAX_GROUPS)
   .overwrite((groups) => [...new Set(groups)])
@@ -70,7 +70,7 @@ const model = z.strictObject({
   output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
   external: z.boolean().default(false),
   /** Whose people may use it; everybody where empty. */
-  groups: usingGroups,
+  groups: allowedGroups,
   limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
   pricing: price.optional(),
   parameters: modelParameters.optional(),
@@ -104,7 +104,7 @@ const provider = z
     adapter,
     name: z.string().max(120).optional(),
     active: z.boolean().default(true),
-    groups: usingGroups,
+    groups: allowedGroups,
     apiUrl: apiUrl.optional(),
     apiKey: z.string().min(1).optional(),
     /** Where status checks find the list of models, if not at the API itself. */
@@ -124,12 +124,12 @@ const provider = z
     parameters: modelParameters.optional(),
     models: z.array(model).default([]),
   })
-  .refine(({ adapter, apiUrl }) => !needAddress.has(adapter) || apiUrl, {
+  .refine(({ adapter, apiUrl }) => !selfHostedAdapters.has(adapter) || apiUrl, {
     path: ['apiUrl'],
     message: 'a provider of this kind needs its address',
   })
   .refine(
-    ({ adapter, apiUrl, servers }) => apiUrl ?? usualAddresses[adapter] ?? servers.every(({ apiUrl }) => apiUrl),
+    ({ adapter, apiUrl, servers }) => apiUrl ?? defaultAddresses[adapter] ?? servers.every(({ apiUrl }) => apiUrl),
     {
       path: ['servers'],
       message: 'each server needs its address where the provider has none',
@@ -158,7 +158,7 @@ export const modelConfig = z
   .check(
     unique('providers', ({ providers }) => providers.map(({ id }) => id)),
     unique('models', ({ providers }) => providers.flatMap(({ models }) => models.map(({ id }) => id))),
-    differentServers,
+    refuseDuplicateServers,
     z.superRefine(({ providers }, ctx) => {
       const known = new Set(providers.flatMap(({ models }) => models.map(({ id }) => id)))
       for (const [at, { models }] of providers.entries())

@@ -1,10 +1,9 @@
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
-import type { ApprovalPart, ToolRun, ToolStart } from './approvals.ts'
-import type { ListedModel } from './listed-model.ts'
 import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
-import type { CallerTool, FunctionTool, JsonSchema, ToolChoice } from './tools.ts'
+import type { Price } from './price-list.ts'
+import type { ApprovalPart, CallerTool, FunctionTool, JsonSchema, ToolChoice, ToolRun, ToolStart } from './tools.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
 /** What the caller sets for one call; the model's own parameters hold for the rest. */
@@ -43,20 +42,20 @@ export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'v
 export interface UnsentParameter {
   name: keyof CallParameters | 'toolChoice' | 'schema'
   /** The value that it would have instead, as it is too high for the model. */
-  most?: number
+  max?: number
   /** Whether the model takes it where the others are not set. */
-  isTakenAlone?: boolean
+  isAcceptedAlone?: boolean
 }
 
 /** What beside the parameters of a request decides which of them are sent. */
-export interface Circumstances {
+export interface ParameterContext {
   hasTools: boolean
   /** Whether the model must call one. */
   isForced: boolean
   /** Of the JSON that the answer is to be. */
   schema: JsonSchema | undefined
   /** What the model said first in the turn that goes on with the results of tools; empty where none does. */
-  begun: readonly AssistantPart[]
+  assistantPrefix: readonly AssistantPart[]
 }
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -81,13 +80,13 @@ export type CallableProvider = Pick<
 >
 
 /** The images of a request, the pages of its documents, and what our estimate of its input has for them, in tokens. */
-export interface AskedFiles {
+export interface FileEstimate {
   images: number
   pages: number
   estimate: number
 }
 
-export const noFiles: AskedFiles = { images: 0, pages: 0, estimate: 0 }
+export const noFiles: FileEstimate = { images: 0, pages: 0, estimate: 0 }
 
 export interface ModelCall {
   model: CallableModel
@@ -95,7 +94,7 @@ export interface ModelCall {
   /** Our estimate of what messages and tools take, in tokens and parts of one. */
   inputTokens: number
   /** Of which providers may count more than that. */
-  files: AskedFiles
+  files: FileEstimate
   /** Run by the service. */
   tools: readonly FunctionTool[]
   /** How many of them run at the same time; further ones wait. */
@@ -193,25 +192,40 @@ export interface ModelGateway {
   /** The answer in pieces, as they come; those that came at once together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
   /** The parameters of a caller that are nothing which the model takes. */
-  unsentParameters(
+  findUnsentParameters(
     model: CallableModel,
     parameters: CallParameters,
-    circumstances: Circumstances,
+    circumstances: ParameterContext,
   ): Promise<readonly UnsentParameter[]>
   /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
   countTokens(call: ModelCall): Promise<number | undefined>
   /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
-  isProvidersFault(error: unknown): boolean
+  isProviderFault(error: unknown): boolean
   /** Whether the provider refused in a way that it would refuse the same request again. */
   wouldFailAgain(error: unknown): boolean
-  refusalReason(error: unknown): RefusalReason
+  classifyRefusal(error: unknown): RefusalReason
   /** Says whose models are offline because of their calls, on any replica: of these, the next answer is told. */
-  noteOutages(providers: readonly string[]): void
+  recordOutages(providers: readonly string[]): void
   /** An embedding for each of the input, in its order. */
   embed(call: EmbeddingCall, meter: UsageMeter): Promise<number[][]>
   /**
    * The models that the provider has now, by its own list or the one at `statusUrl`; undefined where it has no list. Throws
    * where it does not answer.
    */
-  listed(provider: CallableProvider, statusUrl?: string | null): Promise<readonly ListedModel[] | undefined>
+  listModels(provider: CallableProvider, statusUrl?: string | null): Promise<readonly ListedModel[] | undefined>
+}
+
+/** A model as its provider lists it. */
+export interface ListedModel {
+  /** The provider's own name for it. */
+  name: string
+  label: string | undefined
+  /** Whether it answers questions, as far as the list says. */
+  isChat: boolean
+  status: 'online' | 'offline' | 'unknown'
+  demand: 'low' | 'medium' | 'high'
+  takesImages: boolean
+  maxInputTokens: number | undefined
+  maxOutputTokens: number | undefined
+  price: Price | undefined
 }

@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { traceWork } from '../traces.ts'
-import type { ToolOutcome } from './approvals.ts'
 import { ToolFailure } from './tool-servers.ts'
-import type { FunctionTool } from './tools.ts'
+import type { FunctionTool, ToolOutcome } from './tools.ts'
 
 /** More than any model has use for. */
 export const MAX_CALLS_A_ROUND = 64
 
 /** What a model wrote as arguments, which need not be JSON. */
-export function parsed(json: string): unknown {
+export function tryParseJson(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
@@ -17,7 +16,7 @@ export function parsed(json: string): unknown {
 }
 
 /** What a model wrote as the arguments of a call: nothing is an empty object of them. */
-export const argumentsIn = (text: string): unknown => (text.trim() === '' ? {} : parsed(text))
+export const parseArguments = (text: string): unknown => (text.trim() === '' ? {} : tryParseJson(text))
 
 /** Anthropic's word for arguments that are no object. */
 export const INVALID_ARGUMENTS = 'INVALID_JSON'
@@ -26,11 +25,11 @@ export const INVALID_ARGUMENTS = 'INVALID_JSON'
  * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
  * `null`, as it is within a list.
  */
-export const toText = (value: unknown): string =>
+export const toResultText = (value: unknown): string =>
   typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
 /** What a model is told of an input that is no JSON, or not such as the tool takes. */
-export const explainMisfit = (error: z.ZodError): string =>
+export const describeInvalidInput = (error: z.ZodError): string =>
   `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
 
 /** Runs a tool with what a model wrote. Fails never. */
@@ -55,11 +54,11 @@ async function checkAndRun(
   begin: (() => void) | undefined,
 ): Promise<ToolOutcome> {
   try {
-    const given = tool.input.safeParse(argumentsIn(json))
-    if (!given.success) return { text: explainMisfit(given.error), isError: true }
+    const given = tool.input.safeParse(parseArguments(json))
+    if (!given.success) return { text: describeInvalidInput(given.error), isError: true }
     const told: unknown = await tool.run(given.data, signal, begin)
     const isError = told instanceof ToolFailure
-    return { text: toText(isError ? told.error : told), isError }
+    return { text: toResultText(isError ? told.error : told), isError }
   } catch {
     return { text: 'The tool failed.', isError: true }
   }

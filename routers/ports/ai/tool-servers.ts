@@ -4,18 +4,18 @@ import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 
 export type ToolServer = DeepReadonly<CallableServerRow>
 
-export interface OfferedTool extends ToolDefinition {
+export interface ListedTool extends ToolDefinition {
   /** As the server calls it. */
   name: string
 }
 
 /** What a server says of itself. */
-export interface ToolOffer {
+export interface ToolListing {
   version: string | null
   protocolVersion: string
-  tools: OfferedTool[]
+  tools: ListedTool[]
   /** Tools that are not taken, with the reason in our words. */
-  refused: { name: string; reason: string }[]
+  rejected: { name: string; reason: string }[]
 }
 
 export interface ToolCall {
@@ -29,7 +29,7 @@ export interface ToolCall {
 /** Servers of the Model Context Protocol. What they send is bounded; failures are told in our words, without theirs. */
 export interface ToolServers {
   /** Throws `ToolServerError`. */
-  offer(server: ToolServer, signal?: AbortSignal): Promise<ToolOffer>
+  listTools(server: ToolServer, signal?: AbortSignal): Promise<ToolListing>
   /** The result as a model is told it, or a `ToolFailure`. Throws `ToolServerError`; a signal that ends is told to the server. */
   call(server: ToolServer, call: ToolCall, signal: AbortSignal): Promise<unknown>
 }

@@ -67,7 +67,7 @@ export interface ReservedAmounts {
 export interface CallProgress extends UsageCounts {
   costMicros: number | null
   currency: string | null
-  most: ReservedAmounts
+  max: ReservedAmounts
 }
 
 /** What is left of a limit in the running period. */

@@ -21,15 +21,15 @@ export interface UsageMeter {
    * A request goes to the provider, or must not where this throws. Our estimate of what it holds counts where the provider
    * does not say.
    */
-  begin(inputTokens: number): Promise<void>
+  startRequest(inputTokens: number): Promise<void>
   /** The request failed at the provider: where nothing came of it, it took nothing. */
-  fail(): void
+  failRequest(): void
   /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
-  report(tokens: ReportedTokens | undefined): void
+  reportTokens(tokens: ReportedTokens | undefined): void
   /** The provider used a tool of its own so many times more; holds where it does not say how often it did in all. */
-  use(tool: NativeTool, times: number): void
+  recordToolUse(tool: NativeTool, times: number): void
   /** Tools of the provider found so many tokens by our estimate, which are input until it says more of that. */
-  find(tokens: number): void
+  addToolTokens(tokens: number): void
   /** A piece of what the provider sent. */
-  receive(text: string, kind: 'answer' | 'reasoning'): void
+  recordText(text: string, kind: 'answer' | 'reasoning'): void
 }

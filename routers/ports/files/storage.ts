@@ -1,5 +1,3 @@
-import type { BlobEntry } from './blob-entry.ts'
-
 /** Where bytes wait to be put in the place of others; what a process leaves there that is killed, no row names. */
 export const DRAFTS = 'drafts/'
 
@@ -24,4 +22,12 @@ export interface Storage {
   check(key: string): Promise<PictureFault | undefined>
   /** Seals the key of a picture with the current application key. */
   renew(key: string): Promise<Renewal>
+}
+
+/** A stored object, as a listing names it. */
+export interface BlobEntry {
+  key: string
+  /** Its size as it is stored. */
+  bytes: number
+  modifiedAt: Date
 }

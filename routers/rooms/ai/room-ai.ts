@@ -4,12 +4,12 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
 import {
-  type AnswerPlace,
+  type AnswerTarget,
   beginDisclosure,
   deleteOldDisclosures,
   endDisclosure,
   endLostDisclosures,
-  findAnswerPlace,
+  findAnswerTarget,
   findDisclosure,
   findLostDisclosure,
   listDisclosures,
@@ -18,19 +18,18 @@ import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { startCall } from '../../ai/ai-router.ts'
 import { type ChatContext, mayAskInRooms } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
-import { takes } from '../../core/body-size.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { about, host, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import type { Message } from '../../ports/ai/messages.ts'
-import { ANSWER_LEASE_MS, type Told } from '../../ports/room-answers.ts'
+import { ANSWER_LEASE_MS, type AnswerDisclosure } from '../../ports/room-answers.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { rowAction } from '../../verbs/action.ts'
-import { unknown } from '../../verbs/lock.ts'
-import { untilFewer } from '../../verbs/until-fewer.ts'
+import { deleteInBatches } from '../../verbs/delete-in-batches.ts'
+import { createUnknownIssue } from '../../verbs/lock-row.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
 import { enterRoom, noSuchRoom } from '../room-access.ts'
 import { rooms } from '../rooms.ts'
@@ -77,7 +76,7 @@ async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeo
     const [ended] = await runStatement(em, endDisclosure, [key, 'cancelled', null, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', key)
   }
-  await changing(ctx, cancel, `room:${room}`)
+  await withChangeLog(ctx, cancel, `room:${room}`)
   return { meta: {} }
 }
 
@@ -85,7 +84,7 @@ async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeo
 async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   const [lost] = await ctx.services.sql(findLostDisclosure)
   if (!lost) return { ended: 0 }
-  return changing(ctx, async (em, changes) => {
+  return withChangeLog(ctx, async (em, changes) => {
     const ended = await runStatement(em, endLostDisclosures, [])
     for (const { id, room } of ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
     return { ended: ended.length }
@@ -99,8 +98,8 @@ const BATCH = 500
 async function deleteOldRows(ctx: Context): Promise<{ deleted: number }> {
   const months = ctx.services.settings.rooms.disclosureMonths
   if (months === undefined) return { deleted: 0 }
-  return untilFewer(BATCH, () =>
-    changing(ctx, async (em, changes) => {
+  return deleteInBatches(BATCH, () =>
+    withChangeLog(ctx, async (em, changes) => {
       const gone = await runStatement(em, deleteOldDisclosures, [months, BATCH])
       for (const { id, room } of gone) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
       return gone
@@ -113,7 +112,7 @@ export const roomAiRouter = router({
   ask: rowAction(rooms, 'ask', userWith('ai'))
     .meta({
       ...about('Have a model answer in a room, from what the caller discloses to it. The answer comes as a message.'),
-      ...takes('AI request with files'),
+      ...withBodySize('AI request with files'),
     })
     .input(roomQuestion)
     .mutation(({ ctx, input }) => askInRoom(ctx, input)),
@@ -162,7 +161,7 @@ interface Disclosing {
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Disclosing): Promise<Told> {
+async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Disclosing): Promise<AnswerDisclosure> {
   // Before the room is locked, for which others wait.
   const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
   const room = Number(asked.id)
@@ -177,7 +176,7 @@ async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Di
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return { id, room, member: writer.member }
   }
-  return changing(ctx, write, `room:${room}`)
+  return withChangeLog(ctx, write, `room:${room}`)
 }
 
 const toKey = (id: string | null) => (id === null ? null : Number(id))
@@ -188,7 +187,7 @@ async function findAnswerAuthor(ctx: ChatContext, asked: RoomQuestion): Promise<
   const [room, person] = [Number(asked.id), caller.person.id]
   const sources = asked.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
   const values = [room, person, AI_USER_ID, toKey(asked.thread), toKey(asked.replaces), sources]
-  const [place] = await services.sql(findAnswerPlace, values)
+  const [place] = await services.sql(findAnswerTarget, values)
   if (!place) throw noSuchRoom(room)
   if (!['admin', 'editor'].includes(place.role)) throw new Problem('not_permitted')
   if (place.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
@@ -198,9 +197,9 @@ async function findAnswerAuthor(ctx: ChatContext, asked: RoomQuestion): Promise<
   return place.assistant
 }
 
-function findMissing({ hasThread, replaced, known }: AnswerPlace, asked: RoomQuestion) {
+function findMissing({ hasThread, replaced, known }: AnswerTarget, asked: RoomQuestion) {
   const inRoom = new Set(known)
-  const missing = (...path: (string | number)[]) => unknown('room-messages', path)
+  const missing = (...path: (string | number)[]) => createUnknownIssue('room-messages', path)
   return [
     ...(hasThread ? [] : [missing('thread')]),
     ...(asked.replaces === null || replaced !== null ? [] : [missing('replaces')]),

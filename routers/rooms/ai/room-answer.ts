@@ -7,20 +7,20 @@ import type { StreamPart, UsagePart } from '../../ai/answer.ts'
 import type { ChatContext } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
-import type { PassingEvent } from '../../ports/change-streams.ts'
-import type { Told } from '../../ports/room-answers.ts'
-import { unknown } from '../../verbs/lock.ts'
+import type { EphemeralEvent } from '../../ports/change-streams.ts'
+import type { AnswerDisclosure } from '../../ports/room-answers.ts'
+import { createUnknownIssue } from '../../verbs/lock-row.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
 import { MAX_CONTENT } from '../message-content.ts'
 import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './room-question.ts'
 
 /** Where an answer goes, and under which disclosure it is made. */
-interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, Told {
+interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, AnswerDisclosure {
   author: number
 }
 
@@ -34,14 +34,14 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   const progress = new AnswerProgress({
     id: target.id,
     seal: (content) => seal(key, content),
-    tell: (event) => ctx.services.changeStreams.tell(`room:${target.room}`, event),
+    tell: (event) => ctx.services.changeStreams.sendEphemeral(`room:${target.room}`, event),
   })
   try {
     const answer = await collectAnswer(call, progress)
     // What it would replace is worth more, as it is whole.
     if (answer.error && target.replaces !== null) throw new Problem(answer.error)
     const content = sealAnswer(key, answer)
-    await changing(
+    await withChangeLog(
       ctx,
       (em, changes) => storeAnswer(ctx, target, { em, changes, content, answer }),
       `room:${target.room}`,
@@ -80,7 +80,7 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
   const values = [room, author, content, keyEpoch, null, reply, model, toMetadata(target, answer)]
   const logged = await runStatement(em, insertMessage, values)
   const [created] = logged
-  if (!created) throw new Problem('not_found', { issues: [unknown('room-messages', ['thread'])] })
+  if (!created) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['thread'])] })
   changes.addLogged(logged)
   return Number(created.subject)
 }
@@ -94,7 +94,7 @@ async function overwriteAnswer(target: AnswerTarget, message: number, { em, chan
     toMetadata(target, answer),
     message,
   ])
-  if (!replaced) throw new Problem('not_found', { issues: [unknown('room-messages', ['replaces'])] })
+  if (!replaced) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['replaces'])] })
   changes.add([`room:${room}`], 'updated', 'room-messages', message)
   return message
 }
@@ -118,7 +118,7 @@ async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error
     const [ended] = await runStatement(em, endDisclosure, [id, state, told, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
   }
-  await changing(ctx, end, `room:${room}`)
+  await withChangeLog(ctx, end, `room:${room}`)
 }
 
 function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {
@@ -194,7 +194,7 @@ interface ProgressOptions {
   /** The id of the disclosure. */
   id: number
   seal: (content: string) => string
-  tell: (event: PassingEvent) => void
+  tell: (event: EphemeralEvent) => void
 }
 
 /** Tells a room in passing how an answer grows. Nobody but its members can read it. */

@@ -8,25 +8,29 @@ import {
   fileByUuid,
   namesByUuid,
 } from '../../../entities/rooms/attachment.sql.ts'
-import { findPendingFile, settleText, type TextOutcome, textById } from '../../../entities/rooms/attachment-text.sql.ts'
+import {
+  findPendingFile,
+  storeTextOutcome,
+  type TextOutcome,
+  textById,
+} from '../../../entities/rooms/attachment-text.ts'
 import type { CompiledStatement, ParameterValues } from '../../../entities/sql/scope.ts'
-import { seenPictures } from '../../../entities/views/picture.sql.ts'
-import { changing } from '../../core/changes.ts'
+import { visiblePictures } from '../../../entities/views/picture.sql.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { FileContent } from '../../core/file-content.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { keyOfPicture, readPicture } from '../../identity/pictures/picture-files.ts'
-import { textKey } from '../../ports/ai/prompt-files.ts'
+import { attachmentTextKey } from '../../ports/ai/prompt-files.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
-import type { ExtractedText } from '../../ports/files/text-extractor.ts'
-import { withNotes } from '../../ports/files/text-notes.ts'
-import { exposes } from '../../resource/exposure.ts'
+import { appendNotes, type ExtractedText } from '../../ports/files/text-extractor.ts'
+import { exposeAs } from '../../resource/exposure.ts'
 import { creation, rowAction } from '../../verbs/action.ts'
-import { unknown } from '../../verbs/lock.ts'
-import { reads } from '../../verbs/read.ts'
-import { seesAll, toViewer } from '../../verbs/viewer.ts'
+import { createUnknownIssue } from '../../verbs/lock-row.ts'
+import { defineReads } from '../../verbs/read.ts'
+import { isUnrestricted, toViewer } from '../../verbs/viewer.ts'
 import { ifVersion } from '../../verbs/write-inputs.ts'
 import { attachments } from './attachments.ts'
 import { deleteAttachment } from './message-attachments.ts'
@@ -39,7 +43,7 @@ async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<Attac
   const values = namesByUuid.values({ ...toViewer(ctx), filters: { uuids } })
   const found = new Map((await ctx.services.sql(namesByUuid.statement, values)).map((name) => [name.uuid, name]))
   const issues = uuids.flatMap((uuid, index) =>
-    found.has(uuid.toLowerCase()) ? [] : [unknown(attachments.type, ['attachments', index])],
+    found.has(uuid.toLowerCase()) ? [] : [createUnknownIssue(attachments.type, ['attachments', index])],
   )
   if (issues.length > 0) throw new Problem('not_found', { issues })
   return uuids.flatMap((uuid) => found.get(uuid.toLowerCase()) ?? [])
@@ -66,16 +70,23 @@ async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedTex
   if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
   const { text, truncated, notes } = extracted
   if (text === '') return { ...nothing, state: 'none', notes }
-  const sealed = await sealText(ctx.services.vault, file, withNotes(extracted))
+  const sealed = await sealText(ctx.services.vault, file, appendNotes(extracted))
   return { ...nothing, state: 'ready', truncated, notes, sealed }
 }
 
 async function settle(ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome) {
-  await changing(ctx, async (em, changes) => {
-    const settled = await runStatement(em, settleText, [id, state, failure, truncated, sealed, JSON.stringify(notes)])
+  await withChangeLog(ctx, async (em, changes) => {
+    const settled = await runStatement(em, storeTextOutcome, [
+      id,
+      state,
+      failure,
+      truncated,
+      sealed,
+      JSON.stringify(notes),
+    ])
     for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
-  ctx.services.notifier.notify(textKey(id))
+  ctx.services.notifier.notify(attachmentTextKey(id))
 }
 
 /** What models read of a file, as a file of plain text; there is none before it is ready. */
@@ -119,7 +130,11 @@ async function openContent(ctx: Context, by: CompiledStatement<FileOfAttachment>
   return new FileContent({ name, mime, bytes, tag: uuid }, (range) => ctx.services.files.read(file, range))
 }
 
-async function pictureContent(ctx: Context, category: keyof typeof seenPictures, uuid: string): Promise<FileContent> {
+async function pictureContent(
+  ctx: Context,
+  category: keyof typeof visiblePictures,
+  uuid: string,
+): Promise<FileContent> {
   const key = keyOfPicture(`${category}-${uuid}`)
   const isBuiltIn = category === 'profile_avatars' && uuid === BUILT_IN_PICTURE
   if (!isBuiltIn && !(await isSeen(ctx, category, key))) throw new Problem('not_found')
@@ -128,9 +143,9 @@ async function pictureContent(ctx: Context, category: keyof typeof seenPictures,
   return new FileContent(facts, (range) => Readable.from([picture.subarray(range?.start, range && range.end + 1)]))
 }
 
-async function isSeen(ctx: Context, category: keyof typeof seenPictures, key: string): Promise<boolean> {
-  const { all, scoped } = seenPictures[category]
-  const { statement, values } = seesAll(ctx) ? all : scoped
+async function isSeen(ctx: Context, category: keyof typeof visiblePictures, key: string): Promise<boolean> {
+  const { all, scoped } = visiblePictures[category]
+  const { statement, values } = isUnrestricted(ctx) ? all : scoped
   return (await ctx.services.sql(statement, values({ ...toViewer(ctx), filters: { key } }))).length > 0
 }
 
@@ -140,7 +155,7 @@ const id = attachments.ids.schema
 const waiting = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_647) })
 
 export const attachmentsRouter = router({
-  ...reads(attachments),
+  ...defineReads(attachments),
 
   upload: creation(attachments, 'upload', userWith('write'))
     .meta({
@@ -157,7 +172,7 @@ export const attachmentsRouter = router({
 
   stored: userWith('read')
     .meta({
-      ...exposes(attachments, { proxy: 'storage' }),
+      ...exposeAs(attachments, { proxy: 'storage' }),
       ...about('Download the bytes of an attachment, or of the picture of a person or a room, by its identifier.'),
       file: 'out',
     })
@@ -179,7 +194,7 @@ export const attachmentsRouter = router({
   giveUpText: host.input(waiting).mutation(({ ctx, input }) => giveUpText(ctx, input.attachmentId)),
 
   delete: userWith('write')
-    .meta(exposes(attachments, 'delete'))
+    .meta(exposeAs(attachments, 'delete'))
     .input(z.strictObject({ id, ifVersion }))
     .mutation(({ ctx, input }) => deleteAttachment(ctx, input)),
 })

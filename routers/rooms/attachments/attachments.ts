@@ -10,9 +10,9 @@ import {
   textStates,
   visibleAttachments,
 } from '../../../entities/rooms/attachment.ts'
-import { attribute, one, resource, sortedTimestamps } from '../../resource/declare.ts'
+import { attribute, defineResource, one, sortedTimestamps } from '../../resource/declare.ts'
 
-export const attachments = resource({
+export const attachments = defineResource({
   type: 'attachments',
   about: "Files: the caller's own, and those of messages in the caller's rooms.",
   entity: Attachment,

@@ -1,8 +1,8 @@
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
-import { expiredByRoom, lockRooms, oldestExpired } from '../../../entities/rooms/attachment-upkeep.sql.ts'
+import { listExpiredByRoom, listOldestExpired, lockRooms } from '../../../entities/rooms/attachment-maintenance.sql.ts'
 import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { Services } from '../../core/services.ts'
@@ -102,13 +102,13 @@ const MAX_ROOMS = 1000
 
 /** What is older than so many months, by room. */
 export const listExpiredFiles = ({ services }: Context, months: number) =>
-  services.sql(expiredByRoom, [months, MAX_ROOMS])
+  services.sql(listExpiredByRoom, [months, MAX_ROOMS])
 
 /** Deletes what is older than so many months, as its uploader would. Several replicas may do so at once. */
 export async function deleteExpired(ctx: Context, months: number): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {
-    const expired = await ctx.services.sql(oldestExpired, [months, EXPIRED_BATCH])
+    const expired = await ctx.services.sql(listOldestExpired, [months, EXPIRED_BATCH])
     if (expired.length === 0) return { deleted }
     for (const [uploader, files] of Map.groupBy(expired, (file) => file.uploader))
       deleted += await deleteFiles(ctx, uploader, files)
@@ -117,7 +117,7 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
 
 /** Takes the locks in the order in which whoever deletes one attachment does. */
 const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
-  changing(ctx, async (em, changes) => {
+  withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [uploader])
     await runStatement(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
     return removeEach(

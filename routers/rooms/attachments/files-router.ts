@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { replaceUserdata, userdataAfter } from '../../../entities/identity/frontend-migration.sql.ts'
+import { listUserdataAfter, replaceUserdata } from '../../../entities/identity/frontend-migration.ts'
 import { listExportKeys, replaceExportKeys } from '../../../entities/identity/person-export.sql.ts'
 import {
   countFiles,
   type FileCount,
-  filesById,
-  largestOwners,
-  pendingTexts,
+  listFilesById,
+  listLargestOwners,
+  listPendingTexts,
   replaceSealedKeys,
-} from '../../../entities/rooms/attachment-upkeep.sql.ts'
+} from '../../../entities/rooms/attachment-maintenance.sql.ts'
 import { countPictures } from '../../../entities/views/picture.sql.ts'
-import { transact } from '../../core/changes.ts'
+import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
@@ -38,7 +38,7 @@ async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
     kinds: by('kind'),
     textStates: by('textState'),
     linked: by('linked'),
-    owners: await sql(largestOwners, [MAX_OWNERS]),
+    owners: await sql(listLargestOwners, [MAX_OWNERS]),
     pictures: { ...withPicture, ...(await countStoredPictures({ storage })) },
   }
 }
@@ -89,7 +89,7 @@ async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>)
 
 async function rotateAttachments({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   for (let after = 0; ; ) {
-    const rows = await sql(filesById, [after, FILE_BATCH])
+    const rows = await sql(listFilesById, [after, FILE_BATCH])
     const sealed = rows.map(({ id, sealedKey }) => ({ id, sealed: sealedKey }))
     const { changed, unknown } = resealRows(vault, FILE_KEY, sealed)
     if (changed.length > 0) {
@@ -120,7 +120,7 @@ const USERDATA_BATCH = 100
 /** Seals anew what front-end migrations keep for people. */
 async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   for (let after = { user: 0, migration: 0 }; ; ) {
-    const rows = await sql(userdataAfter, [after.user, after.migration, USERDATA_BATCH])
+    const rows = await sql(listUserdataAfter, [after.user, after.migration, USERDATA_BATCH])
     const { changed, unknown } = resealRows(vault, USERDATA, rows)
     if (changed.length > 0) {
       const ids = [changed.map(({ user }) => user), changed.map(({ migration }) => migration)]
@@ -198,9 +198,9 @@ async function enqueueLostTexts(ctx: Context): Promise<{ planned: number }> {
   const { sql, jobQueue } = ctx.services
   let planned = 0
   for (let after = 0; ; ) {
-    const rows = await sql(pendingTexts, [after, TEXT_BATCH])
+    const rows = await sql(listPendingTexts, [after, TEXT_BATCH])
     const inputs = rows.map(({ id }) => ({ attachmentId: id }))
-    planned += await transact(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'extract-text', inputs))
+    planned += await runInTransaction(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'extract-text', inputs))
     if (rows.length < TEXT_BATCH) return { planned }
     after = rows.at(-1)?.id ?? 0
   }

@@ -17,12 +17,12 @@ import {
 } from '../../../entities/rooms/conversation-message.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import type { Erasing } from '../../core/hooks.ts'
+import type { Erasure } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { lockRow, unknown, type Version } from '../../verbs/lock.ts'
+import { createUnknownIssue, lockRow, type Version } from '../../verbs/lock-row.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { attachments } from './attachments.ts'
 
@@ -45,7 +45,9 @@ export async function linkToMessage(ctx: Context, { em, changes, room, message, 
 /** Throws where one of the ids is not among those that could be linked. */
 export function assertAllLinked(linked: readonly { id: number }[], ids: readonly string[]): void {
   const known = new Set(linked.map(({ id }) => String(id)))
-  const issues = ids.flatMap((id, index) => (known.has(id) ? [] : [unknown(attachments.type, ['attachments', index])]))
+  const issues = ids.flatMap((id, index) =>
+    known.has(id) ? [] : [createUnknownIssue(attachments.type, ['attachments', index])],
+  )
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
@@ -75,7 +77,7 @@ export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version)
     await removeFromMessages({ em, changes }, removeAttachments, [key])
   }
   const [found] = await ctx.services.sql(findRoomOfAttachment, [key])
-  await changing(ctx, remove, found?.room ? `room:${found.room}` : undefined)
+  await withChangeLog(ctx, remove, found?.room ? `room:${found.room}` : undefined)
   return { id }
 }
 
@@ -84,7 +86,7 @@ export const removeEach = (at: Transaction, ids: readonly number[]): Promise<num
   removeFromMessages(at, removeAttachments, ids)
 
 /** Deletes everything that somebody who is erased has uploaded. */
-export async function letGoOfAttachments({ userId, em, changes, report }: Erasing): Promise<void> {
+export async function letGoOfAttachments({ userId, em, changes, report }: Erasure): Promise<void> {
   const deleted = await removeFromMessages({ em, changes }, removeAttachmentsOfUploader, userId)
   report['attachments'] = { deleted, kept: 0 }
 }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { filesForPrompt } from '../../../entities/rooms/attachment.sql.ts'
-import { textById } from '../../../entities/rooms/attachment-text.sql.ts'
+import { textById } from '../../../entities/rooms/attachment-text.ts'
 import type { Viewer } from '../../../entities/sql/scope.ts'
 import { countPdfPages } from '../../ai/request/pdf-pages.ts'
 import { maxEntries } from '../../core/load/cache-size.ts'
@@ -26,12 +26,12 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
     return stores.sql(filesForPrompt.statement, filesForPrompt.values(values))
   },
 
-  stored({ uuid: name, bytes, sealedKey }) {
+  toStoredBytes({ uuid: name, bytes, sealedKey }) {
     const open = () => stores.files.read({ name, bytes, sealedKey })
     return { bytes, open, pages: () => counted.of(name, open) }
   },
 
-  async *texts(viewer, files) {
+  async *readTexts(viewer, files) {
     const texts = await readTexts(stores, viewer, files)
     for (const file of files) {
       const sealed = texts.get(file.uuid)

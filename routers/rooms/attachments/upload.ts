@@ -4,9 +4,9 @@ import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachmen
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Context } from '../../core/context.ts'
-import { inTime, tooLarge } from '../../core/incoming-file.ts'
+import { createTooLargeProblem, withUploadTimeout } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction, runStatement } from '../../core/run-statement.ts'
+import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
 import type { FileRules } from '../../core/settings.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
@@ -50,11 +50,12 @@ export async function upload(
   const { files, settings, uploads } = ctx.services
   const { file: incoming } = ctx
   if (!incoming) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'is required' }] })
-  using _slot = uploads.take(`${person}`)
+  using _slot = uploads.acquire(`${person}`)
   const inspector = new FileInspector(settings.public.files, clientEncrypted)
-  if (incoming.announced > settings.public.files.maxFileSize + FORM_BYTES) throw tooLarge(settings.public.files)
+  if (incoming.announced > settings.public.files.maxFileSize + FORM_BYTES)
+    throw createTooLargeProblem(settings.public.files)
   await assertWithinQuota(ctx, ctx.services.sql, person, 1)
-  const file = await files.write(inspector.inspect(inTime(ctx, incoming.content)))
+  const file = await files.write(inspector.inspect(withUploadTimeout(ctx, incoming.content)))
   const id = await judgeAndKeep().catch(async (error: unknown) => {
     // After a lost connection the row may be there, and the sweep finds out.
     if (error instanceof Problem) await files.remove([file.name])
@@ -82,9 +83,9 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
   const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
     await runStatement(em, lockPerson, [person])
-    const { pending } = await assertWithinQuota(ctx, inTransaction(em), person, file.bytes)
+    const { pending } = await assertWithinQuota(ctx, createTransactionSql(em), person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
-    const mayHaveText = !clientEncrypted && ctx.services.textExtractor.mayRead(kind.mime)
+    const mayHaveText = !clientEncrypted && ctx.services.textExtractor.canRead(kind.mime)
     const textState = mayHaveText ? 'pending' : 'none'
     const facts = { uuid, name, ...kind, bytes, clientEncrypted, sealedKey, textState } as const
     const row = em.create(Attachment, { uploader: person, ...facts })
@@ -128,7 +129,7 @@ class FileInspector {
     let seen = 0
     for await (const part of content) {
       seen += part.length
-      if (seen > this.#rules.maxFileSize) throw tooLarge(this.#rules)
+      if (seen > this.#rules.maxFileSize) throw createTooLargeProblem(this.#rules)
       if (!head) {
         yield this.#assertGoesOn(part)
         continue

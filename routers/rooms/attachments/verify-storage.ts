@@ -1,5 +1,5 @@
-import { type FileRow, filesByName, stillThere } from '../../../entities/rooms/attachment-upkeep.sql.ts'
-import { type PictureRow, picturesByKey, picturesStillThere } from '../../../entities/views/picture.sql.ts'
+import { type FileRow, findExistingFiles, listFilesByName } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import { findExistingPictures, listPicturesByKey, type PictureRow } from '../../../entities/views/picture.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, toSmallKey } from '../../identity/pictures/picture-files.ts'
@@ -170,7 +170,7 @@ const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
 /** Attachments and the files of messages. */
 const compareAttachments = (parts: AttachmentParts): StoredSet<FileRow> => ({
-  rows: readInNameOrder((after, limit) => parts.sql(filesByName, [after, limit]), NO_NAME),
+  rows: readInNameOrder((after, limit) => parts.sql(listFilesByName, [after, limit]), NO_NAME),
   files: listAttachmentFiles(parts),
   ownerOf: ({ id }) => `${attachments.type}/${id}`,
 
@@ -181,7 +181,7 @@ const compareAttachments = (parts: AttachmentParts): StoredSet<FileRow> => ({
   },
 
   async stillThere(rows) {
-    const found = await parts.sql(stillThere, [rows.map(({ id }) => id)])
+    const found = await parts.sql(findExistingFiles, [rows.map(({ id }) => id)])
     const ids = new Set(found.map(({ id }) => id))
     return rows.filter(({ id }) => ids.has(id))
   },
@@ -215,7 +215,7 @@ type PictureParts = Pick<Services, 'sql' | 'storage'>
 
 /** People and rooms, and the files of their pictures. */
 const comparePictures = (parts: PictureParts): StoredSet<PictureRow> => ({
-  rows: readInNameOrder((after, limit) => parts.sql(picturesByKey, [after, limit]), ''),
+  rows: readInNameOrder((after, limit) => parts.sql(listPicturesByKey, [after, limit]), ''),
   files: listPictureFiles(parts),
   ownerOf: ({ table, id }) => `${table}/${id}`,
 
@@ -227,7 +227,7 @@ const comparePictures = (parts: PictureParts): StoredSet<PictureRow> => ({
     return ofSmall === 'no-file' ? undefined : ofSmall
   },
 
-  stillThere: (rows) => parts.sql(picturesStillThere, [rows.map(({ name }) => name)]),
+  stillThere: (rows) => parts.sql(findExistingPictures, [rows.map(({ name }) => name)]),
 })
 
 async function* listPictureFiles({ storage }: PictureParts): AsyncGenerator<ListedFile, void> {

@@ -16,7 +16,7 @@ import {
   type MessageToChange,
   updateConversationMessage,
 } from '../../../entities/rooms/conversation-message.sql.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -76,7 +76,7 @@ export async function listMessages(
 export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
   assertMessageFits(ctx, message)
   const { slug, attachments } = message
-  const id = await changing(ctx, async (em, changes) => {
+  const id = await withChangeLog(ctx, async (em, changes) => {
     const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
     assertFewMessages(ctx, messageCount + 1)
     await assertWithinQuota(ctx, em, { bytes: countBytes(message) })
@@ -109,7 +109,7 @@ export async function changeMessage(
   ctx: Context,
   { slug, number, ...given }: MessageChange,
 ): Promise<ConversationMessageRow> {
-  const id = await changing(ctx, async (em, changes) => {
+  const id = await withChangeLog(ctx, async (em, changes) => {
     const { id: conversation } = await lockOwn(ctx, em, slug)
     const { files, ...before } = await find(em, conversation, number)
     const attachments = given.attachments ?? files.map(String)
@@ -132,7 +132,7 @@ export async function removeMessage(
   ctx: Context,
   { slug, number }: { slug: string; number: string },
 ): Promise<MessageName> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const { id: conversation } = await lockOwn(ctx, em, slug)
     const { id } = await find(em, conversation, number)
     await dropFiles({ em, changes }, id)

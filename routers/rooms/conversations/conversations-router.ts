@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { takes } from '../../core/body-size.ts'
-import { about, host, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { changeMessage, listMessages, messagesInput, removeMessage, sendMessage } from './conversation-messages.ts'
 import {
   changeConversation,
@@ -38,12 +37,15 @@ export const conversationsRouter = router({
     .query(({ ctx, input }) => readConversation(ctx, input.slug)),
 
   create: userWith('write')
-    .meta({ ...about('Create a private conversation.'), ...takes('long text') })
+    .meta({ ...about('Create a private conversation.'), ...withBodySize('long text') })
     .input(newConversation)
     .mutation(({ ctx, input }) => createConversation(ctx, input)),
 
   import: userWith('write')
-    .meta({ ...about('Store a private conversation from elsewhere, with its times, once.'), ...takes('conversation') })
+    .meta({
+      ...about('Store a private conversation from elsewhere, with its times, once.'),
+      ...withBodySize('conversation'),
+    })
     .input(conversationImport)
     .mutation(({ ctx, input }) => importConversation(ctx, input)),
 
@@ -52,7 +54,7 @@ export const conversationsRouter = router({
     .query(({ ctx }) => readQuota(ctx)),
 
   update: userWith('write')
-    .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...takes('long text') })
+    .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...withBodySize('long text') })
     .input(conversationChange)
     .mutation(({ ctx, input }) => changeConversation(ctx, input)),
 
@@ -93,12 +95,12 @@ export const conversationsRouter = router({
     .query(({ ctx, input }) => listMessages(ctx, input)),
 
   sendMessage: userWith('write')
-    .meta({ ...about('Add a message to a private conversation.'), ...takes('long text') })
+    .meta({ ...about('Add a message to a private conversation.'), ...withBodySize('long text') })
     .input(newMessage)
     .mutation(({ ctx, input }) => sendMessage(ctx, input)),
 
   updateMessage: userWith('write')
-    .meta({ ...about('Change a message of a private conversation.'), ...takes('long text') })
+    .meta({ ...about('Change a message of a private conversation.'), ...withBodySize('long text') })
     .input(messageChange)
     .mutation(({ ctx, input }) => changeMessage(ctx, input)),
 

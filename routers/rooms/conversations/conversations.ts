@@ -23,7 +23,7 @@ import {
   updateConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -121,7 +121,7 @@ export async function createConversation(
 ): Promise<ConversationRow> {
   const { viewer } = toViewer(ctx)
   const created = randomSlug()
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: countBytes(systemPrompt) })
     await runStatement(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
@@ -135,7 +135,7 @@ export async function changeConversation(
   ctx: Context,
   { slug, name, systemPrompt }: z.output<typeof conversationChange>,
 ): Promise<ConversationRow> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const { id, promptBytes } = await lockOwn(ctx, em, slug)
     if (name === undefined && systemPrompt === undefined) return
     if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: countBytes(systemPrompt) - promptBytes })
@@ -147,7 +147,7 @@ export async function changeConversation(
 
 /** Deletes a conversation with its messages and their files. */
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
     const files = await runStatement(em, listFilesOfConversations, [[id]])
     changes.dropFiles(files.map(({ uuid }) => uuid))
@@ -180,7 +180,7 @@ export async function organize(
   ctx: Context,
   { slug, isPinned, folder }: z.output<typeof organization>,
 ): Promise<ConversationRow> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
     await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
     const [kept] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
@@ -200,7 +200,7 @@ export async function changeFolder(
   ctx: Context,
   { name, newName }: z.output<typeof folderChange>,
 ): Promise<ConversationFolder[]> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
     for (const { slug } of changed) noteConversation(ctx, { em, changes }, 'updated', slug)
@@ -260,7 +260,7 @@ const BATCH = 100
 
 /** Throws a conversation away: nobody sees it any more, and soon it is deleted. */
 export async function discard(ctx: Context, slug: string): Promise<{ slug: string }> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwn(ctx, em, slug)
     await runStatement(em, discardConversation, [id])
     noteConversation(ctx, { em, changes }, 'deleted', slug)
@@ -270,7 +270,7 @@ export async function discard(ctx: Context, slug: string): Promise<{ slug: strin
 
 /** Takes a conversation back that was thrown away and is not deleted yet. */
 export async function restore(ctx: Context, slug: string): Promise<ConversationRow> {
-  await changing(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, changes) => {
     const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
     if (!restored) throw noSuchConversation()
     noteConversation(ctx, { em, changes }, 'created', slug)
@@ -282,7 +282,7 @@ export async function restore(ctx: Context, slug: string): Promise<ConversationR
 export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {
-    const count = await changing(ctx, async (em, changes) => {
+    const count = await withChangeLog(ctx, async (em, changes) => {
       const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
       const ids = found.map(({ id }) => id)
       const files = await runStatement(em, listFilesOfConversations, [ids])

@@ -7,7 +7,7 @@ import {
   insertImportedConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
 import { appendImportedMessages } from '../../../entities/rooms/conversation-message.sql.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -56,7 +56,7 @@ type ConversationImport = z.output<typeof conversationImport>
  */
 export function importConversation(ctx: Context, given: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
   for (const message of given.messages) assertMessageFits(ctx, { ...message, attachments: [] })
-  return changing(ctx, async (em, changes) => {
+  return withChangeLog(ctx, async (em, changes) => {
     const { viewer } = toViewer(ctx)
     await runStatement(em, lockPerson, [viewer])
     const [known] = await runStatement(em, findImportedConversation, [viewer, given.importId])

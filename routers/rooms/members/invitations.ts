@@ -20,15 +20,15 @@ import {
 } from '../../../entities/rooms/room-member.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { inTransaction, runForOneRow, runStatement } from '../../core/run-statement.ts'
+import { createTransactionSql, runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { consumePeopleSearch } from '../../identity/find-people.ts'
 import { resourceId } from '../../resource/ids.ts'
 import type { CreateInput } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
-import { notFound, unknown } from '../../verbs/lock.ts'
+import { createNotFoundProblem, createUnknownIssue } from '../../verbs/lock-row.ts'
 import { getRow } from '../../verbs/read.ts'
 import { requireNewKey } from '../key-epochs.ts'
 import {
@@ -49,7 +49,7 @@ export type InvitationInput = CreateInput<typeof roomMembers>
 export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
   if (input.user) await consumePeopleSearch(ctx, inviter)
   const store = (em: EntityManager, changes: ChangeRecorder) => storeInvitation(ctx, { em, changes, inviter }, input)
-  const key = await changing(ctx, store, `room:${Number(input.room)}`).catch(translateConstraintError)
+  const key = await withChangeLog(ctx, store, `room:${Number(input.room)}`).catch(translateConstraintError)
   return getRow(ctx, roomMembers, invitationId(key))
 }
 
@@ -89,7 +89,7 @@ async function storeInvitation(
 
 async function assertInvitable(em: EntityManager, room: number, person: number): Promise<void> {
   const found = person === AI_USER_ID ? null : await em.findOne(User, { id: person }, { fields: ['id'] })
-  if (!found) throw new Problem('not_found', { issues: [unknown('users', ['user'])] })
+  if (!found) throw new Problem('not_found', { issues: [createUnknownIssue('users', ['user'])] })
   const [member] = await runStatement(em, findMembership, [room, person])
   if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
 }
@@ -130,7 +130,7 @@ export async function inviteByName(
         { ...invitation, room, user: people[index] ?? null, proofHash: null },
       )
   }
-  await changing(ctx, storeAll, `room:${Number(room)}`)
+  await withChangeLog(ctx, storeAll, `room:${Number(room)}`)
   return { invited: invitations.length }
 }
 
@@ -182,7 +182,7 @@ export async function acceptInvitation(
     // In the order in which everybody locks: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
     const room = await lockRoomById(em, roomId)
-    const invitation = await findInvitationFor(inTransaction(em), person, accepting)
+    const invitation = await findInvitationFor(createTransactionSql(em), person, accepting)
     const [member] = await runStatement(em, findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await measureSize(em, roomId))
@@ -190,7 +190,7 @@ export async function acceptInvitation(
     await storeKeyOfInvitation({ em, changes }, room, person, invitation)
     return { id, invitation }
   }
-  const { id, invitation } = await changing(ctx, enter, `room:${roomId}`)
+  const { id, invitation } = await withChangeLog(ctx, enter, `room:${roomId}`)
   const { wrappedKey, keyEpoch } = invitation
   return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
 }
@@ -199,10 +199,10 @@ export async function acceptInvitation(
 async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationChoice): Promise<Invitation> {
   const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
   const [invitation] = await sql(findInvitation, [key, person])
-  if (!invitation) throw notFound(roomMembers, id)
+  if (!invitation) throw createNotFoundProblem(roomMembers, id)
   if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
   // A link without a name is not there for who does not have it.
-  if (invitation.userId === null) throw notFound(roomMembers, id)
+  if (invitation.userId === null) throw createNotFoundProblem(roomMembers, id)
   throw new Problem('invalid', { issues: [{ path: ['proof'], message: 'is not that of the link' }] })
 }
 

@@ -1,12 +1,21 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { findShown, listInvitations, type ShownRow, type Withdrawn } from '../../../entities/rooms/room-member.sql.ts'
+import {
+  type DisplayRow,
+  findDisplayRows,
+  listInvitations,
+  type WithdrawnInvitation,
+} from '../../../entities/rooms/room-member.sql.ts'
 import type { ChangeRecorder, Stream } from '../../core/change-recorder.ts'
 import type { ChangedPerson } from '../../core/hooks.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { invitationId, roomMembers } from './members.ts'
 
 /** Notes that invitations are gone, for the room and for who was invited. */
-export function noteWithdrawn(changes: ChangeRecorder, room: number, invitations: readonly Withdrawn[]): void {
+export function noteWithdrawn(
+  changes: ChangeRecorder,
+  room: number,
+  invitations: readonly WithdrawnInvitation[],
+): void {
   for (const { id, userId } of invitations)
     changes.add(concernedBy(room, userId), 'deleted', roomMembers.type, invitationId(id))
 }
@@ -35,10 +44,10 @@ export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: nu
 
 /** Notes that somebody looks different in all their rooms, and in the invitations of them and by them. */
 export async function noteProfile({ em, changes, userId }: ChangedPerson): Promise<void> {
-  for (const shown of await runStatement(em, findShown, [userId])) noteShown(changes, shown)
+  for (const shown of await runStatement(em, findDisplayRows, [userId])) noteShown(changes, shown)
 }
 
-function noteShown(changes: ChangedPerson['changes'], { id, room, invited, isMember }: ShownRow): void {
+function noteShown(changes: ChangedPerson['changes'], { id, room, invited, isMember }: DisplayRow): void {
   if (isMember) changes.add([`room:${room}`], 'updated', roomMembers.type, id)
   else changes.add(concernedBy(room, invited), 'updated', roomMembers.type, invitationId(id))
 }

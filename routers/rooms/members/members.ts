@@ -12,7 +12,7 @@ import {
 } from '../../../entities/rooms/room-member.ts'
 import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
 import { isoTime } from '../../../entities/sql/statement.ts'
-import { attribute, one, resource, timestamps } from '../../resource/declare.ts'
+import { attribute, defineResource, one, timestamps } from '../../resource/declare.ts'
 import { type IdFormat, resourceId } from '../../resource/ids.ts'
 import type { RecordOf } from '../../resource/record.ts'
 
@@ -35,7 +35,7 @@ export const isInvitation = (id: string): boolean => id.startsWith('invitation-'
 const userColumn =
   (column: string, key: 'user_id' | 'inviter_id' = 'user_id'): SqlPredicate =>
   (member, sql) =>
-    sql.look(User.tableName, column, (user) => `${user}.id = ${member}.${key}`)
+    sql.selectColumn(User.tableName, column, (user) => `${user}.id = ${member}.${key}`)
 
 /** Of an invitation, what nobody gets of a membership. */
 const ofInvitation =
@@ -44,7 +44,7 @@ const ofInvitation =
     `case when ${member}.state = 'invited' then ${value(member, sql)} end`
 
 const ofRoom = (column: string) =>
-  ofInvitation((member, sql) => sql.look('rooms', column, (room) => `${room}.id = ${member}.room_id`))
+  ofInvitation((member, sql) => sql.selectColumn('rooms', column, (room) => `${room}.id = ${member}.room_id`))
 
 /** For the invited person alone. */
 const forInvited = (column: string) =>
@@ -58,7 +58,7 @@ const wrappedKey = z
   .max(4096)
 const sha256 = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be a SHA-256 in base64url without padding')
 
-export const roomMembers = resource({
+export const roomMembers = defineResource({
   type: 'room-members',
   about:
     "The members of the caller's rooms, and invitations: those of the caller, and those to rooms that they administer.",

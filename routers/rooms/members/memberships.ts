@@ -6,14 +6,14 @@ import {
   dropAllInvitations,
   endMembership,
   findMemberships,
-  listConcerned,
+  listAffectedPeople,
   lockRoomsOf,
   promoteSuccessor,
   withdrawInvitations,
 } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import type { Erasing } from '../../core/hooks.ts'
+import type { Erasure } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { dropFilesOfRoom } from '../attachments/message-attachments.ts'
@@ -74,7 +74,7 @@ export async function noteRoomGone(at: InRoom): Promise<void> {
   const { em, changes, room } = at
   await dropFilesOfRoom(at, room)
   await runStatement(em, deleteKeychainsOfRoom, [room])
-  const concerned = await runStatement(em, listConcerned, [room])
+  const concerned = await runStatement(em, listAffectedPeople, [room])
   for (const { id, invitation } of concerned) {
     if (invitation === null) changes.add([`user:${id}`], 'deleted', 'rooms', room)
     else changes.add([`user:${id}`], 'deleted', roomMembers.type, `invitation-${invitation}`)
@@ -85,7 +85,7 @@ export async function noteRoomGone(at: InRoom): Promise<void> {
  * Ends all memberships of somebody who is erased. They can name nobody: a room that would be without an administrator is
  * given to the editor or, where there is none, to the viewer who has been in it for longest.
  */
-export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasing): Promise<void> {
+export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasure): Promise<void> {
   // In the order in which everybody locks: first the person, then the rooms.
   await runStatement(em, lockPerson, [userId])
   await runStatement(em, lockRoomsOf, [userId])

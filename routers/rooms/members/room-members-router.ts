@@ -3,21 +3,20 @@ import { z } from 'zod'
 import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
 import { deleteAllExpiredInvitations, findRoomOfMember } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
-import { takes } from '../../core/body-size.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
-import { changing } from '../../core/changes.ts'
+import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { about, host, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
-import { exposes } from '../../resource/exposure.ts'
+import { exposeAs } from '../../resource/exposure.ts'
 import type { UpdateInput } from '../../resource/record.ts'
 import { rowAction } from '../../verbs/action.ts'
-import { lockRow, notFound } from '../../verbs/lock.ts'
-import { getRow, reads } from '../../verbs/read.ts'
-import { withoutUnchanged } from '../../verbs/unchanged.ts'
-import { untilFewer } from '../../verbs/until-fewer.ts'
-import { createInput, ifVersion, updateInput } from '../../verbs/write-inputs.ts'
+import { deleteInBatches } from '../../verbs/delete-in-batches.ts'
+import { dropUnchanged } from '../../verbs/drop-unchanged.ts'
+import { createNotFoundProblem, lockRow } from '../../verbs/lock-row.ts'
+import { defineReads, getRow } from '../../verbs/read.ts'
+import { buildCreateInput, buildUpdateInput, ifVersion } from '../../verbs/write-inputs.ts'
 import { lockRoomById } from '../room-access.ts'
 import {
   acceptInvitation,
@@ -42,15 +41,18 @@ const BATCH = 500
 const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
 export const roomMembersRouter = router({
-  ...reads(roomMembers),
+  ...defineReads(roomMembers),
 
   create: userWith('write')
-    .meta({ ...exposes(roomMembers, 'create'), ...about('Invite somebody to a room.'), ...takes('record') })
-    .input(createInput(roomMembers))
+    .meta({ ...exposeAs(roomMembers, 'create'), ...about('Invite somebody to a room.'), ...withBodySize('record') })
+    .input(buildCreateInput(roomMembers))
     .mutation(({ ctx, input }) => invite(ctx, ctx.caller.person.id, input as InvitationInput)),
 
   inviteByName: userWith('write')
-    .meta({ ...about('Invite people to a room by their usernames: all of them, or nobody.'), ...takes('room keys') })
+    .meta({
+      ...about('Invite people to a room by their usernames: all of them, or nobody.'),
+      ...withBodySize('room keys'),
+    })
     .input(invitationsByName)
     .mutation(({ ctx, input }) => inviteByName(ctx, ctx.caller.person.id, input)),
 
@@ -63,7 +65,7 @@ export const roomMembersRouter = router({
 
   /** Several replicas may do so at once. */
   deleteExpiredInvitations: host.mutation(({ ctx }) =>
-    untilFewer(BATCH, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH])),
+    deleteInBatches(BATCH, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH])),
   ),
 
   /** By POST, so that the proof stands in no address and no log. */
@@ -80,14 +82,14 @@ export const roomMembersRouter = router({
     .mutation(({ ctx, input }) => acceptInvitation(ctx, ctx.caller.person.id, input)),
 
   update: userWith('write')
-    .meta({ ...exposes(roomMembers, 'update'), ...takes('record') })
-    .use(withoutUnchanged(roomMembers))
-    .input(updateInput(roomMembers))
+    .meta({ ...exposeAs(roomMembers, 'update'), ...withBodySize('record') })
+    .use(dropUnchanged(roomMembers))
+    .input(buildUpdateInput(roomMembers))
     .mutation(({ ctx, input }) => changeRole(ctx, input as RoleChange)),
 
   delete: userWith('write')
     .meta({
-      ...exposes(roomMembers, 'delete'),
+      ...exposeAs(roomMembers, 'delete'),
       ...about('Leave a room, remove a member, or decline or withdraw an invitation.'),
     })
     .input(z.strictObject({ id, ifVersion }))
@@ -110,12 +112,12 @@ async function changingMember<T>(
     const { id: key, user } = await em.findOneOrFail(RoomMember, roomMembers.ids.keyOf(id))
     return work({ em, changes, room, row: { id: key, user: user?.id ?? null } })
   }
-  return changing(ctx, change, `room:${room}`)
+  return withChangeLog(ctx, change, `room:${room}`)
 }
 
 async function findRoom({ services }: Context, id: string): Promise<number> {
   const [found] = await services.sql(findRoomOfMember, [roomMembers.ids.keyOf(id)])
-  if (!found) throw notFound(roomMembers, id)
+  if (!found) throw createNotFoundProblem(roomMembers, id)
   return found.room
 }
 

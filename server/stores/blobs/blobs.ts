@@ -1,5 +1,5 @@
-import type { BlobEntry } from '../../../routers/ports/files/blob-entry.ts'
 import type { ByteRange } from '../../../routers/ports/files/file-store.ts'
+import type { BlobEntry } from '../../../routers/ports/files/storage.ts'
 
 /** Keeps bytes under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket of an S3-compatible service. */
 export interface Blobs {

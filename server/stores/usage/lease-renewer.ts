@@ -69,7 +69,7 @@ export class LeaseRenewer {
       .map((reservation) => ({ reservation, progress: reservation.progress() }))
       .filter(({ reservation, progress }) => this.#isDue(reservation, progress, at))
     if (due.length === 0) return
-    for (const { reservation, progress } of due) reservation.reserved = smaller(reservation.reserved, progress.most)
+    for (const { reservation, progress } of due) reservation.reserved = smaller(reservation.reserved, progress.max)
     await this.#sql(renewLeases, toColumns(due))
     for (const { reservation, progress } of due)
       if (this.#reservations.has(reservation)) this.#renewed.set(reservation, { at, ...progress })
@@ -98,8 +98,8 @@ const columns = [...usageCounts, 'costMicros', 'currency'] as const satisfies (k
 const toColumns = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [
   due.map(({ reservation }) => reservation.id),
   ...columns.map((column) => due.map(({ progress }) => progress[column])),
-  due.map(({ progress }) => progress.most.tokens),
-  due.map(({ progress }) => progress.most.costMicros),
+  due.map(({ progress }) => progress.max.tokens),
+  due.map(({ progress }) => progress.max.costMicros),
   LEASE_MS,
   due.length,
 ]

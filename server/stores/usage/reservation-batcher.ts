@@ -7,7 +7,7 @@ import {
   reserveUsage,
 } from '../../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { Outdated } from '../../../routers/ports/ai/callable-models.ts'
+import { CatalogueOutdated } from '../../../routers/ports/ai/callable-models.ts'
 import {
   type CallProgress,
   hasRoom,
@@ -44,7 +44,7 @@ interface Candidate extends Attempt {
   claims: CounterClaim[]
 }
 
-type Outcome = Reservation | QuotaExceeded | Outdated
+type Outcome = Reservation | QuotaExceeded | CatalogueOutdated
 
 /**
  * Reserves in one statement for all calls that came while the last one ran. Where they don't fit together, those that fit one
@@ -79,7 +79,7 @@ export class ReservationBatcher {
   async #load(attempt: Attempt): Promise<Reservation | QuotaExceeded> {
     if (!attempt.request.replaces) return this.#loader.load(attempt)
     const [outcome] = await this.#reserveAll([attempt])
-    if (outcome instanceof Outdated) throw outcome
+    if (outcome instanceof CatalogueOutdated) throw outcome
     return outcome as Reservation | QuotaExceeded
   }
 
@@ -116,7 +116,7 @@ export class ReservationBatcher {
     const { outdated = [], current = [] } = Object.groupBy(candidates, ({ id }) =>
       result.outdated?.includes(id) ? 'outdated' : 'current',
     )
-    for (const { request } of outdated) outcomes.set(request, new Outdated())
+    for (const { request } of outdated) outcomes.set(request, new CatalogueOutdated())
     const states = new Map(result.limits.map((limit) => [limit.counter, limit]))
     if (result.isGranted) {
       for (const candidate of current) outcomes.set(candidate.request, buildReservation(candidate, states))
@@ -215,5 +215,5 @@ function buildReservation(
 const progressAtBeginning = ({ call: { inputTokens, costMicros, currency } }: ReserveRequest): CallProgress => ({
   ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   ...{ webSearches: 0, webFetches: 0 },
-  most: { tokens: null, costMicros: null },
+  max: { tokens: null, costMicros: null },
 })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { UnreadFile } from '../../../routers/ports/ai/stored-bytes.ts'
+import { FileReadError } from '../../../routers/ports/ai/prompt-files.ts'
 import { Guard } from '../../../server/ai/circuit.ts'
 import { Refusal } from '../../../server/ai/provider-errors.ts'
 import {
@@ -191,7 +191,7 @@ test('the circuit of a provider stays open when its probe fails early', async ()
   await expect(failing(new Refusal(503))).rejects.toThrow()
   await vi.waitFor(() => expect(guard.isOpen).toBe(false), SLOW)
 
-  await expect(failing(new UnreadFile('gone'))).rejects.toThrow(UnreadFile)
+  await expect(failing(new FileReadError('gone'))).rejects.toThrow(FileReadError)
 
   expect(guard.isBroken).toBe(true)
 })

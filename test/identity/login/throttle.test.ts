@@ -23,7 +23,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
     const network = `10.0.${++opened}`
     return {
       throttle,
-      take: (account: string, address: string, browserId?: string) => throttle.take({ account, address, browserId }),
+      take: (account: string, address: string, browserId?: string) => throttle.consume({ account, address, browserId }),
       account: (name = 'ann') => `${name}.${own}@example.org`,
       address: (last: number) => `${network}.${last}`,
       [Symbol.asyncDispose]: close,
@@ -71,7 +71,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
     expect((await t.take(t.account(), t.address(2))).remaining).toBeLessThan(0)
 
     for (let i = 0; i < 9; i++) {
-      await t.throttle.succeed({ account: t.account(), address: t.address(1) })
+      await t.throttle.recordSuccess({ account: t.account(), address: t.address(1) })
       expect((await t.take(t.account(), t.address(1))).remaining).toBeGreaterThanOrEqual(0)
     }
 
@@ -85,8 +85,8 @@ describe.for(stores)('the login throttle, %s', (store) => {
     const attempt = { account: t.account(), address: t.address(1) }
 
     for (let i = 0; i < 9; i++) {
-      expect((await t.throttle.take(attempt)).remaining).toBe(2)
-      await t.throttle.giveBack(attempt)
+      expect((await t.throttle.consume(attempt)).remaining).toBe(2)
+      await t.throttle.refund(attempt)
     }
   })
 
@@ -94,7 +94,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
     await using t = await open()
     const attempt = { account: t.account(), address: t.address(1) }
 
-    for (let i = 0; i < 3; i++) await t.throttle.giveBack(attempt)
+    for (let i = 0; i < 3; i++) await t.throttle.refund(attempt)
 
     for (const left of [2, 1, 0, -1]) expect((await t.take(attempt.account, attempt.address)).remaining).toBe(left)
   })
@@ -108,7 +108,7 @@ describe.for(stores)('the login throttle, %s', (store) => {
     expect((await t.take(t.account(), t.address(1), 'other')).remaining).toBe(2)
     expect((await t.take(t.account('bea'), t.address(2), 'known')).remaining).toBe(2)
 
-    await t.throttle.succeed({ account: t.account(), address: t.address(1), browserId: 'known' })
+    await t.throttle.recordSuccess({ account: t.account(), address: t.address(1), browserId: 'known' })
     expect((await t.take(t.account(), t.address(1), 'known')).remaining).toBe(2)
     expect((await t.take(t.account(), t.address(3))).remaining).toBeLessThan(0)
   })
@@ -137,12 +137,12 @@ testWith('redis')('replicas count together, and Redis holds neither account nor 
   const account = `zoe.q-${randomUUID()}`
   try {
     const from = (last: number) => ({ account, address: `192.0.2.${last}` })
-    for (const { limiter } of [one, one, one]) await createLoginThrottle(limiter, limits).take(from(77))
+    for (const { limiter } of [one, one, one]) await createLoginThrottle(limiter, limits).consume(from(77))
 
-    expect((await createLoginThrottle(two.limiter, limits).take(from(78))).remaining).toBeLessThan(0)
+    expect((await createLoginThrottle(two.limiter, limits).consume(from(78))).remaining).toBeLessThan(0)
 
-    await createLoginThrottle(two.limiter, limits).succeed(from(78))
-    expect((await createLoginThrottle(one.limiter, limits).take(from(78))).remaining).toBe(2)
+    await createLoginThrottle(two.limiter, limits).recordSuccess(from(78))
+    expect((await createLoginThrottle(one.limiter, limits).consume(from(78))).remaining).toBe(2)
     const keys = await redis.keys('*login:*')
     expect(keys.length).toBeGreaterThan(1)
     expect(keys.join()).not.toMatch(/zoe\.q|192\.0\.2/)

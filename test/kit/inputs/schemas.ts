@@ -4,7 +4,7 @@ import { inputsOf } from '../../../facades/http/procedures.ts'
 import { type Access, accessOf, metaOf } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { relatedInput } from '../../../routers/verbs/read.ts'
+import { buildRelatedInput } from '../../../routers/verbs/read.ts'
 
 export interface TestedProcedure {
   name: string
@@ -31,7 +31,7 @@ export const attackable = procedures.filter(
 
 const toRelationSchema = (from: Resource, { to, ...relation }: Relation) => ({
   name: `${from.type} to ${to}`,
-  schema: relatedInput({ to, ...relation }, resources.find(({ type }) => type === to) as Resource) as z.ZodType,
+  schema: buildRelatedInput({ to, ...relation }, resources.find(({ type }) => type === to) as Resource) as z.ZodType,
 })
 
 /** Every schema that an input is judged by, with a name for messages. */

@@ -8,13 +8,12 @@ import { everyRowForAdmins } from '../../../entities/sql/scope.ts'
 import { router, userWith } from '../../../routers/core/trpc.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { createCatalogue } from '../../../routers/resource/catalogue.ts'
-import { attribute, many, one, resource, timestamps } from '../../../routers/resource/declare.ts'
-import { choice, filter } from '../../../routers/resource/filter.ts'
+import { attribute, choice, defineResource, filter, many, one, timestamps } from '../../../routers/resource/declare.ts'
 import { resourceId } from '../../../routers/resource/ids.ts'
 import { member, rowAction } from '../../../routers/verbs/action.ts'
-import { getRow, reads } from '../../../routers/verbs/read.ts'
-import { relationshipWrites } from '../../../routers/verbs/relationship.ts'
-import { writes } from '../../../routers/verbs/write.ts'
+import { defineReads, getRow } from '../../../routers/verbs/read.ts'
+import { defineRelationshipWrites } from '../../../routers/verbs/relationship.ts'
+import { defineWrites } from '../../../routers/verbs/write.ts'
 import { startApp, type TestApp, type TestUser } from '../app.ts'
 import { toOne } from './client.ts'
 import { serveJsonApi } from './serve.ts'
@@ -56,7 +55,7 @@ const span = z
   .regex(/^\d+-\d+$/)
   .transform((text) => ({ from: Number(text.split('-')[0]), to: Number(text.split('-')[1]) }))
 
-export const planets = resource({
+export const planets = defineResource({
   type: 'planets',
   about: 'Planets of the caller.',
   entity: Planet,
@@ -92,7 +91,7 @@ export const planets = resource({
   page: { size: 2, max: 3 },
 })
 
-export const moons = resource({
+export const moons = defineResource({
   type: 'moons',
   about: 'Moons of planets.',
   entity: Moon,
@@ -106,7 +105,7 @@ export const moons = resource({
 })
 
 /** Three deep: seen by whoever sees the moon, and that is whoever sees the planet. */
-export const craters = resource({
+export const craters = defineResource({
   type: 'craters',
   about: 'Craters of moons.',
   entity: Crater,
@@ -120,12 +119,12 @@ export const craters = resource({
   relations: { moon: one('moons') },
 })
 
-const visitors = relationshipWrites(planets, 'visitors')
+const visitors = defineRelationshipWrites(planets, 'visitors')
 
 export const app = router({
   planets: router({
-    ...reads(planets),
-    ...writes(planets),
+    ...defineReads(planets),
+    ...defineWrites(planets),
     addVisitors: visitors.add,
     replaceVisitors: visitors.replace,
     removeVisitors: visitors.remove,
@@ -139,8 +138,8 @@ export const app = router({
       .input(z.strictObject({}).prefault({}))
       .query(({ ctx }) => getRow(ctx, planets, '1')),
   }),
-  moons: router({ ...reads(moons), ...writes(moons, { by: userWith('write') }) }),
-  craters: router(reads(craters)),
+  moons: router({ ...defineReads(moons), ...defineWrites(moons, { by: userWith('write') }) }),
+  craters: router(defineReads(craters)),
 })
 
 const tables = [

@@ -157,7 +157,7 @@ test('a timed-out or aborted upload leaves nothing, and the first gets an error'
 
   expect(await slow.status).toBe(408)
   expect(await listStoredFiles(hasty)).toEqual([])
-  expect(hasty.services.uploads.take(String(hasty.people.ada.id))).toBeDefined()
+  expect(hasty.services.uploads.acquire(String(hasty.people.ada.id))).toBeDefined()
 })
 
 /** Sends the first half of a file, and the rest when told. */

@@ -22,7 +22,7 @@ const driverMessages = new RegExp(
 )
 
 /** The problem that the database is out of reach, or the caller, where that is why something failed; else the failure as it came. */
-export function unavailableOr<T>(failure: T): T | Problem {
+export function translateDatabaseError<T>(failure: T): T | Problem {
   if (failure instanceof Problem) return failure
   if (isBrokenRequest(failure)) return new Problem('client_gone', { cause: failure })
   if (isTimeout(failure)) return new Problem('busy', { cause: failure })

@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { type Sql, statement } from '../../entities/sql/statement.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { inTransaction, runStatement } from '../core/run-statement.ts'
+import { createTransactionSql, runStatement } from '../core/run-statement.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import type { RowVerb } from '../resource/query-shape.ts'
-import { seesAll, toViewer } from './viewer.ts'
+import { isUnrestricted, toViewer } from './viewer.ts'
 import type { RowChange } from './write-inputs.ts'
 
 export type Version = Pick<RowChange, 'id' | 'ifVersion'>
@@ -21,10 +21,10 @@ export async function lockRow(
   { id, ifVersion: expected, verb }: Version & { verb: RowVerb },
 ): Promise<void> {
   const { table } = ctx.services.resources.tableOf(of.type)
-  const sql = inTransaction(em)
+  const sql = createTransactionSql(em)
   const lock = `select xmin::text as version from ${table} where id = $1 for no key update`
   const [row] = await sql(statement<{ version: string }>(`lock-${table}`, lock), [of.ids.keyOf(id)])
-  if (!row) throw notFound(of, id)
+  if (!row) throw createNotFoundProblem(of, id)
   await assertPermitted(ctx, sql, of, { id, verb })
   if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
 }
@@ -36,10 +36,10 @@ export async function assertPermitted(
   of: Resource,
   { id, verb }: { id: string; verb: RowVerb },
 ): Promise<void> {
-  const asked = ctx.services.resources.statementsOf(of.type).permission(verb, seesAll(ctx))
+  const asked = ctx.services.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
   if (!asked) return
   const [row] = await sql(asked.statement, asked.values({ ...toViewer(ctx), ids: [of.ids.keyOf(id)] }))
-  if (row?.id !== id) throw notFound(of, id)
+  if (row?.id !== id) throw createNotFoundProblem(of, id)
   if (!row.permitted) throw new Problem('not_permitted')
 }
 
@@ -53,24 +53,26 @@ export async function assertLinksVisible(
   const linked = Object.entries(relations).filter(([name]) => given[name] !== undefined && given[name] !== null)
   for (const [name, { to, many }] of linked as [string, Relation][]) {
     const ids = [given[name]].flat().map(Number)
-    const hidden = await hiddenAmong(ctx, em, to, ids)
-    const issues = ids.flatMap((id, index) => (hidden.has(id) ? [unknown(to, many ? [name, index] : [name])] : []))
+    const hidden = await findHiddenIds(ctx, em, to, ids)
+    const issues = ids.flatMap((id, index) =>
+      hidden.has(id) ? [createUnknownIssue(to, many ? [name, index] : [name])] : [],
+    )
     if (issues.length > 0) throw new Problem('not_found', { issues })
   }
 }
 
 /** Those of the ids that are no rows of the type for the caller. */
-export async function hiddenAmong(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
-  const asked = ctx.services.resources.statementsOf(type).visibleKeys(seesAll(ctx))
+export async function findHiddenIds(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
+  const asked = ctx.services.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
   const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...toViewer(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))
   return new Set(ids.filter((id) => !visible.has(id)))
 }
 
-export const unknown = (type: string, path: Issue['path']): Issue => ({
+export const createUnknownIssue = (type: string, path: Issue['path']): Issue => ({
   path,
   message: `there is no resource of the type ${type} with this id`,
 })
 
-export const notFound = ({ type }: Resource, id: string) =>
+export const createNotFoundProblem = ({ type }: Resource, id: string) =>
   new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })

@@ -9,19 +9,21 @@ export interface FileRow {
   sealedKey: string
 }
 
-const facts = 'id, uuid as name, bytes, sealed_key as "sealedKey"'
+const fileColumns = 'id, uuid as name, bytes, sealed_key as "sealedKey"'
 
 /** Values: a name, and how many at most. Those whose names follow, in the order of the names. */
-export const filesByName = unboundedStatement<FileRow>(
-  `select ${facts} from attachments where uuid > $1::uuid order by uuid limit $2`,
+export const listFilesByName = unboundedStatement<FileRow>(
+  `select ${fileColumns} from attachments where uuid > $1::uuid order by uuid limit $2`,
 )
 
 /** Values: ids. Those that are still there. */
-export const stillThere = unboundedStatement<{ id: number }>('select id from attachments where id = any($1::int[])')
+export const findExistingFiles = unboundedStatement<{ id: number }>(
+  'select id from attachments where id = any($1::int[])',
+)
 
 /** Values: an id, and how many at most. Those that follow, in the order of the ids. */
-export const filesById = unboundedStatement<FileRow>(
-  `select ${facts} from attachments where id > $1 order by id limit $2`,
+export const listFilesById = unboundedStatement<FileRow>(
+  `select ${fileColumns} from attachments where id > $1 order by id limit $2`,
 )
 
 /** Values: ids, the keys as they were read, and the same sealed anew. Returns those that nobody has changed since. */
@@ -36,23 +38,23 @@ export interface FileCount {
   bytes: number
 }
 
-const counted = 'count(*)::float8 as files, coalesce(sum(bytes), 0)::float8 as bytes'
+const countColumns = 'count(*)::float8 as files, coalesce(sum(bytes), 0)::float8 as bytes'
 
 /** Each kind and state with its files; `linked` are those of messages. */
 export const countFiles = unboundedStatement<FileCount & { kind: string; textState: string; linked: boolean }>(
   `select file_type as kind, text_state as "textState", 
-       message_id is not null or conversation_message_id is not null as linked, ${counted}
+       message_id is not null or conversation_message_id is not null as linked, ${countColumns}
      from attachments group by 1, 2, 3 order by 1, 2, 3`,
 )
 
 /** Values: how many at most. Those who keep most bytes, by their ids. */
-export const largestOwners = unboundedStatement<FileCount & { user: number }>(
-  `select uploader_id as user, ${counted} from attachments group by 1 order by bytes desc, 1 limit $1`,
+export const listLargestOwners = unboundedStatement<FileCount & { user: number }>(
+  `select uploader_id as user, ${countColumns} from attachments group by 1 order by bytes desc, 1 limit $1`,
 )
 
 /** Values: a number of months, and how many rooms at most. What is older, by room; those without one are private. */
-export const expiredByRoom = unboundedStatement<FileCount & { room: number | null; oldest: string }>(
-  `select room_id as room, ${counted}, to_char(min(created_at) at time zone 'utc', 'YYYY-MM-DD') as oldest
+export const listExpiredByRoom = unboundedStatement<FileCount & { room: number | null; oldest: string }>(
+  `select room_id as room, ${countColumns}, to_char(min(created_at) at time zone 'utc', 'YYYY-MM-DD') as oldest
      from attachments where created_at < now() - make_interval(months => $1)
     group by 1 order by bytes desc, 1 limit $2`,
 )
@@ -61,7 +63,7 @@ export const expiredByRoom = unboundedStatement<FileCount & { room: number | nul
  * Values: a number of months, and how many at most. The first by their ids, as far as they are older: ids are given in the order
  * of time, so that the others need not be looked at.
  */
-export const oldestExpired = unboundedStatement<{ id: number; room: number | null; uploader: number }>(
+export const listOldestExpired = unboundedStatement<{ id: number; room: number | null; uploader: number }>(
   `select id, room_id as room, uploader_id as uploader
      from (select id, room_id, uploader_id, created_at from attachments order by id limit $2) oldest
     where created_at < now() - make_interval(months => $1)`,
@@ -74,6 +76,6 @@ export const lockRooms = statement<never>(
 )
 
 /** Values: an id, and how many at most. Those that follow whose text is still to be read. */
-export const pendingTexts = unboundedStatement<{ id: number }>(
+export const listPendingTexts = unboundedStatement<{ id: number }>(
   `select id from attachments where id > $1 and text_state = 'pending' order by id limit $2`,
 )

@@ -12,7 +12,7 @@ const change = z.looseObject({ id: z.string() })
  * Drops the members of an update that equal what the caller reads, before the input is judged. A record sent back as it
  * was read is thus a valid update, although some of its members are read-only and others, such as secrets, are masked.
  */
-export const withoutUnchanged = (of: Resource) =>
+export const dropUnchanged = (of: Resource) =>
   middleware(async ({ ctx, getRawInput, next }) => {
     const { data } = change.safeParse(await getRawInput())
     if (!data || !of.ids.schema.safeParse(data.id).success) return next()
@@ -24,7 +24,7 @@ export const withoutUnchanged = (of: Resource) =>
   })
 
 function isUnchanged(of: Resource, record: ResourceRecord, name: string, value: unknown): boolean {
-  if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(readIds(record.relations[name]), inOrder(value))
+  if (Object.hasOwn(of.relations, name)) return isDeepStrictEqual(readIds(record.relations[name]), sortIds(value))
   const isAttribute = Object.hasOwn(of.attributes, name)
   return isAttribute && isDeepStrictEqual((record as unknown as Record<string, unknown>)[name], value)
 }
@@ -33,4 +33,4 @@ function isUnchanged(of: Resource, record: ResourceRecord, name: string, value: 
 const readIds = (linked: RecordRef | RecordRef[] | null | undefined) =>
   Array.isArray(linked) ? linked.map(({ id }) => id).sort() : (linked?.id ?? null)
 
-const inOrder = (value: unknown) => (Array.isArray(value) ? value.toSorted() : value)
+const sortIds = (value: unknown) => (Array.isArray(value) ? value.toSorted() : value)

@@ -1,21 +1,25 @@
 import type { ParameterBinder, SqlPredicate } from './scope.ts'
 
 /** A column with the value that the caller prefers and the value that is the fallback. */
-type Wish = (sql: ParameterBinder) => { column: string; wished: string; fallback: string }
+type Preference = (sql: ParameterBinder) => { column: string; wished: string; fallback: string }
 
 /** Prefers the caller's usage type, then that of the front end. */
-export const usage: Wish = (sql) => ({ column: 'usage_type', wished: sql.param('usage'), fallback: `'main'` })
+export const preferUsage: Preference = (sql) => ({
+  column: 'usage_type',
+  wished: sql.param('usage'),
+  fallback: `'main'`,
+})
 
 /** Prefers the caller's language, then the default one. */
-export const language: Wish = (sql) => ({
+export const preferLanguage: Preference = (sql) => ({
   column: 'locale',
   wished: sql.param('locale'),
   fallback: sql.param('defaultLocale'),
 })
 
 /** Selects, of the rows with the same key, the one that matches best; earlier preferences weigh more. */
-export const nearest =
-  (table: string, key: string, wishes: readonly Wish[]): SqlPredicate =>
+export const bestMatch =
+  (table: string, key: string, wishes: readonly Preference[]): SqlPredicate =>
   (row, sql) => {
     const columns = wishes.map((wish) => wish(sql))
     const fits = (r: string) =>

@@ -1,13 +1,61 @@
 import { type TrackedEnvelope, tracked } from '@trpc/server'
 import { z } from 'zod'
-import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
+import { findChanges, findPosition, type LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Stream } from '../core/change-recorder.ts'
 import { type Context, requireCredential } from '../core/context.ts'
-import { unavailableOr } from '../core/outage.ts'
+import { translateDatabaseError } from '../core/database-errors.ts'
 import { Problem } from '../core/problems.ts'
-import type { PassingEvent, Position, StreamFollower } from '../ports/change-streams.ts'
-import { type Changes, changesSince, position } from './changes.ts'
+import type { EphemeralEvent, Position, StreamFollower } from '../ports/change-streams.ts'
+
+/** As many as come at once. */
+const MAX_CHANGES = 500
+
+const position = z
+  .string()
+  .regex(/^[0-9a-f]{12}:\d{1,15}$/, { error: 'is no position: {epoch}:{seq}' })
+  .describe(
+    'The position, `{epoch}:{seq}`, after which to begin. Without it the answer is the position alone: ask for it first, then read the data.',
+  )
+
+export const changesInput = z.strictObject({ page: z.strictObject({ after: position.optional() }).optional() })
+
+interface Changes {
+  meta: {
+    /** Empty where nothing has changed. */
+    changes: Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>[]
+    /** Where to go on from. */
+    position: string
+    /** Whether there are more already. */
+    hasMore: boolean
+  }
+}
+
+/** The changes of a stream behind a position, in their order; throws where some of them may be gone. */
+export async function readChangesSince(ctx: Context, stream: Stream, after: string | undefined): Promise<Changes> {
+  if (after === undefined) return { meta: { changes: [], position: await readPosition(ctx, stream), hasMore: false } }
+  const [epoch = '', seq = ''] = after.split(':')
+  const [found] = await ctx.services.sql(findChanges, [stream, seq, MAX_CHANGES + 1])
+  if (!found) throw new Problem('not_found')
+  const changes = found.changes.slice(0, MAX_CHANGES)
+  const next = Number(seq) + 1
+  const isKnown = epoch === found.epoch && (changes[0] ? changes[0].seq === next : found.seq + 1 === next)
+  if (!isKnown) {
+    const position = `${found.epoch}:${found.seq}`
+    throw new Problem('position_too_old', {
+      detail: 'Read the data anew, then go on from meta.position.',
+      meta: { position },
+    })
+  }
+  const last = changes.at(-1)?.seq ?? found.seq
+  return { meta: { changes, position: `${epoch}:${last}`, hasMore: found.changes.length > MAX_CHANGES } }
+}
+
+async function readPosition({ services }: Context, stream: Stream): Promise<string> {
+  const [found] = await services.sql(findPosition, [stream])
+  if (!found) throw new Problem('not_found')
+  return `${found.epoch}:${found.seq}`
+}
 
 export const followInput = z.strictObject({
   lastEventId: position
@@ -18,8 +66,8 @@ export const followInput = z.strictObject({
 type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>
 
 /** Behind which position everything is told, then each change, and what is told in passing. The id of a part is the position to come back to. */
-type Told = TrackedEnvelope<
-  { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & PassingEvent)
+type FeedEvent = TrackedEnvelope<
+  { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & EphemeralEvent)
 >
 
 interface FollowOptions {
@@ -29,10 +77,10 @@ interface FollowOptions {
   admit: () => Promise<(change: LoggedChange) => boolean>
 }
 
-type Subscribing = Context & { caller: Extract<Caller, { type: 'user' }> }
+type SubscriberContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** Tells the changes of a stream as they come, each once and in their order. */
-export async function* followChanges(ctx: Subscribing, options: FollowOptions): AsyncGenerator<Told, void> {
+export async function* followChanges(ctx: SubscriberContext, options: FollowOptions): AsyncGenerator<FeedEvent, void> {
   const { services } = ctx
   const signal = ctx.signal()
   const queue = new ChangeQueue(() => ctx.hangUp())
@@ -40,8 +88,8 @@ export async function* followChanges(ctx: Subscribing, options: FollowOptions): 
   const subscriber = {
     person: ctx.caller.person.id,
     credential: requireCredential(ctx),
-    signedOut: () => queue.fail(new Problem('signed_out')),
-    drained: gone,
+    onSignedOut: () => queue.fail(new Problem('signed_out')),
+    onDrain: gone,
   }
   const cleanUp: (() => void)[] = [() => signal.removeEventListener('abort', gone)]
   try {
@@ -49,26 +97,26 @@ export async function* followChanges(ctx: Subscribing, options: FollowOptions): 
     cleanUp.push(await services.subscriptions.open(subscriber))
     const { position, stop } = await services.changeStreams.follow(options.stream, queue)
     cleanUp.push(stop)
-    yield* tell(ctx, options, `${position.epoch}:${position.seq}`, queue)
+    yield* replayThenFollow(ctx, options, `${position.epoch}:${position.seq}`, queue)
   } catch (error) {
     // Nobody waits any more for what this would throw, and a rejection that nobody takes ends the process.
     if (signal.aborted) return
-    throw unavailableOr(error)
+    throw translateDatabaseError(error)
   } finally {
     for (const step of cleanUp) step()
   }
 }
 
 /** `now` is the position behind which the queue has everything. */
-async function* tell(
+async function* replayThenFollow(
   ctx: Context,
   options: FollowOptions,
   now: string,
   queue: ChangeQueue,
-): AsyncGenerator<Told, void> {
+): AsyncGenerator<FeedEvent, void> {
   const { stream, after = now, admit } = options
   const read = async (from: string): Promise<Changes['meta']> =>
-    from === now ? { changes: [], position: now, hasMore: false } : (await changesSince(ctx, stream, from)).meta
+    from === now ? { changes: [], position: now, hasMore: false } : (await readChangesSince(ctx, stream, from)).meta
 
   let known = await read(after)
   // Asked last: whoever is let in now was let in when the changes were read.
@@ -86,17 +134,20 @@ async function* tell(
     known = await read(known.position)
     isOver = await admit()
   }
-  yield* tellNew(queue, { epoch, last, isOver })
+  yield* followNew(queue, { epoch, last, isOver })
 }
 
-interface Known {
+interface FeedState {
   epoch: string
   /** The number of the last change that was told. */
   last: number
   isOver: (change: LoggedChange) => boolean
 }
 
-async function* tellNew(queue: ChangeQueue, { epoch, last: begin, isOver }: Known): AsyncGenerator<Told, void> {
+async function* followNew(
+  queue: ChangeQueue,
+  { epoch, last: begin, isOver }: FeedState,
+): AsyncGenerator<FeedEvent, void> {
   for (let last = begin; ; ) {
     const next = await queue.next()
     if ('content' in next) {
@@ -110,7 +161,7 @@ async function* tellNew(queue: ChangeQueue, { epoch, last: begin, isOver }: Know
   }
 }
 
-const toPart = (epoch: string, { seq, kind, subject, at }: Change): Told =>
+const toPart = (epoch: string, { seq, kind, subject, at }: Change): FeedEvent =>
   tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at })
 
 /** Changes that wait for a client; one that has more to read comes back and reads them from the log. */
@@ -121,7 +172,7 @@ const MAX_WAITING_PASSING = 50
 /** What a stream tells and a client has not read yet. */
 class ChangeQueue implements StreamFollower {
   readonly #onOverflow: () => void
-  #waiting: (LoggedChange | PassingEvent)[] = []
+  #waiting: (LoggedChange | EphemeralEvent)[] = []
   #end: Error | undefined
   #wake = () => {}
 
@@ -129,14 +180,14 @@ class ChangeQueue implements StreamFollower {
     this.#onOverflow = onOverflow
   }
 
-  changed(change: LoggedChange): void {
+  onChange(change: LoggedChange): void {
     if (this.#end) return
     this.#waiting.push(change)
     this.#wake()
     if (this.#waiting.length > MAX_WAITING) this.#overflow()
   }
 
-  passed(event: PassingEvent): void {
+  onEphemeral(event: EphemeralEvent): void {
     if (this.#end || this.#waiting.length > MAX_WAITING_PASSING) return
     this.#waiting.push(event)
     this.#wake()
@@ -147,7 +198,7 @@ class ChangeQueue implements StreamFollower {
     this.#onOverflow()
   }
 
-  moved({ epoch, seq }: Position): void {
+  onPositionLost({ epoch, seq }: Position): void {
     this.fail(new Problem('position_too_old', { meta: { position: `${epoch}:${seq}` } }))
   }
 
@@ -169,7 +220,7 @@ class ChangeQueue implements StreamFollower {
   }
 
   /** Resolves with what is told next; throws why there is none to come. */
-  async next(): Promise<LoggedChange | PassingEvent> {
+  async next(): Promise<LoggedChange | EphemeralEvent> {
     for (;;) {
       this.assertOpen()
       const change = this.#waiting.shift()

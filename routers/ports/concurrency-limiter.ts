@@ -1,7 +1,7 @@
 /** Counts what is open at a time under a key, over all replicas where they share a store. Driver: in process, or Redis. */
-export interface Places {
+export interface ConcurrencyLimiter {
   /** Takes one of so many places; false where all are taken. */
-  take(key: string, max: number): Promise<boolean>
+  acquire(key: string, max: number): Promise<boolean>
   /** Gives back one that was taken here. */
-  giveBack(key: string): void
+  release(key: string): void
 }

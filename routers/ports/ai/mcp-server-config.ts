@@ -38,7 +38,7 @@ export const mcpServer = anyServer.transform(({ transport, url, command, args, e
 })
 
 /** Servers are known by their addresses: programs by their command and arguments. */
-export const differentServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
+export const refuseDuplicateServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
   const urls = mcpServers.map(({ url }) => url)
   for (const [index, url] of urls.entries()) {
     const first = urls.indexOf(url)
