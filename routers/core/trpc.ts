@@ -174,10 +174,11 @@ function procedureFor<Known extends object = object>(callers: Access['callers'],
     if (isActing) await emitUserActing(ctx)
     const { current } = ctx.callerContext
     // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
-    const act = startAuditedCall(ctx, { path, isMutation: type === 'mutation', isAdministrative, input })
-    const known = current === ctx.caller && !act ? undefined : { caller: current, act }
-    const result = await next({ ctx: known as unknown as Known })
-    if (act) await recordOutcome({ ...ctx, caller: current }, act, result)
+    const auditedCall = startAuditedCall(ctx, { path, isMutation: type === 'mutation', isAdministrative, input })
+    const changes: Partial<Context> | undefined =
+      current === ctx.caller && !auditedCall ? undefined : { caller: current, auditedCall }
+    const result = await next({ ctx: changes as unknown as Known })
+    if (auditedCall) await recordOutcome({ ...ctx, caller: current }, auditedCall, result)
     if (!result.ok) throw translateDatabaseError(result.error)
     return result
   }
