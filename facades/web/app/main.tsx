@@ -10,8 +10,8 @@ import './app.css'
 
 storeLinkSecret()
 
-// A file that cannot be loaded may be one of an earlier build: the page of the new one knows better names. Where the
-// service is only away, the page keeps what it shows.
+// A chunk that fails to load may belong to an earlier build, so the page reloads when the service has a newer one. It
+// stays as it is when the service cannot be reached.
 addEventListener('vite:preloadError', async () => {
   const { pathname } = new URL(
     document.querySelector<HTMLScriptElement>('script[type=module]')?.src ?? '',

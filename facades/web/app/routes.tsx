@@ -3,15 +3,15 @@ import { lazy } from 'react'
 import { ChatPage } from './chat/chat-page.tsx'
 import { Frame, PageFailure } from './shell/frame.tsx'
 
-// What is loaded with its first visit is so by React: the router's own helper would load the whole page anew, and lose it,
-// wherever the service is away.
+// React's `lazy` loads the pages, as the lazy loading of the router reloads the whole document when the service cannot
+// be reached, and the page is lost.
 const rootRoute = createRootRoute({ component: Frame, errorComponent: PageFailure })
 
 const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', component: () => <ChatPage /> })
 
 const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug', component: ExistingChat })
 
-/** Below `/chat/`, where no conversation has so short a name. */
+/** The page that imports conversations. No conversation has a slug as short as `import`. */
 const importing = createRoute({
   getParentRoute: () => rootRoute,
   path: '/chat/import',
@@ -24,7 +24,7 @@ const rooms = createRoute({
   component: lazy(async () => ({ default: (await import('./rooms/rooms-page.tsx')).RoomsPage })),
 })
 
-/** An invitation by link; no room has so short a slug. */
+/** The page that accepts an invitation by link. No room has a slug as short as `join`. */
 const joining = createRoute({
   getParentRoute: () => rootRoute,
   path: '/rooms/join',
@@ -45,7 +45,6 @@ function ExistingChat() {
   return <ChatPage slug={slug} key={slug} />
 }
 
-/** Loaded with the first visit. */
 const SettingsPage = lazy(async () => ({ default: (await import('./settings/settings-page.tsx')).SettingsPage }))
 
 const settings = createRoute({
@@ -62,7 +61,6 @@ const settingsSection = createRoute({
   component: () => <SettingsPage {...settingsSection.useParams()} />,
 })
 
-/** Loaded by administrators alone. */
 const AdminPage = lazy(async () => ({ default: (await import('./admin/admin-page.tsx')).AdminPage }))
 
 const admin = createRoute({

@@ -5,17 +5,17 @@ import { FreshSessionDialog } from './fresh-session.tsx'
 
 interface ActionDialogProps {
   title: string
-  /** A sentence about the consequences; it names what is lost where that cannot be undone. */
+  /** A sentence about the consequences, in particular those that cannot be undone. */
   text?: string
   children?: ReactNode
   action: string
   isDangerous?: boolean
-  /** Changes it, with what stands in the fields. */
+  /** Makes the change with the values of the fields. */
   act: (form: FormData) => Promise<unknown>
   close: () => void
 }
 
-/** Asks before something is changed, with fields for what it needs, and shows why it was refused; what was typed stays. */
+/** A dialog that asks before a change. Errors are shown, and the fields keep their values. */
 const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
   <FormDialog {...rest} save={(form) => runMutation(() => act(form))}>
     {text && <p>{text}</p>}
@@ -24,7 +24,7 @@ const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
   </FormDialog>
 )
 
-/** A button that asks before it acts. */
+/** A button that asks for confirmation. */
 export function ActionButton({
   label,
   className = 'quiet-button',

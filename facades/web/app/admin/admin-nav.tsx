@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { t } from '../shared/text/labels.ts'
 import { sections } from './sections.ts'
 
-/** The parts of the administration, in the place of a list of conversations. */
+/** The sections of the administration, shown in the sidebar. */
 export const AdminNav = ({ onChoose }: { onChoose: () => void }) => (
   <nav className="conversations admin-nav" aria-label={t('app.admin')}>
     {Object.entries(sections).map(([section, label]) => (

@@ -8,12 +8,12 @@ import { FreshSessionDialog } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
 import './admin.css'
 
-/** Shows the section of the address; with an id, one row of it. */
+/** The id of a record in the address; without one, a section shows its list. */
 interface SectionProps {
   id?: string | undefined
 }
 
-/** Each part loads when it is opened. */
+/** The sections, which load on demand. */
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
   overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
   people: lazy(async () => ({ default: (await import('./people-section.tsx')).PeopleSection })),
@@ -30,7 +30,7 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   audit: lazy(async () => ({ default: (await import('./audit-section.tsx')).AuditSection })),
 }
 
-/** The administration; for anybody else there is nothing at its address. */
+/** The administration. Other people see that nothing exists at its address. */
 export function AdminPage({ section, id }: { section: string; id?: string }) {
   const { isAdministrator } = useSession()
   return isAdministrator && isSection(section) ? <AdminSection section={section} id={id} /> : <NothingHere />

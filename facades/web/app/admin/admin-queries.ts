@@ -7,23 +7,20 @@ import { followChanges } from '../shared/live.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { withFreshSession } from './fresh-session.tsx'
 
-/** All that the stream of administrators tells of is read by keys that begin with this. */
+/** The first element of the query keys of records, whose changes a stream reports. */
 const RECORDS = 'admin records'
-/** Figures grow with every call, of which no stream tells. */
+/** The first element of the query keys of figures, which change with every call and have no stream. */
 const FIGURES = 'admin figures'
 
 export const MINUTE_MS = 60_000
 
 type ReadData<Data> = (signal: AbortSignal) => Promise<Data>
 
-/**
- * Reads something of the service, and again when it changes; the key names it and what it depends on. What has figures in it
- * is read again at an interval, too.
- */
+/** Reads records, and reads them again when they change. Records with figures are also read at an interval. */
 export const useRecords = <Data>(key: readonly unknown[], read: ReadData<Data>, interval: number | false = false) =>
   useQueryWithLogin([RECORDS, ...key], read, interval)
 
-/** Reads figures, and again each minute while they are looked at. */
+/** Reads figures, and reads them again each minute while they are shown. */
 export const useFigures = <Data>(key: readonly unknown[], read: ReadData<Data>) =>
   useQueryWithLogin([FIGURES, ...key], read, MINUTE_MS)
 
@@ -32,11 +29,11 @@ const useQueryWithLogin = <Data>(queryKey: readonly unknown[], read: ReadData<Da
     queryKey,
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
     refetchInterval,
-    // While another page of a list is read, the one before stays.
+    // The rows of the last page stay while the next page loads.
     placeholderData: keepPreviousData as never,
   })
 
-/** Reads all pages of a list, for a file. */
+/** Reads all pages of a list. */
 export async function readPages<Row>(
   read: (page: number) => Promise<{ rows: readonly Row[]; hasMore: boolean }>,
 ): Promise<Row[]> {
@@ -48,12 +45,12 @@ export async function readPages<Row>(
   }
 }
 
-/** Changes that come within this time are read together. */
+/** Milliseconds in which changes are collected before they are read together. */
 const BATCH_MS = 100
-/** Many act at once where people sign in or a command goes through a list. */
+/** Milliseconds between two reads, as many changes come at once when people sign in or a command processes a list. */
 const PAUSE_MS = 3000
 
-/** Reads anew what is shown when the service tells of a change; a hidden page waits until it is looked at. */
+/** Reads the shown records again when the service reports a change; a hidden page waits until it is visible. */
 export function useLiveRecords(): void {
   useEffect(() => {
     let isStale = false
@@ -85,7 +82,7 @@ export function useLiveRecords(): void {
   }, [])
 }
 
-/** Changes something, if need be after signing in again; what is shown is then read anew. */
+/** Makes a change, after a fresh sign-in if the service requires it, and then reads the shown data again. */
 export async function runMutation<Result>(call: () => Promise<Result>): Promise<Result> {
   try {
     return await withFreshSession(call)
@@ -98,7 +95,10 @@ export async function runMutation<Result>(call: () => Promise<Result>): Promise<
 
 const refreshQueries = (root: string) => queryClient.invalidateQueries({ queryKey: [root] })
 
-/** Administrators are told what the service says of their input: it names members and files as they write them. */
+/**
+ * Returns an error with the service's own message about invalid input, which names the fields and files that
+ * administrators use.
+ */
 export function withServiceReason(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.status === undefined || error.status >= 500) return error
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error

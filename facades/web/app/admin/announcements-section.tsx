@@ -69,7 +69,7 @@ const buildColumns = (): Column<Announcement>[] => [
   },
 ]
 
-/** A moment of the time zone of the browser. */
+/** Reads a local date and time as an ISO timestamp. */
 const readMoment = (form: FormData, name: string) => {
   const text = readText(form, name)
   return text === '' ? undefined : new Date(text).toISOString()
@@ -121,7 +121,7 @@ const PublishButton = () => (
 export const AnnouncementsSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <AnnouncementList /> : <AnnouncementPage id={id} />
 
-/** Lists announcements with how many have read and accepted them. */
+/** Lists the announcements with the numbers of people who have read and accepted them. */
 function AnnouncementList() {
   const { data, error } = useRecords(['announcements'], (signal) => api.announcements.list.query(undefined, { signal }))
   const rows = useLocalRows({ records: data, error, columns: buildColumns(), texts: ({ title }) => [title] })
@@ -181,7 +181,7 @@ function useReceipts(id: string): Rows<Receipt> {
   return { rows: data?.rows, error, hasMore: data?.hasMore ?? false, readAll }
 }
 
-/** Lists the people who have seen an announcement, and accepted it. */
+/** Lists the people who have read an announcement, and whether they have accepted it. */
 const AnnouncementReceipts = ({ id }: { id: string }) => (
   <RecordTable
     label={t('app.admin.receipts')}
@@ -192,7 +192,7 @@ const AnnouncementReceipts = ({ id }: { id: string }) => (
   />
 )
 
-/** An announcement: its texts in each language, and who has read and accepted it. */
+/** An announcement: its texts by language, and its receipts. */
 export function AnnouncementPage({ id }: { id: string }) {
   const { data: all, error } = useRecords(['announcements'], (signal) =>
     api.announcements.list.query(undefined, { signal }),
@@ -213,7 +213,7 @@ export function AnnouncementPage({ id }: { id: string }) {
 interface TextsProps {
   id: string
   title: string
-  /** People have accepted it, so that it stays as it is. */
+  /** True once people have accepted it, when it can no longer be changed. */
   isFixed: boolean
 }
 
@@ -249,7 +249,7 @@ function AnnouncementTexts({ id, title, isFixed }: TextsProps) {
   )
 }
 
-/** The texts of an announcement in each language, as they are written and read. */
+/** Fields for the texts of an announcement by language, with a preview. */
 export const AnnouncementFields = ({ textIn = () => '' }: { textIn?: (locale: string) => string }) => (
   <>
     <TextWithPreview
@@ -267,7 +267,7 @@ export const AnnouncementFields = ({ textIn = () => '' }: { textIn?: (locale: st
   </>
 )
 
-/** The languages that are left empty are not among them. */
+/** Reads the texts, without empty ones. */
 export function readTexts(form: FormData): { de_DE?: string; en_US?: string } {
   const [de, en] = [readText(form, 'de_DE'), readText(form, 'en_US')]
   return { ...(de && { de_DE: de }), ...(en && { en_US: en }) }

@@ -13,7 +13,7 @@ import { type Column, RecordTable, SearchField } from './record-table.tsx'
 
 type App = Awaited<ReturnType<typeof api.extApps.overview.query>>[number]
 
-/** Shows a credential once, as nobody gets it back. */
+/** Shows a credential, which cannot be read again. */
 type ShowCredential = (credential: string) => void
 
 const buildColumns = (show: ShowCredential): Column<App>[] => [
@@ -143,7 +143,7 @@ const AddApp = ({ show }: { show: ShowCredential }) => (
   </ActionButton>
 )
 
-/** Programs of others that people link with their account. */
+/** External apps that people can link to their account. */
 export function AppsSection() {
   const [credential, setCredential] = useState('')
   const { data, error } = useRecords(['apps'], (signal) => api.extApps.overview.query(undefined, { signal }))

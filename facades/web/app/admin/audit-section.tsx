@@ -14,7 +14,10 @@ const PAGE_SIZE = 50
 const ALL_SIZE = 1000
 const filterNames = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as const
 
-/** The entries that the filters of the address choose. A page is found behind those before it, as a log only grows at its head. */
+/**
+ * Reads the entries that match the filters. A page is read from the first entry on, as the audit log has no page
+ * numbers.
+ */
 function useEntries(): Rows<Entry> {
   const { filters } = useFilters()
   const chosen = Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
@@ -89,7 +92,7 @@ export const AuditSection = () => (
 
 type Verdict = Awaited<ReturnType<typeof api.audit.verify.query>>
 
-/** Walks the whole chain, which tells of entries that were changed or removed. */
+/** Verifies the hash chain, which reveals entries that were changed or removed. */
 function VerifyLog() {
   const { isWorking, result, error, run } = useCall<Verdict>()
   const verify = () => run(() => withFreshSession(() => api.audit.verify.query({})))

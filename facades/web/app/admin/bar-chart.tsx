@@ -9,11 +9,11 @@ interface Bar {
 
 interface BarChartProps {
   bars: readonly Bar[]
-  /** What it shows, for those who do not see it. */
+  /** The description for screen readers. */
   label: string
 }
 
-/** A bar for each day or hour, from the first to the last. */
+/** A bar for each day or hour. */
 export function BarChart({ bars, label }: BarChartProps) {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   return (

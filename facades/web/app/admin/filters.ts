@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 
 type Filters = Readonly<Record<string, string>>
 
-/** The filters of a list stand in the address; another choice begins at the first page. */
+/** Keeps the filters of a list in the address. A changed filter returns to the first page. */
 export function useFilters() {
   const search: Record<string, unknown> = useSearch({ strict: false })
   const navigate = useNavigate()
@@ -16,10 +16,10 @@ export function useFilters() {
   return { filters, setFilters }
 }
 
-/** A text that looks like a number would stand in quotes in the address. */
+/** The router would quote a string that looks like a number. */
 const toNumber = (value: string) => (String(Number(value)) === value ? Number(value) : value)
 
-/** A choice that is one of those that there are, or none. */
+/** Returns the value if it is one of the choices. */
 export const findChoice = <Value extends string>(
   values: readonly Value[],
   chosen: string | undefined,

@@ -10,7 +10,7 @@ interface ChoiceInputProps {
   choices: readonly (readonly [value: string, text: string])[]
 }
 
-/** A field of a form in which one of some is chosen. */
+/** A labelled select element. */
 export function ChoiceInput({ label, name, value, choices }: ChoiceInputProps) {
   const id = useId()
   return (
@@ -48,7 +48,7 @@ interface TextInputProps {
   rows?: number
 }
 
-/** A field for a text of several lines. */
+/** A labelled field for several lines of text. */
 export function TextInput({ label, name, value, hint, rows = 4 }: TextInputProps) {
   const id = useId()
   return (
@@ -78,7 +78,7 @@ interface TextWithPreviewProps {
   hint?: string
 }
 
-/** A text in Markdown as it is written, and as it is read. */
+/** A field for Markdown, with a preview. */
 export function TextWithPreview({ label, name, value, hint }: TextWithPreviewProps) {
   const [text, setText] = useState(value)
   return (
@@ -92,7 +92,7 @@ export function TextWithPreview({ label, name, value, hint }: TextWithPreviewPro
 }
 
 interface InlineFormProps {
-  /** The words on its button. */
+  /** The label of the button. */
   action: string
   className?: string
   isWorking?: boolean
@@ -122,17 +122,17 @@ export function InlineForm({
   )
 }
 
-/** Reads a field, without blanks around its text. */
+/** Reads a field and trims its text. */
 export const readText = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
 
-/** Words that are divided by commas or lines. */
+/** Reads words that commas or line breaks separate. */
 export const readWords = (form: FormData, name: string): string[] =>
   readText(form, name)
     .split(/[,\n]/)
     .map((word) => word.trim())
     .filter((word) => word !== '')
 
-/** Reads a field of JSON, such as parameters for a provider; null where it is empty. */
+/** Reads a field with JSON; null if it is empty. */
 export function readJson(form: FormData, name: string): unknown {
   const text = readText(form, name)
   if (text === '') return null
@@ -146,7 +146,7 @@ export function readJson(form: FormData, name: string): unknown {
 export const formatJson = (value: unknown): string =>
   value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
 
-/** A number, or null where a field is empty. */
+/** Reads a field with a number; null if it is empty. */
 export function readNumber(form: FormData, name: string): number | null {
   const text = readText(form, name)
   return text === '' ? null : Number(text)

@@ -13,7 +13,7 @@ interface SignInRequest {
   cancel: () => void
 }
 
-/** The calls that wait for a sign-in, and the component that asks for it: the one that came last. */
+/** The pending sign-in, and the dialogs that can ask for it. The one that was mounted last does. */
 let signInRequest: SignInRequest | undefined
 let pendingSignIn: Promise<void> | undefined
 let hosts: readonly string[] = []
@@ -29,7 +29,7 @@ const subscribe = (listener: () => void) => {
 
 const needsFreshLogin = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
 
-/** Makes a call; where the service wants a newer sign-in for it, asks for one and makes it again. */
+/** Makes a call. If the service requires a fresh sign-in, asks for it and makes the call again. */
 export async function withFreshSession<Result>(call: () => Promise<Result>): Promise<Result> {
   for (;;)
     try {
@@ -52,7 +52,7 @@ function askToSignIn(error: unknown): Promise<void> {
   })
 }
 
-/** Asks for a new sign-in when something needs it. One stands on the page, and one in each dialog that is open above it. */
+/** Asks for a fresh sign-in when a call needs one. The page and each dialog above it contain one. */
 export function FreshSessionDialog() {
   const id = useId()
   useEffect(() => {
@@ -67,7 +67,7 @@ export function FreshSessionDialog() {
   return request ? <SignInDialog {...request} /> : null
 }
 
-/** Signs in here by password, or in another tab, after which the call is made again. */
+/** Asks for the password, or for a sign-in in another tab, and then repeats the call. */
 function SignInDialog({ retry, cancel }: SignInRequest) {
   const { data } = useQuery({ queryKey: ['login'], queryFn: () => api.pages.visit.query({ page: 'login' }) })
   useEffect(() => {
@@ -102,7 +102,7 @@ function PasswordForm({ done }: { done: () => void }) {
   const account = connection.userinfo?.username ?? ''
   const signIn = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    // The form of a dialog below hears of what happens in this one, too.
+    // React events bubble to the form of the dialog below.
     event.stopPropagation()
     if (state === 'working') return
     const password = String(new FormData(event.currentTarget).get('password'))

@@ -27,6 +27,6 @@ interface LimitSubject {
   subjectName?: string | null
 }
 
-/** For whom a limit is. */
+/** Describes the subject of a limit. */
 export const describeSubject = ({ subject, subjectId, subjectName }: LimitSubject) =>
   [t(subjectLabels[subject]), subjectName ?? subjectId].filter(Boolean).join(': ')

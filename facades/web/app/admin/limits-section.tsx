@@ -15,10 +15,10 @@ import { ChoiceField, type Column, RecordTable, SearchField } from './record-tab
 type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
 type Entry = Parameters<typeof api.limits.set.mutate>[0]
 
-/** From this part of a limit on, somebody is near it. */
+/** The share of a limit from which on it is marked as near. */
 const WARN_SHARE = 0.8
 
-/** For whom it is: one that each has of their own says so. */
+/** Describes the target of a limit; one that applies to each member of a kind says so. */
 const describeTarget = (limit: Limit) =>
   isForEach(limit)
     ? [
@@ -135,7 +135,7 @@ const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
 
 const MICROS = 1_000_000
 
-/** Reads the fields; the rest stays as it was set. */
+/** Reads the fields. Other members of the limit keep their values. */
 function readEntry(form: FormData, limit?: Limit): Entry {
   return {
     name: limit?.name ?? readText(form, 'name'),
@@ -151,7 +151,7 @@ function readEntry(form: FormData, limit?: Limit): Entry {
   }
 }
 
-/** Makes a limit, or gives the one of this name other values; it can be tried on recorded calls before. */
+/** Creates or edits a limit, which can be simulated on recorded calls before. */
 const SetLimit = ({ limit }: { limit?: Limit }) => (
   <ActionButton
     label={limit ? t('app.admin.edit') : t('app.admin.addLimit')}
@@ -165,7 +165,7 @@ const SetLimit = ({ limit }: { limit?: Limit }) => (
   </ActionButton>
 )
 
-/** The values of a limit as its fields have them; those of a new one to begin with. */
+/** Converts a limit to the values of its fields. */
 const toFieldValues = (limit: Limit) => ({
   name: limit.name,
   target: limit.target,
@@ -223,7 +223,7 @@ function LimitFields({ limit }: { limit?: Limit }) {
   )
 }
 
-/** Tells how many calls of how many people the limit in the form around it would have refused. */
+/** Shows how many recorded calls the limit in the surrounding form would have refused. */
 function Simulation({ limit }: { limit?: Limit }) {
   const [outcome, setOutcome] = useState('')
   const place = useRef<HTMLDivElement>(null)
@@ -249,7 +249,7 @@ function describeSimulation({ limits, totals }: Awaited<ReturnType<typeof api.li
   return t('app.admin.simulated', { calls, refused, subjects: formatNumber(limits[0]?.subjects ?? 0) })
 }
 
-/** All limits with what is used of them. */
+/** Lists all limits with their usage. */
 export function LimitsSection() {
   const { data, error } = useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
   const rows = useLocalRows({
@@ -277,7 +277,7 @@ export function LimitsSection() {
   )
 }
 
-/** Fields for the period of a limit, and for its mode. */
+/** Fields for the period and the mode of a limit. */
 const PeriodFields = ({ period, mode }: Pick<Limit, 'period' | 'mode'>) => (
   <div className="field-pair">
     <ChoiceInput

@@ -5,17 +5,17 @@ import type { Column, Rows } from './record-table.tsx'
 const PAGE_SIZE = 50
 
 interface LocalRowsOptions<Row> {
-  /** All rows, which are in the browser; undefined while they are read. */
+  /** All records; undefined while they are loading. */
   records: readonly Row[] | undefined
   error: unknown
   columns: readonly Column<Row>[]
-  /** The texts of a row among which a search looks. */
+  /** Returns the texts of a row that a search looks at. */
   texts: (row: Row) => readonly (string | null)[]
-  /** Tells the rows that the other filters choose. */
+  /** Returns true for rows that match the other filters. */
   matchesFilters?: (row: Row, filters: Readonly<Record<string, string>>) => boolean
 }
 
-/** Searches, chooses, orders and divides into pages what is read as a whole. */
+/** Searches, filters, sorts and pages records that are completely loaded. */
 export function useLocalRows<Row>({
   records,
   error,
@@ -38,7 +38,7 @@ export function useLocalRows<Row>({
 
 const collator = new Intl.Collator([...regions], { numeric: true })
 
-/** By the text of a column, numbers by their size; a minus before its name turns it round. */
+/** Sorts by the text of a column, numbers by value. A leading minus reverses the order. */
 function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], sort: string): readonly Row[] {
   const key = sort.replace(/^-/, '')
   const { text } = columns.find((column) => column.key === key && column.isSortable) ?? {}

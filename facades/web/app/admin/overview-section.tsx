@@ -10,7 +10,7 @@ import { findChoice } from './filters.ts'
 import { Part, PlainTable, StateBadge } from './parts.tsx'
 import type { SectionName } from './sections.ts'
 
-/** Is it well, what is used, and what needs a decision. */
+/** The health of the service, open decisions and usage. */
 export const OverviewSection = () => (
   <>
     <Health />
@@ -80,13 +80,13 @@ const partLabels = {
 } as const
 const parts = ['database', 'cache', 'kvstore', 'storage', 'changeBus'] as const
 
-/** Parts that an extension checks are called as it says. */
+/** Returns the label of a part. Parts of extensions show their own name. */
 function getPartLabel(name: string): string {
   const known = findChoice(parts, name)
   return known ? t(partLabels[known]) : name
 }
 
-/** Whether the parts of another replica work, by what it says itself. */
+/** The health of another replica, as it reports it. */
 function ReplicaState({ failing }: { failing: readonly string[] | null }) {
   if (failing === null) return <StateBadge kind="idle">{t('app.admin.partsUnknown')}</StateBadge>
   if (failing.length === 0) return <StateBadge kind="ok">{t('app.admin.allWell')}</StateBadge>
@@ -101,7 +101,7 @@ interface DecisionProps {
   children: string
 }
 
-/** Lists open decisions, with links to where they are made. */
+/** An open decision, with a link to the section where it is made. */
 const Decision = ({ section, search = {}, children }: DecisionProps) => (
   <li>
     <Link to="/admin/$section" params={{ section }} search={search as never}>
@@ -162,7 +162,7 @@ const getDayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toIS
 type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
 type Dimension = 'day' | 'model' | 'provider' | 'group'
 
-/** Shows the usage of the last days by one of the dimensions. */
+/** Reads the usage of the last days by a dimension. */
 const useSums = (by: Dimension) =>
   useFigures(['overview', by], (signal) =>
     api.usage.list.query({ by, from: getDayBefore(DAYS - 1), size: 100 }, { signal }),
@@ -228,7 +228,7 @@ interface DayChartProps {
   toText: (value: number) => string
 }
 
-/** Shows one figure of each of the last days, with its sum. */
+/** A chart of one figure by day, with its total. */
 function DayChart({ sums, what, measure, toText }: DayChartProps) {
   const byDay = Map.groupBy(sums, ({ day }) => day ?? '')
   const bars = Array.from({ length: DAYS }, (_, index) => {
@@ -250,7 +250,7 @@ function DayChart({ sums, what, measure, toText }: DayChartProps) {
 const MAX_ROWS = 10
 const headLabels = { model: 'app.admin.model', provider: 'app.admin.provider', group: 'app.admin.group' } as const
 
-/** Those of a kind that were used most, as bars beside their figures. */
+/** The most used models, providers or groups, as bars beside their figures. */
 function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: string }) {
   const { data, error } = useSums(by)
   const sums = (data?.rows ?? []).toSorted((a, b) => countTokens(b) - countTokens(a)).slice(0, MAX_ROWS)

@@ -11,7 +11,7 @@ export function Part({ title, children }: { title: string; children: ReactNode }
   )
 }
 
-/** Shows facts with their names; those without a value are left out. */
+/** A list of names and values; empty values are left out. */
 export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) => (
   <dl className="facts">
     {facts
@@ -27,12 +27,12 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
 
 interface PlainTableProps {
   label: string
-  /** The heads of the columns; those of numbers begin with a `#`. */
+  /** The heads of the columns. A leading `#` marks columns of numbers. */
   heads: readonly string[]
   rows: readonly { key: string; cells: readonly ReactNode[] }[]
 }
 
-/** Tables of more columns are lists of facts on narrow pages. */
+/** The most columns of a table that is not stacked on narrow screens. */
 const MAX_UNSTACKED_COLUMNS = 3
 
 const getHeadName = (head = '') => head.replace('#', '')
@@ -74,5 +74,5 @@ interface StateProps {
   children: string
 }
 
-/** In which state something is: a word, with a mark of its colour. */
+/** A state as a word with a colored mark. */
 export const StateBadge = ({ kind, children }: StateProps) => <span className={`state ${kind}`}>{children}</span>

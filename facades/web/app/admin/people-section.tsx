@@ -79,7 +79,7 @@ const buildColumns = (): Column<ListedPerson>[] => [
 export const PeopleSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <PeopleList /> : <PersonPage id={id} />
 
-/** All people of this installation. */
+/** Lists all people of this installation. */
 const PeopleList = () => (
   <RecordTable
     label={t('app.admin.people')}
@@ -105,7 +105,7 @@ const PeopleList = () => (
   />
 )
 
-/** Adds a person; with a password, also a local account. */
+/** Adds a person. With a password they get a local account. */
 export const AddPerson = () => (
   <ActionButton
     label={t('app.admin.addPerson')}
@@ -131,7 +131,7 @@ export const AddPerson = () => (
   </ActionButton>
 )
 
-/** Makes a local account whose password is set by a link, and shows the link once. */
+/** Creates a local account, and shows once the link that sets its password. */
 export function InvitePerson() {
   const [made, setMade] = useState<{ link: string; expiresAt: string }>()
   return (
@@ -162,7 +162,7 @@ export function InvitePerson() {
   )
 }
 
-/** Links that still wait; one ends by hand, or with a newer one. */
+/** Lists pending invitations, which can be withdrawn. */
 function OpenInvitations() {
   const { data = [] } = useRecords(['invitations'], (signal) =>
     api.accountInvitations.list.query(undefined, { signal }),
@@ -190,7 +190,7 @@ function OpenInvitations() {
   )
 }
 
-/** The fields that every new account has. */
+/** The fields of a new account. */
 const AccountFields = () => (
   <>
     <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />

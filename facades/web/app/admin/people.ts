@@ -5,7 +5,7 @@ import { findChoice, useFilters } from './filters.ts'
 import type { Rows } from './record-table.tsx'
 
 const PAGE_SIZE = 50
-/** The rows of one call, where all are read. */
+/** The page size when all rows are read. */
 const ALL_SIZE = 1000
 
 export type ListedPerson = Awaited<ReturnType<typeof api.users.search.query>>['users'][number]
@@ -16,7 +16,7 @@ const states = ['active', 'registering', 'disabled'] as const
 const sources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
 const orders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
 
-/** The people whom the filters of the address choose, a page at a time. */
+/** Reads a page of the people who match the filters. */
 export function usePeople(): Rows<ListedPerson> {
   const { filters } = useFilters()
   const [role, state, source, order] = [
@@ -56,7 +56,7 @@ const stateLabels = {
   disabled: 'app.admin.stateDisabled',
 } as const
 
-/** How somebody signs in. */
+/** The ways to sign in. */
 const sourceLabels = {
   local: 'app.admin.sourceLocal',
   ldap: 'app.admin.sourceLdap',

@@ -20,7 +20,7 @@ import {
   usePersonTokens,
 } from './people.ts'
 
-/** A person, with all that can be done with them. */
+/** A person, with all actions on them. */
 export function PersonPage({ id }: { id: string }) {
   const { data: person, error } = usePerson(id)
   if (error) return <ErrorMessage error={error} />
@@ -182,7 +182,7 @@ function ToggleAccess({ person }: { person: Person }) {
   )
 }
 
-/** Whoever removes a person types their name, and is told what goes and what stays. */
+/** Asks for the name of the person before they are removed. */
 function RemovePerson({ person }: { person: Person }) {
   const navigate = useNavigate()
   return (
@@ -237,7 +237,7 @@ function Tokens({ person }: { person: Person }) {
   )
 }
 
-/** The limits that hold for a person, with what each comes from. */
+/** Lists the limits that apply to a person, with their origins. */
 function PersonLimits({ person: { id } }: { person: Person }) {
   const { data = [], error } = useRecords(
     ['limits-of', id],
@@ -278,7 +278,7 @@ function PersonLimits({ person: { id } }: { person: Person }) {
 
 type Explanation = Awaited<ReturnType<typeof api.models.explain.query>>
 
-/** Says why a person can, or cannot, ask a model. */
+/** Explains why a person can or cannot use a model. */
 function ExplainModel({ person }: { person: Person }) {
   const { data } = useCatalogue()
   const { result, error, run } = useCall<Explanation>()

@@ -8,23 +8,23 @@ import { useFilters } from './filters.ts'
 export interface Column<Row> {
   key: string
   label: string
-  /** What the table shows; without it, the column is in a file alone. */
+  /** Renders the cell; without it, the column exists only in the CSV file. */
   cell?: (row: Row) => ReactNode
-  /** The value for a file; without it, the column is left out there. */
+  /** Returns the value for the CSV file and for sorting; without it, the file has no such column. */
   text?: (row: Row) => string | number | null
   isSortable?: boolean
   isNumber?: boolean
 }
 
-/** A page of rows, and how the others are reached. */
+/** A page of rows. */
 export interface Rows<Row> {
-  /** Undefined while they are read. */
+  /** Undefined while they are loading. */
   rows: readonly Row[] | undefined
   error: unknown
   hasMore: boolean
-  /** The number of rows on all pages, where that is known. */
+  /** The number of rows on all pages, if known. */
   total?: number
-  /** Reads all pages, for a file. */
+  /** Reads all pages for the CSV file. */
   readAll?: () => Promise<readonly Row[]>
 }
 
@@ -32,15 +32,15 @@ interface RecordTableProps<Row> extends Rows<Row> {
   label: string
   columns: readonly Column<Row>[]
   rowKey: (row: Row) => string | number
-  /** Fields that choose among the rows. */
+  /** The filter fields. */
   filters?: ReactNode
-  /** Further actions, such as adding a row. */
+  /** More actions, such as adding a row. */
   actions?: ReactNode
-  /** A sentence for an empty list. */
+  /** The text of an empty list. */
   none: string
 }
 
-/** A list of rows with filters in the address, an order, pages, and a file of all that was chosen. */
+/** A table with filters in the address, sorting, pages and a CSV export. */
 export function RecordTable<Row>({ label, columns, rowKey, filters, actions, none, ...rows }: RecordTableProps<Row>) {
   return (
     <section className="records" aria-label={label}>
@@ -98,7 +98,7 @@ interface HeadProps {
   isNumber?: boolean | undefined
 }
 
-/** The head of a column, which puts rows in its order, and at the second time in the opposite one. */
+/** The head of a column. A click sorts by it, and a second one reverses the order. */
 function Head({ name, label, isSortable, isNumber }: HeadProps) {
   const { filters, setFilters } = useFilters()
   const { sort } = filters
@@ -166,10 +166,10 @@ function Pages({ hasMore, total }: { hasMore: boolean; total: number | undefined
   )
 }
 
-/** Milliseconds without another letter, after which a search begins. */
+/** Milliseconds without a keystroke after which a search starts. */
 const PAUSE_MS = 250
 
-/** A text to look for, which stands in the address. */
+/** A search field whose text is in the address. */
 export function SearchField({ name, label }: { name: string; label: string }) {
   const { filters, setFilters } = useFilters()
   const current = filters[name] ?? ''
@@ -197,13 +197,13 @@ export function SearchField({ name, label }: { name: string; label: string }) {
 interface ChoiceFieldProps {
   name: string
   label: string
-  /** The choices, with their words. */
+  /** The values with their labels. */
   choices: readonly (readonly [value: string, text: string])[]
-  /** The choice that holds where nothing is chosen, where that is one of them and not all. */
+  /** The default value; without one, the default is all rows. */
   usual?: string
 }
 
-/** One of some, or all. */
+/** A filter with a list of choices. */
 export function ChoiceField({ name, label, choices, usual = '' }: ChoiceFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
@@ -229,7 +229,7 @@ interface DayFieldProps {
   type?: 'date' | 'month'
 }
 
-/** A day, from or to which rows are shown, or a month. */
+/** A filter by day or by month. */
 export function DayField({ name, label, usual = '', type = 'date' }: DayFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
@@ -246,10 +246,10 @@ export function DayField({ name, label, usual = '', type = 'date' }: DayFieldPro
   )
 }
 
-/** A table for a spreadsheet: what it would take for a formula is text to it. */
+/** Converts rows to CSV. Cells that a spreadsheet would run as formulas are quoted. */
 function toCsv(rows: readonly (readonly string[])[]): string {
   const lines = rows.map((cells) => cells.map(quoteCell).join(','))
-  // Without the mark at its beginning, spreadsheets read it in an old encoding.
+  // Without a byte order mark, Excel reads the file in a legacy encoding.
   return `\uFEFF${lines.join('\r\n')}\r\n`
 }
 

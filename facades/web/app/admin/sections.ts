@@ -1,4 +1,4 @@
-/** The parts of the administration by their addresses, each with the key of its name. */
+/** The sections of the administration by their addresses, with their labels. */
 export const sections = {
   overview: 'app.admin.overview',
   people: 'app.admin.people',

@@ -43,7 +43,7 @@ const buildColumns = (): Column<Setting>[] => [
 
 const LAST_CALLERS = 50
 
-/** Shows the settings, which are changed where the service is started, callers of what is deprecated, and storage. */
+/** The settings, which are read-only here, the callers of deprecated routes, and the storage. */
 export function ServiceSettingsSection() {
   const { data, error } = useRecords(['settings'], (signal) => api.settings.list.query(undefined, { signal }))
   const rows = useLocalRows({
@@ -81,7 +81,7 @@ export function ServiceSettingsSection() {
   )
 }
 
-/** Lists the callers of what is deprecated. */
+/** Lists the callers of deprecated routes. */
 function Deprecations() {
   const { data = [], error } = useFigures(['deprecations'], (signal) =>
     api.deprecations.callers.query({ limit: LAST_CALLERS }, { signal }),

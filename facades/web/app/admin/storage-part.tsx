@@ -21,7 +21,7 @@ const formatMegabytes = (bytes: number) => formatNumber(Math.ceil(bytes / MEGA))
 const formatFileCount = ({ files, bytes }: Count) =>
   t('app.admin.filesOf', { files: formatNumber(files), size: formatMegabytes(bytes) })
 
-/** Shows what is stored of files, verifies it, and previews what a retention would delete. */
+/** Statistics of the stored files, their verification, and a preview of the retention. */
 export function StoragePart() {
   const { data, error } = useFigures(['storage'], (signal) => api.files.stats.query(undefined, { signal }))
   return (
@@ -96,7 +96,7 @@ type Verification = Awaited<ReturnType<typeof api.files.verify.query>>
 
 const DEFAULT_SAMPLE = 10
 
-/** Compares what is stored with what the database knows, and reads some of it to the end. */
+/** Compares the storage with the database, and reads a sample of the files. */
 function VerifyFiles() {
   const { isWorking, result, error, run } = useCall<Verification>()
   const verify = (form: FormData) =>
@@ -146,7 +146,7 @@ function Findings({ verification: { files, read, listed } }: { verification: Ver
   )
 }
 
-/** Shows which files would be deleted if they were kept for so many months. */
+/** Lists the files that a retention of some months would delete. */
 function RetentionPreview() {
   const [months, setMonths] = useState<number>()
   const { data, error } = useFigures(['expired', months], (signal) =>

@@ -73,7 +73,7 @@ const ToolActions = ({ tool }: { tool: Tool }) => (
   </span>
 )
 
-/** Shows what was approved beside what is offered now; only what was looked at is approved. */
+/** Compares the approved definition with the current one. The shown version is the one that gets approved. */
 function Approve({ tool }: { tool: Tool }) {
   const { name, hash, approved, definition, isApproved } = tool
   if (isApproved) return null
@@ -93,7 +93,7 @@ function Approve({ tool }: { tool: Tool }) {
   )
 }
 
-/** Calls a tool here, as a model would, and shows what comes back. */
+/** Calls a tool as a model would, and shows the result. */
 function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
   const [isOpen, setOpen] = useState(false)
   const [trial, setTrial] = useState<{ isFailed: boolean; result: string }>()
@@ -141,7 +141,7 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
   )
 }
 
-/** The members of an input that a schema names, for somebody to fill in. */
+/** Builds an example input from a JSON Schema. */
 function buildExampleInput(schema: unknown): string {
   const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown; default?: unknown }> }
   const members = Object.entries(properties).map(([name, { type, default: usual }]) => [
@@ -166,7 +166,7 @@ interface DefinitionProps {
   other: Tool['approved']
 }
 
-/** The lines of a definition; those that the other one lacks are marked. */
+/** Shows a definition line by line, and marks lines that the other one lacks. */
 function Definition({ title, definition, other }: DefinitionProps) {
   const known = new Set(toLines(other))
   return (
@@ -209,7 +209,7 @@ function ServerState({ status }: { status: string }) {
   return <StateBadge kind={serverKinds[known]}>{t(serverLabels[known])}</StateBadge>
 }
 
-/** The servers that offer tools, and the tools that models may call. */
+/** The MCP servers, and the tools that models may call. */
 export function ToolsSection() {
   const servers = useServers()
   const { data, error } = useTools()
@@ -280,7 +280,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
   )
 }
 
-/** Asks all servers whether they answer, or what they offer; a new one is asked by hand. */
+/** Checks all servers or reads their tools, and adds servers. */
 function ServerActions() {
   const { isWorking, result, error, run } = useCall<'done'>()
   const runAction = (call: () => Promise<unknown>) => () =>

@@ -26,7 +26,7 @@ const MICROS = 1_000_000
 type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
 type BillLine = Awaited<ReturnType<typeof api.usage.bill.query>>['rows'][number]
 
-/** What lines of a bill and sums of usage have in common. */
+/** The members that usage sums and lines of a bill share. */
 interface UsageFigures {
   requests: number
   inputTokens: number
@@ -36,7 +36,7 @@ interface UsageFigures {
   currency: string | null
 }
 
-/** The columns of sums between their name and those that are of one kind of them alone. */
+/** Builds the columns that usage and bills share. */
 const buildSumColumns = <Row extends UsageFigures>(): Column<Row>[] => [
   buildCountColumn('requests', 'app.admin.requests'),
   buildCountColumn('inputTokens', 'app.admin.inputTokens'),
@@ -85,10 +85,10 @@ const PrintButton = () => (
   </button>
 )
 
-/** This month, in UTC. */
+/** Returns the current month in UTC. */
 const getThisMonth = () => new Date().toISOString().slice(0, 7)
 
-/** Shows usage and its cost by group, person, app, model and day. */
+/** Usage and its cost by group, person, app, model or day. */
 export function UsageSection() {
   const { filters } = useFilters()
   const by = findChoice(usageDimensions, filters['by']) ?? 'group'
@@ -116,7 +116,7 @@ export function UsageSection() {
   )
 }
 
-/** Bills a month by group, person, app, model or provider; a closed one stays as it is. */
+/** The bill of a month by group, person, app, model or provider. A closed bill no longer changes. */
 export function BillsSection() {
   const { filters } = useFilters()
   const by = findChoice(billDimensions, filters['by']) ?? 'group'

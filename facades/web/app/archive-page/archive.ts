@@ -20,12 +20,12 @@ export interface Row<Attributes = Record<string, unknown>> {
   relationships?: Record<string, { data?: { id: string } | null }>
 }
 
-/** The files are none of an archive. */
+/** The chosen files are no archive. */
 export class NotAnArchive extends Error {
   override readonly name = 'NoArchive'
 }
 
-/** An archive of a person's data: a ZIP, or the folder with what was in it. */
+/** An archive of a person's data: a ZIP, or its unpacked folder. */
 export class Archive {
   readonly manifest: Manifest
   readonly #read: ReadEntry
@@ -46,20 +46,20 @@ export class Archive {
     return new Archive(manifest, read)
   }
 
-  /** The rows of a type, of which few are held at a time. */
+  /** Reads the rows of a type file by file, so that few are in memory. */
   async *rows<Attributes>(type: string): AsyncGenerator<Row<Attributes>, void> {
     for (const path of this.manifest.types[type]?.files ?? [])
       yield* (JSON.parse(await (await this.#read(path)).text()) as { data: Row<Attributes>[] }).data
   }
 
-  /** All rows of a type of which nobody has many. */
+  /** Reads all rows of a type that has few. */
   async list<Attributes>(type: string): Promise<Row<Attributes>[]> {
     const found: Row<Attributes>[] = []
     for await (const row of this.rows<Attributes>(type)) found.push(row)
     return found
   }
 
-  /** An uploaded file, by the id of its attachment. */
+  /** Reads an uploaded file by the id of its attachment. */
   async file(id: string): Promise<Blob> {
     const path = this.manifest.files[id]
     if (path === undefined) throw new NotAnArchive()
@@ -82,7 +82,7 @@ async function readZip(file: File): Promise<ReadEntry> {
   }
 }
 
-/** Finds a file by its path below the folder that was chosen. */
+/** Reads files by their path in the chosen folder. */
 function readFolder(files: readonly File[]): ReadEntry {
   const byPath = new Map(files.map((file) => [file.webkitRelativePath.split('/').slice(1).join('/'), file]))
   return async (path) => {

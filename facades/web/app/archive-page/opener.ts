@@ -21,17 +21,16 @@ import {
 } from '../../browser/crypto.ts'
 import type { Archive, Row } from './archive.ts'
 
-/** The text that was typed opens nothing. */
+/** The entered text is neither the passkey nor the recovery code. */
 export class WrongSecret extends Error {
   override readonly name = 'WrongSecret'
 }
 
 export interface Message {
   id: string
-  /** The person, or a model. */
   author: 'self' | 'model'
   at: string
-  /** Undefined where there is no key that opens it. */
+  /** Undefined if it cannot be decrypted. */
   text: string | undefined
 }
 
@@ -55,7 +54,7 @@ export interface Room {
   slug: string
 }
 
-/** Opens what is encrypted in an archive, with the passkey of its person. Nothing of it leaves the page. */
+/** Decrypts an archive with the passkey of its person. Nothing leaves the page. */
 export class Opener {
   readonly #archive: Archive
   readonly #passkeyKey: Key
@@ -68,7 +67,7 @@ export class Opener {
     this.#keychain = keychain
   }
 
-  /** Takes the passkey, or the recovery code by which it is found. */
+  /** Unlocks with the passkey, or with the recovery code that decrypts its backup. */
   static async unlock(archive: Archive, secret: string): Promise<Opener> {
     const { salts } = archive.manifest
     const keychain = (await archive.list<KeychainEntry>('user-keychain-values')).map(({ attributes }) => attributes)
@@ -81,7 +80,7 @@ export class Opener {
     throw new WrongSecret()
   }
 
-  /** The messages of a conversation, in their order. */
+  /** Reads the messages of a conversation in order. */
   async conversation(id: string): Promise<Message[]> {
     const key = await this.#conversationKey()
     const found: Row<ConversationMessage>[] = []
@@ -98,7 +97,7 @@ export class Opener {
     )
   }
 
-  /** Reads the person's messages in a room, in their order. */
+  /** Reads the person's messages in a room in order. */
   async room({ id, attributes: room }: Row<Room>): Promise<Message[]> {
     const keys = await this.#keysOf(id, room.slug)
     const messages: Message[] = []
@@ -113,7 +112,7 @@ export class Opener {
     return messages
   }
 
-  /** An uploaded file as it was before it was encrypted. */
+  /** Reads and decrypts an uploaded file. */
   async file({ id, attributes, relationships }: Row<{ clientEncrypted: boolean; mime: string }>): Promise<Blob> {
     const stored = await this.#archive.file(id)
     if (!attributes.clientEncrypted) return stored
@@ -164,7 +163,7 @@ export class Opener {
   }
 }
 
-/** The number of a key is the last part of the id of its row. */
+/** Converts a row to a key. The last part of the row's id is the number of the key. */
 const toStoredKey = (
   id: string,
   { wrappedKey = null, previousKey = null }: { wrappedKey?: string | null; previousKey?: string | null },
@@ -178,7 +177,7 @@ const isKeyOf = (row: Row<unknown>, room: string) => getRelatedId(row, 'room') =
 
 const getRelatedId = ({ relationships }: Pick<Row, 'relationships'>, name: string) => relationships?.[name]?.data?.id
 
-/** The passkey that the backup of the account holds, where this is the code of it. */
+/** Decrypts the backup of the passkey, if the text is its recovery code. */
 async function findPasskey(archive: Archive, code: string): Promise<string | undefined> {
   const { person, salts } = archive.manifest
   const [backup] = await archive.list<Sealed & { derivedWith: string | null }>('passkey-backups')
@@ -203,13 +202,13 @@ async function ignoreUnreadable<T>(opened: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Answers are stored as JSON, beside what the model thought and called. */
+/** Reads the text of an answer, which is stored as JSON. */
 function readText(plain: string): string {
   try {
     const { text } = JSON.parse(plain) as { text?: unknown }
     if (typeof text === 'string') return text
   } catch {
-    // Nothing but its text.
+    // Some answers are stored as plain text.
   }
   return plain
 }

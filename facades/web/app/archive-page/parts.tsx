@@ -12,7 +12,7 @@ interface PartProps {
 const parts = ['conversations', 'rooms', 'files', 'everything'] as const
 type Part = (typeof parts)[number]
 
-/** Shows an open archive, part by part. */
+/** An open archive, with its parts. */
 export function Parts(props: PartProps) {
   const [part, setPart] = useState<Part>('conversations')
   const Content = partContents[part]
@@ -68,7 +68,7 @@ interface ThreadBrowserProps<Attributes extends { name: string }> {
   note?: string
 }
 
-/** A list of conversations or rooms, of which one is open. */
+/** A list of conversations or rooms, one of which can be opened. */
 function ThreadBrowser<Attributes extends { name: string }>({
   read,
   describe,
@@ -194,7 +194,7 @@ interface TypeProps {
   count: number
 }
 
-/** Reads the rows once somebody wants to see them. */
+/** Reads the rows when the section is opened. */
 function TypeRows({ archive, type, count }: TypeProps) {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -242,7 +242,7 @@ function Rows({ archive, type, count }: TypeProps) {
   )
 }
 
-/** Reads when it is first shown, and again where `key` changes. */
+/** Reads once, and again when `key` changes. */
 function useRead<T>(read: () => Promise<T[]>, key: unknown = 0): T[] | 'failed' | undefined {
   const [rows, setRows] = useState<T[] | 'failed'>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when it reads something else.

@@ -73,7 +73,7 @@ export const locale = navigator.language.startsWith('de') ? 'de' : 'en'
 
 export const texts = { de, en }[locale]
 
-/** A text with what varies in it. */
+/** Fills the placeholders of a text. */
 export const fillText = (text: string, values: Record<string, string | number>) =>
   text.replace(/:(\w+)/g, (whole, name: string) => String(values[name] ?? whole))
 

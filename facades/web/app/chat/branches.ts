@@ -1,21 +1,21 @@
 import type { OpenedMessage } from './message-content.ts'
 
-/** A message on the way that is shown, with the versions that stand beside it. */
+/** A message on the shown path through the tree of messages. */
 export interface PathStep {
   message: OpenedMessage
-  /** The numbers of the messages that follow the same one, itself among them. */
+  /** The numbers of all versions of the message, itself included. */
   versions: readonly string[]
-  /** The number of the message that they follow. */
+  /** The number of the parent message. */
   follows: string
 }
 
-/** What follows the beginning of a conversation. */
+/** The parent of the first message. */
 const ROOT_NUMBER = '0.000'
 
-/** The version that was chosen, by the number of the message that it follows. */
+/** The chosen version among the children of each message, by the number of the parent. */
 export type Choices = Readonly<Record<string, string>>
 
-/** The messages from the beginning to the end, where there are several versions by the one that was chosen, or the newest. */
+/** Follows the tree from the first message to the last one, by the chosen versions or else the newest. */
 export function buildPath(messages: readonly OpenedMessage[], choices: Choices): PathStep[] {
   const following = Map.groupBy(messages.keys(), (index) => findParentNumber(messages, index))
   const steps: PathStep[] = []
@@ -30,7 +30,7 @@ export function buildPath(messages: readonly OpenedMessage[], choices: Choices):
   return steps
 }
 
-/** The number of the message that one follows; what is not loaded or deleted counts as the beginning. */
+/** Returns the number of a message's parent. A parent that is not loaded or was deleted counts as the beginning. */
 function findParentNumber(messages: readonly OpenedMessage[], index: number): string {
   const parent = messages[index]?.parent
   const before = messages[index - 1]?.number ?? ROOT_NUMBER
@@ -39,7 +39,7 @@ function findParentNumber(messages: readonly OpenedMessage[], index: number): st
   return messages.some((message) => message.number === number) ? number : ROOT_NUMBER
 }
 
-/** The choices by which a message is on the way that is shown. */
+/** Returns the choices that put a message on the shown path. */
 export function findChoicesFor(messages: readonly OpenedMessage[], number: string): Choices {
   const choices: Record<string, string> = {}
   let index = messages.findIndex((message) => message.number === number)
@@ -47,19 +47,22 @@ export function findChoicesFor(messages: readonly OpenedMessage[], number: strin
     const { number: chosen = '' } = messages[index] ?? {}
     const follows = findParentNumber(messages, index)
     choices[follows] = chosen
-    // Only earlier messages are followed.
+    // Parents precede their children, so the search goes backwards.
     index = messages.slice(0, index).findLastIndex((message) => message.number === follows)
   }
   return choices
 }
 
-/** `12` is the message `12.000`. */
+/**
+ * Converts the number by which `parent` refers to a message, such as `12`, to the number of the message, such as
+ * `12.000`.
+ */
 export const toMessageNumber = (parent: number) => `${parent}.000`
 
-/** The number by which the last of these is named as the message that another follows. */
+/** Returns the number by which a next message refers to the last one as its parent. */
 export const getLastNumber = (steps: readonly PathStep[]): number =>
   Number.parseInt(steps.at(-1)?.message.number ?? ROOT_NUMBER, 10)
 
-/** The steps up to the message of this number. */
+/** Returns the path up to and including this message. */
 export const takeStepsUpTo = (steps: readonly PathStep[], parent: number): readonly PathStep[] =>
   steps.slice(0, 1 + steps.findIndex(({ message }) => Number.parseInt(message.number, 10) === parent))

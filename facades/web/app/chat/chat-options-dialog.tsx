@@ -6,7 +6,7 @@ import { type ChatOptions, useOptions, writeOptions } from './chat-options.ts'
 import { conversationQueryKey } from './conversations.ts'
 
 export interface ChatOptionsProps {
-  /** Of the conversation; undefined where it is still to be created. */
+  /** The conversation; undefined before it is created. */
   slug: string | undefined
   systemPrompt: string
 }
@@ -14,7 +14,7 @@ export interface ChatOptionsProps {
 const efforts = ['low', 'medium', 'high'] as const
 const levels = ['', ...efforts] as const
 
-/** How a conversation is led. */
+/** Edits the system prompt and the parameters of a conversation. */
 export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
   const { conversationKey: key } = useSession()
   const options = useOptions(slug)
@@ -87,7 +87,7 @@ const effortLabels = {
   high: 'app.options.effortHigh',
 } as const
 
-/** What stands in the form; what is left empty is up to the model. */
+/** Reads the form. Empty fields leave the parameter to the model. */
 function readOptionsForm(form: FormData): ChatOptions {
   const temperature = String(form.get('temperature') ?? '')
   const effort = efforts.find((level) => level === form.get('effort'))

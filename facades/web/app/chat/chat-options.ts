@@ -3,10 +3,10 @@ import type { AiRequest } from '../shared/api/client.ts'
 
 type Parameters = NonNullable<AiRequest['parameters']>
 
-/** How a conversation is led; kept in this browser. */
+/** Parameters of a conversation, which are stored in this browser. */
 export interface ChatOptions {
   parameters: Pick<Parameters, 'temperature' | 'maxTokens' | 'effort'>
-  /** Whether models may call their tools. */
+  /** True if models may not call their tools. */
   areToolsOff?: boolean
 }
 
@@ -17,7 +17,7 @@ const getStorageKey = (slug: string | undefined) => `svc:options:${slug ?? 'new'
 const listeners = new Set<() => void>()
 const optionsCache = new Map<string, { text: string | null; options: ChatOptions }>()
 
-/** The same object as long as nothing has changed. */
+/** Returns the same object until the options change, as `useSyncExternalStore` requires. */
 export function readOptions(slug: string | undefined): ChatOptions {
   const slot = getStorageKey(slug)
   const text = localStorage.getItem(slot)
@@ -33,7 +33,7 @@ export function writeOptions(slug: string | undefined, options: ChatOptions): vo
   for (const listener of listeners) listener()
 }
 
-/** What was set before the first question holds for the conversation that began with it. */
+/** Moves the options that were set before the first question to the new conversation. */
 export function moveOptions(slug: string): void {
   const text = localStorage.getItem(getStorageKey(undefined))
   if (text === null) return

@@ -23,10 +23,10 @@ import { api } from '../shared/api/client.ts'
 import { IconButton } from '../shared/ui/icon.tsx'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 
-/** A conversation, or the beginning of one. */
+/** Shows a conversation, or the page that starts one. */
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
 
-/** The model that is there before anybody has set up another, and knows one question of a newcomer. */
+/** The model of a fresh installation, which answers one sample question. */
 const DEMO_MODEL = 'demo'
 
 function NewChat() {
@@ -103,7 +103,7 @@ function Chat({ slug }: { slug: string }) {
   )
 }
 
-/** Whether nothing can be sent for now. */
+/** Returns true if nothing can be sent for now. */
 function useIsSendingBlocked(): boolean {
   const mustAccept = usePendingAnnouncements().some(({ isForced }) => isForced)
   return !useIsOnline() || mustAccept
@@ -125,7 +125,7 @@ const ChatHead = ({ models, model, choose, children }: HeadProps) => (
   </PageHead>
 )
 
-/** What stands between a person and their next question. */
+/** The notices that explain why nothing can be sent. */
 const SendObstacles = () => (
   <>
     <OfflineNotice />
@@ -134,7 +134,6 @@ const SendObstacles = () => (
   </>
 )
 
-/** The name of a conversation. */
 function ConversationTitle({ slug }: { slug: string }) {
   const { data } = useQuery({
     queryKey: conversationQueryKey(slug),
@@ -145,7 +144,7 @@ function ConversationTitle({ slug }: { slug: string }) {
 
 const ChatOptionsDialog = lazy(async () => ({ default: (await import('./chat-options-dialog.tsx')).ChatOptionsDialog }))
 
-/** Opens how a conversation is led. */
+/** Opens the options of a conversation. */
 function ChatOptionsButton(props: ChatOptionsProps) {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -160,7 +159,7 @@ function ChatOptionsButton(props: ChatOptionsProps) {
   )
 }
 
-/** Tells screen readers that an answer begins and how it ended, and nothing in between. */
+/** Tells screen readers when an answer starts and how it ends, but not its text in between. */
 function AnswerAnnouncer({ turn }: { turn: Turn | undefined }) {
   const [text, setText] = useState('')
   const last = useRef<Turn>(undefined)

@@ -10,22 +10,22 @@ import { turns } from './turn.ts'
 
 type RequestMessage = AiRequest['messages'][number]
 
-/** A conversation, and which model is asked in it. */
+/** A conversation and the model that answers in it. */
 export interface ChatContext {
   slug: string
   key: ConversationKey
   modelId: string
-  /** What models are told before all messages. */
+  /** The system prompt; empty if there is none. */
   systemPrompt: string
 }
 
 export interface Question {
   text: string
-  /** Ids of files that were uploaded for it. */
+  /** The ids of the uploaded files. */
   attachments: string[]
 }
 
-/** Stores a question behind what was said before, then has the model answer it: nobody pays for what is not kept. */
+/** Stores a question and then requests the answer, so that an answer is only paid for once its question is stored. */
 export async function sendQuestion(
   chat: ChatContext,
   { text, attachments }: Question,
@@ -39,13 +39,13 @@ export async function sendQuestion(
   requestAnswer(chat, [...before, { message, versions: [], follows: '' }])
 }
 
-/** Has the model answer the question that ends these steps. */
+/** Requests the answer to the last message of the path. */
 export function requestAnswer(chat: ChatContext, steps: readonly PathStep[]): void {
   const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
   void runTurn(chat, steps, messages)
 }
 
-/** Has the model go on where its answer ended. */
+/** Requests the rest of an answer that was cut. */
 export function continueAnswer(chat: ChatContext, steps: readonly PathStep[], instruction: string): void {
   const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
   const partialAnswer = steps.at(-1)?.message
@@ -57,7 +57,7 @@ export function continueAnswer(chat: ChatContext, steps: readonly PathStep[], in
   )
 }
 
-/** Of what was said before, no more than so much goes to a model. */
+/** The most messages of the history that are sent to a model. */
 const MAX_HISTORY = 200
 
 async function runTurn(
@@ -84,7 +84,7 @@ const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions) => ({
   ...(areToolsOff ? { modelTools: [], toolChoice: 'none' as const } : { mayAsk: 'amid' as const, toolUses: true }),
 })
 
-/** A stored message as a model is told it; nothing where there is nothing to tell. */
+/** Converts a stored message to messages of a request; empty messages are left out. */
 function toRequestMessages({ role, answer, attachments, isUnreadable }: OpenedMessage): RequestMessage[] {
   const { text } = answer
   if (isUnreadable) return []

@@ -13,21 +13,21 @@ import type { OpenedMessage } from './message-content.ts'
 import { flattenPages, useMessages } from './messages.ts'
 import { turns, useTurn } from './turn.ts'
 
-/** What can be done in a conversation. */
+/** Actions on a conversation. */
 export interface ChatActions {
   send(question: Question): Promise<void>
-  /** Asks a question anew in other words, beside the earlier one. */
+  /** Asks a question again in other words, as another version beside the earlier one. */
   resend(number: string, text: string): Promise<void>
-  /** Has a question answered once more, by another model where one is named. */
+  /** Requests another answer, from another model if one is named. */
   regenerate(number: string, modelId?: string): void
   continueAnswer(): void
   chooseVersion(number: string, parent: string): void
   stop(): void
-  /** Asks once more after a failure. */
+  /** Requests the answer again after a failure. */
   tryAgain(): void
 }
 
-/** A conversation as it is shown, and what can be done in it. */
+/** The state of a conversation and the actions on it. */
 export function useChat(slug: string) {
   const { conversationKey: key } = useSession()
   const { data: models } = useModels()
@@ -38,14 +38,14 @@ export function useChat(slug: string) {
   const [choices, setChoices] = useState<Choices>({})
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const steps = useMemo(() => buildPath(messages, choices), [messages, choices])
-  // An answer under way replaces what follows its question.
+  // A streaming answer replaces the messages after its question.
   const wanted = useLinkedMessage(query, messages, setChoices)
   const shown = turn && turn.phase !== 'failed' ? takeStepsUpTo(steps, turn.parent) : steps
   const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
   return { query, models, model, choose, turn, steps: shown, actions, systemPrompt, wanted }
 }
 
-/** The number of the message that the address names; it is loaded, with what stands between it and the end. */
+/** Returns the message number in the fragment of the address, and loads earlier messages until that one is there. */
 function useLinkedMessage(
   { hasNextPage, isFetching, fetchNextPage }: ReturnType<typeof useMessages>,
   messages: readonly OpenedMessage[],
@@ -63,7 +63,7 @@ function useLinkedMessage(
   return wanted
 }
 
-/** What models are told before all messages of a conversation. */
+/** Reads and decrypts the system prompt of a conversation. */
 function useSystemPrompt(key: ConversationKey, slug: string): string {
   const { data } = useQuery({
     queryKey: conversationQueryKey(slug),
@@ -87,7 +87,7 @@ interface ActionContext {
   setChoices: (change: (choices: Choices) => Choices) => void
 }
 
-/** The same object as long as the conversation is shown, so that messages are not drawn again for it. */
+/** Returns the same object while the conversation is shown, so that messages are not rendered again. */
 function useActions(state: ActionContext): ChatActions {
   const latest = useRef(state)
   latest.current = state
@@ -106,7 +106,7 @@ function createActions(state: () => ActionContext): ChatActions {
       steps.findIndex(({ message }) => message.number === number),
     )
   }
-  /** What comes is the newest version, which is shown where none was chosen. */
+  /** Without a choice the newest version is shown, which the new message is. */
   const showNewest = () => state().setChoices(() => ({}))
   return {
     send: (question) => sendQuestion(chat(), question, state().steps),

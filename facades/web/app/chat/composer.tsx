@@ -16,19 +16,19 @@ import type { Question } from './chat-requests.ts'
 import { runTask, useTask } from './tasks.ts'
 
 interface ComposerProps {
-  /** Of the conversation; undefined where it is still to be created. */
+  /** The conversation; undefined before it is created. */
   slug: string | undefined
   canSend: boolean
   isAnswering?: boolean
-  /** Why nothing can be sent, where there is a reason to tell. */
+  /** Notices that explain why nothing can be sent. */
   obstacle?: ReactNode
   send: (question: Question) => Promise<void>
   stop?: () => void
-  /** Further controls beside the field. */
+  /** More buttons below the field. */
   children?: ReactNode
 }
 
-/** Where a question is written. */
+/** The form in which a question is written. */
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, error, maySend, submit, fail } = useQuestionForm(slug, canSend && !isAnswering, send)
@@ -73,7 +73,7 @@ const SendOrStop = ({
     <SendButton disabled={!maySend} />
   )
 
-/** What is being written, and its way out. What could not be sent stays where it is. */
+/** The question that is being written. It stays in the form if it cannot be sent. */
 function useQuestionForm(slug: string | undefined, canSend: boolean, send: (question: Question) => Promise<void>) {
   const { connection, conversationKey } = useSession()
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), slug)
@@ -104,7 +104,7 @@ interface ImproveButtonProps {
   fail: (error: unknown) => void
 }
 
-/** Has a question put in better words, and takes that back. Not there where no model does it. */
+/** Rewrites the question by a model, and can undo that. It is hidden if no model is set up for the task. */
 function ImproveButton({ text, write, fail }: ImproveButtonProps) {
   const task = useTask('prompt_improvement')
   const [isWorking, setWorking] = useState(false)

@@ -7,7 +7,7 @@ import { type OpenedMessage, openMessage } from './message-content.ts'
 
 const PAGE_SIZE = 200
 
-/** Saves a conversation as a file. It is opened and written in the browser. */
+/** Decrypts a conversation in the browser and saves it as a file. */
 export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: 'md' | 'json') {
   const messages = await readAllMessages(key, conversation.slug)
   const text = kind === 'md' ? toMarkdown(conversation, messages) : toJson(conversation, messages)
@@ -28,7 +28,7 @@ async function readAllMessages(key: ConversationKey, slug: string): Promise<Open
   return all
 }
 
-/** The newest version of everything, as it is read. */
+/** Writes the shown versions of all messages as Markdown. */
 function toMarkdown({ name }: Conversation, messages: readonly OpenedMessage[]): string {
   const parts = buildPath(messages, {}).map(({ message: { role, model, answer, attachments } }) => {
     const heading = `## ${role === 'user' ? t('app.message.you') : model}`
@@ -39,7 +39,7 @@ function toMarkdown({ name }: Conversation, messages: readonly OpenedMessage[]):
   return `# ${name}\n\n${parts.join('\n\n')}\n`
 }
 
-/** All versions, with what stands beside the text. */
+/** Writes all versions of all messages as JSON. */
 function toJson({ name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
   const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt }) => {
     const files = attachments.map((file) => file.name)

@@ -25,7 +25,7 @@ import { turns } from './turn.ts'
 
 const TextResults = lazy(async () => ({ default: (await import('./text-search.tsx')).TextResults }))
 
-/** The conversations of the person, to search in. */
+/** The searchable list of conversations. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
   const [search, setSearch] = useState('')
   useLiveConversations()
@@ -59,7 +59,7 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
   )
 }
 
-/** What is pinned, and the folders. */
+/** The pinned conversations, and the folders. */
 function PinnedAndFolders({ onChoose }: { onChoose: () => void }) {
   const [pinned, folders] = [usePinned(), useFolders()]
   return (
@@ -87,7 +87,7 @@ interface ConversationsByDayProps {
   onChoose: () => void
 }
 
-/** Only what can be seen is in the page, however many there are. */
+/** A virtual list: only the visible rows are in the document. */
 function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProps) {
   const { data, error, hasNextPage, fetchNextPage, isFetching } = useConversations(name)
   const lines = useMemo(() => groupByDay(data?.pages.flatMap((page) => page.data) ?? []), [data])
@@ -127,7 +127,7 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
 
 const [HEADING_HEIGHT, ROW_HEIGHT] = [36, 34]
 
-/** Offers back what was deleted a moment ago. */
+/** Offers to restore the conversation that was just deleted. */
 function UndoDelete() {
   const discarded = useDiscarded()
   return (
@@ -149,7 +149,7 @@ interface FolderProps {
   onChoose: () => void
 }
 
-/** A folder, which shows what lies in it when it is opened. */
+/** A folder, whose conversations load when it is opened. */
 function Folder({ folder: { name, count }, onChoose }: FolderProps) {
   const [isOpen, setOpen] = useState(false)
   const [isRenaming, setRenaming] = useState(false)
@@ -194,7 +194,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 const monthFormat = new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric' })
 
-/** Conversations below the day of their last change, as people call it; older ones below their month. */
+/** Groups conversations by the day of their last change, older ones by month. */
 function groupByDay(conversations: readonly Conversation[], now = new Date()): (string | Conversation)[] {
   const groups = Map.groupBy(conversations, ({ updatedAt }) => getDayTitle(new Date(updatedAt), now))
   return [...groups].flatMap(([title, members]) => [title, ...members])
@@ -210,10 +210,10 @@ function getDayTitle(date: Date, now: Date): string {
 
 const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
 
-/** Changes that come within this time are read together. */
+/** Milliseconds in which changes are collected before they are read together. */
 const BATCH_MS = 100
 
-/** Shows what the person does in other tabs and programs. */
+/** Refreshes conversations that change in other tabs and programs. */
 function useLiveConversations(): void {
   useEffect(() => {
     const slugs = new Set<string>()
@@ -237,7 +237,7 @@ function useLiveConversations(): void {
   }, [])
 }
 
-/** An answer under way here knows better than what is stored of it. */
+/** Skips the messages while an answer streams here, as the stored answer is older. */
 function refreshConversation(slug: string): void {
   void queryClient.invalidateQueries({ queryKey: conversationQueryKey(slug) })
   if (!turns.isAnswering(slug)) void refreshMessages(slug)

@@ -16,7 +16,7 @@ interface ConversationRowProps {
   style?: CSSProperties
 }
 
-/** A conversation in the list. */
+/** A row in the list of conversations. */
 export function ConversationRow({ conversation, onChoose, style }: ConversationRowProps) {
   const { slug, name } = conversation
   const [dialog, setDialog] = useState<'name' | 'folder'>()

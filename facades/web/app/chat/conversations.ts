@@ -5,15 +5,15 @@ import { formatShortDate } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
 const PAGE_SIZE = 100
-/** As many as can be pinned, or lie in a folder and are shown of it. */
+/** The most conversations that can be pinned, or are shown of a folder. */
 const MAX_CONVERSATIONS = 200
 
-/** All lists of conversations begin with this. */
+/** The first element of the query keys of all lists. */
 const LISTS_KEY = 'conversations'
 
 export const conversationQueryKey = (slug: string) => ['conversation', slug]
 
-/** Those that are neither pinned nor in a folder, or all with this in their names. */
+/** Queries the conversations outside of folders that are not pinned, or all whose names contain this text. */
 const buildListQuery = (name: string) =>
   infiniteQueryOptions({
     queryKey: [LISTS_KEY, 'list', name],
@@ -26,7 +26,7 @@ const buildListQuery = (name: string) =>
     getNextPageParam: ({ meta }) => meta.next ?? undefined,
   })
 
-/** The conversations of the person, those that were changed last first. */
+/** Reads the conversations, those that changed last first. */
 export const useConversations = (name: string) => useInfiniteQuery(buildListQuery(name))
 
 export const usePinned = () =>
@@ -42,7 +42,7 @@ export const useFolders = () =>
     queryFn: ({ signal }) => api.conversations.folders.query(undefined, { signal }),
   }).data ?? []
 
-/** What lies in a folder; read when it is opened. */
+/** Reads the conversations of a folder while it is open. */
 export const useFolder = (folder: string, isOpen: boolean) =>
   useQuery({
     queryKey: [LISTS_KEY, 'folder', folder],
@@ -52,7 +52,7 @@ export const useFolder = (folder: string, isOpen: boolean) =>
 
 export const refreshConversations = () => queryClient.invalidateQueries({ queryKey: [LISTS_KEY] })
 
-/** A conversation begins with the date for its name: names are not encrypted, so none is made from a question. */
+/** Creates a conversation named by the date. Names are not encrypted, so none is derived from a question. */
 export async function createConversation(): Promise<Conversation> {
   const name = t('app.chat.dated', { date: formatShortDate(new Date()) })
   const created = await api.conversations.create.mutate({ name })
@@ -67,7 +67,7 @@ export async function renameConversation(slug: string, name: string): Promise<vo
 
 type OrganizeInput = Parameters<typeof api.conversations.organize.mutate>[0]
 
-/** Pins a conversation, or puts it in a folder. */
+/** Pins a conversation or moves it to a folder. */
 export async function organizeConversation(change: OrganizeInput): Promise<void> {
   await updateCache(await api.conversations.organize.mutate(change))
 }
@@ -82,12 +82,12 @@ export async function changeFolder(name: string, newName: string | null): Promis
   await refreshConversations()
 }
 
-/** For so long what was deleted is offered back. */
+/** Milliseconds for which a deleted conversation can be restored. */
 const UNDO_MS = 10_000
 
 const STORAGE_KEY = 'svc:discarded'
 
-/** A conversation that was deleted a moment ago. */
+/** A conversation that was just deleted. */
 interface DiscardedConversation {
   slug: string
   name: string
@@ -97,7 +97,7 @@ interface DiscardedConversation {
 const listeners = new Set<() => void>()
 let lastDiscarded = readDiscarded()
 
-/** Also what was deleted before the page was loaded anew. */
+/** Reads it from the tab's storage, so that it survives a reload. */
 function readDiscarded(): DiscardedConversation | undefined {
   const text = sessionStorage.getItem(STORAGE_KEY)
   const discarded = text === null ? undefined : (JSON.parse(text) as DiscardedConversation)
@@ -128,7 +128,7 @@ export async function restoreConversation({ slug }: DiscardedConversation): Prom
   await refreshConversations()
 }
 
-/** What was deleted last, as long as it is offered back. */
+/** Returns the conversation that was deleted last, while it can be restored. */
 export function useDiscarded(): DiscardedConversation | undefined {
   const discarded = useSyncExternalStore(subscribe, () => lastDiscarded)
   useEffect(() => {

@@ -16,7 +16,7 @@ interface MessageActionsProps {
   edit?: () => void
 }
 
-/** What can be done with a message. */
+/** The buttons below a message. */
 export function MessageActions({ step, models, edit }: MessageActionsProps) {
   const { message } = step
   return (
@@ -32,7 +32,7 @@ export function MessageActions({ step, models, edit }: MessageActionsProps) {
   )
 }
 
-/** The versions that stand beside a message, to step through. */
+/** Steps through the versions of a message. */
 function Versions({ step: { message, versions, follows } }: { step: PathStep }) {
   const { chooseVersion } = useChatActions()
   if (versions.length < 2) return null
@@ -80,10 +80,10 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
   )
 }
 
-/** A menu of more would be a list to search in. */
+/** The most other models in the menu; more would need a searchable list. */
 const MAX_OTHERS = 8
 
-/** When it was written, and what it took. */
+/** The time of the message, its tokens and its cost. */
 const MessageFacts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
   <>
     {formatTimestamp(new Date(updatedAt))}
@@ -99,11 +99,11 @@ const MessageFacts = ({ message: { updatedAt, answer } }: { message: OpenedMessa
 
 const MICRO = 1_000_000
 
-/** With as many digits as tell something of a small sum. */
+/** Formats a cost with three significant digits, as most are tiny. */
 const formatCost = ({ micros, currency }: { micros: number; currency: string }) =>
   new Intl.NumberFormat(language, { style: 'currency', currency, maximumSignificantDigits: 3 }).format(micros / MICRO)
 
-/** Reads by the voice of the browser; once more, and it stops. */
+/** Reads a text aloud with the voice of the browser, or stops reading. */
 function readAloud(text: string): void {
   const { speechSynthesis } = window
   const isReading = speechSynthesis.speaking

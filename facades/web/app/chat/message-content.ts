@@ -2,10 +2,10 @@ import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import type { StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 
-/** A message whose content could be read, or that says why not. */
+/** A message with its decrypted content. */
 export interface OpenedMessage extends Omit<StoredMessage, 'content'> {
   answer: Answer
-  /** Whether its content is sealed with another key, or damaged. */
+  /** True if the content is damaged or encrypted with another key. */
   isUnreadable: boolean
 }
 
@@ -27,23 +27,25 @@ function parseAnswer(plain: string): Answer {
     if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
     return { ...rest, text, citations: toArray(citations), thoughts: toArray(thoughts), tools: toArray(tools) }
   } catch {
-    // An answer that some other front end stored as nothing but its text.
+    // Some other front ends store an answer as plain text.
     return { ...emptyAnswer, text: plain }
   }
 }
 
 const toArray = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
 
-/** Bytes of what is stored at most. */
+/** The largest content in bytes, before encryption. */
 const MAX_BYTES = 180_000
 
-/** An answer as it is stored. Where it is too large, what lies beside the text is left out first. */
+/**
+ * Serializes an answer for storage. A large one loses its thoughts and tool calls first, and then the end of its text.
+ */
 export function serializeAnswer(answer: Answer, maxBytes = MAX_BYTES): string {
   const whole = JSON.stringify(answer)
   if (countBytes(whole) <= maxBytes) return whole
   const { text, citations, cut } = answer
   const write = (shown: string) => JSON.stringify({ text: shown, citations: citations.slice(0, 50), cut })
-  // Signs that are written as several make it longer than its text.
+  // Escaped characters take more bytes in JSON than in the text.
   let shown = truncateToBytes(text, maxBytes / 2)
   while (countBytes(write(shown)) > maxBytes && shown !== '') shown = truncateToBytes(shown, countBytes(shown) / 2)
   return write(shown)
@@ -53,6 +55,6 @@ const encoder = new TextEncoder()
 
 const countBytes = (text: string): number => encoder.encode(text).length
 
-/** The beginning of a text that takes so many bytes at most. */
+/** Returns the longest beginning of a text that takes at most so many bytes. */
 export const truncateToBytes = (text: string, maxBytes: number): string =>
   text.slice(0, encoder.encodeInto(text, new Uint8Array(maxBytes)).read)

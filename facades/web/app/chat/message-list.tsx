@@ -6,20 +6,20 @@ import { type PathStep, toMessageNumber } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import type { Turn } from './turn.ts'
 
-/** Whoever is so near to the end reads what comes. */
+/** Pixels from the end within which a reader counts as following it. */
 const NEAR_END = 48
 
 interface MessageListProps {
   steps: readonly PathStep[]
   turn: Turn | undefined
-  /** The number of the message that is to be shown, where there is one. */
+  /** The number of the message to scroll to; empty if there is none. */
   wanted: string
   models: readonly ChatModel[]
   hasEarlier: boolean
   loadEarlier: () => void
 }
 
-/** What was said, with what is being said at its end. */
+/** The messages of a conversation, with the streaming answer at the end. */
 export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarlier }: MessageListProps) {
   const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowEnd(turn)
   useScrollToTarget(wanted, steps, stopFollowing)
@@ -46,7 +46,7 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
   )
 }
 
-/** An answer has its key by what it follows, which is known before it is stored. One that failed may be stored in part. */
+/** Keys answers by their parent, which is known before they are stored. A failed answer may be stored in part. */
 const renderRows = ({
   steps,
   turn,
@@ -69,8 +69,8 @@ const renderRows = ({
 }
 
 /**
- * Follows the end while the reader is there; whoever scrolls up is left where they are. Once something is asked, there is room
- * below, so that the question stands at the top and its answer is read from the beginning.
+ * Scrolls with the end while the reader is there, and stays put once they scroll up. After a question there is space
+ * below it, so that the question moves to the top and the answer is read from its beginning.
  */
 function useFollowEnd(turn: Turn | undefined) {
   const scroller = useRef<HTMLDivElement>(null)
@@ -91,7 +91,7 @@ function useFollowEnd(turn: Turn | undefined) {
     let before = box.scrollTop
     const look = () => {
       const isNear = getDistanceToEnd(box) < NEAR_END
-      // What grew since is no reason to stop: only whoever goes up does.
+      // Growing content does not end the following, only scrolling up does.
       if (isNear || box.scrollTop < before) isFollowing.current = isNear
       before = box.scrollTop
       setAtEnd(isNear)
@@ -100,7 +100,7 @@ function useFollowEnd(turn: Turn | undefined) {
       const hadRoom = room.offsetHeight > 0
       const height = hasAsked.current ? getMissingHeight(box, inner) : 0
       room.style.height = `${height}px`
-      // The answer fills the view: whoever reads its beginning is not moved on.
+      // The answer now fills the view, so the reader at its beginning is not moved on.
       if (hadRoom && height === 0) isFollowing.current = false
       if (isFollowing.current) box.scrollTop = box.scrollHeight
       setAtEnd(getDistanceToEnd(box) < NEAR_END)
@@ -120,7 +120,7 @@ function useFollowEnd(turn: Turn | undefined) {
   return { scroller, content, spacer, isAtEnd, showEnd, stopFollowing }
 }
 
-/** Shows a message once, as soon as it is there. */
+/** Scrolls to a message once it is rendered. */
 function useScrollToTarget(wanted: string, steps: readonly PathStep[], stopFollowing: () => void): void {
   const shown = useRef('')
   useLayoutEffect(() => {
@@ -134,7 +134,7 @@ function useScrollToTarget(wanted: string, steps: readonly PathStep[], stopFollo
 const getDistanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>
   scrollHeight - scrollTop - clientHeight
 
-/** What is missing below the last question for it to stand at the top. */
+/** Returns the height that is missing below the last question for it to stand at the top. */
 function getMissingHeight(box: HTMLElement, inner: HTMLElement): number {
   const questions = inner.querySelectorAll('article.user')
   const last = questions[questions.length - 1]

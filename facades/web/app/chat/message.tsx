@@ -17,11 +17,11 @@ import type { Turn } from './turn.ts'
 interface MessageProps {
   step: PathStep
   models: readonly ChatModel[]
-  /** Whether it is the one that was searched for. */
+  /** True if the address links to this message. */
   isWanted: boolean
 }
 
-/** A question as it is stored. */
+/** A stored question. */
 export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) => {
   const { message } = step
   const { number, answer, isUnreadable, attachments } = message
@@ -43,7 +43,7 @@ export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) =
   )
 })
 
-/** Asks a question in other words. The earlier one stays, as another version. */
+/** Edits a question. The earlier one stays as another version. */
 function QuestionForm({ message, close }: { message: OpenedMessage; close: () => void }) {
   const { resend } = useChatActions()
   return (
@@ -60,19 +60,21 @@ function QuestionForm({ message, close }: { message: OpenedMessage; close: () =>
 }
 
 interface AnswerMessageProps {
-  /** It as it is stored. */
+  /** The answer as it is stored. */
   step?: PathStep
-  /** It as it comes. */
+  /** The answer while it streams. */
   turn?: Turn
-  /** Why it ended, where it failed. */
+  /** The error that ended it. */
   failure?: unknown
   models: readonly ChatModel[]
   isWanted?: boolean
-  /** Whether it is the last one, which can be gone on with. */
+  /** True for the last answer, which can be continued. */
   isLast?: boolean
 }
 
-/** An answer: the same element while it comes and when it is stored, so that nothing is drawn anew at its end. */
+/**
+ * An answer, in the same element while it streams and once it is stored, so that nothing is rendered anew at its end.
+ */
 export const AnswerMessage = memo(
   ({ step, turn, failure, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
     const { answer, model, isComplete } = getShownAnswer(step, turn)
@@ -116,7 +118,7 @@ const getMessageClass = (role: 'user' | 'assistant', isWanted: boolean) =>
 
 const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 
-/** Says what went wrong where it went wrong, and what to do. */
+/** Shows the error below the answer, with a button to try again. */
 function Failure({ error }: { error: unknown }) {
   const { tryAgain } = useChatActions()
   const isForNow = isRateLimited(error)
@@ -143,7 +145,7 @@ interface AnswerBodyProps {
   isLast?: boolean
 }
 
-/** What a model says, with what it thought, did and cites. */
+/** The text of an answer with its thoughts, tool calls and sources. */
 const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }: AnswerBodyProps) => (
   <>
     <Thoughts answer={answer} isStreaming={isStreaming} />
@@ -154,7 +156,7 @@ const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }:
   </>
 )
 
-/** What the model thought, folded away. */
+/** The thoughts of the model, collapsed. */
 function Thoughts({
   answer: { thoughts, thinkingSeconds, text },
   isStreaming,
@@ -179,7 +181,7 @@ function Thoughts({
   )
 }
 
-/** Says that an answer is not whole, and offers to go on. */
+/** Says that an answer is incomplete, and offers to continue it. */
 function CutNotice({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {
   const { continueAnswer } = useChatActions()
   return (
@@ -202,7 +204,7 @@ const cutLabels = {
   interrupted: 'app.cut.interrupted',
 } as const
 
-/** The files of a message. */
+/** The attachments of a message. */
 const AttachedFiles = ({ files }: { files: OpenedMessage['attachments'] }) =>
   files.length > 0 && (
     <ul className="files" aria-label={t('app.files')}>

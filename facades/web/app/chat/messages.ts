@@ -5,7 +5,7 @@ import { type OpenedMessage, openMessage } from './message-content.ts'
 
 interface Page {
   messages: OpenedMessage[]
-  /** The number before which the earlier ones end. */
+  /** The cursor of the page before this one. */
   next: string | null
 }
 
@@ -13,7 +13,7 @@ const PAGE_SIZE = 50
 
 const getMessagesKey = (slug: string) => ['messages', slug]
 
-/** The last messages of a conversation, opened, and earlier ones as they are asked for. */
+/** Reads and decrypts the last messages of a conversation, and earlier ones on demand. */
 export const useMessages = (key: ConversationKey, slug: string) =>
   useInfiniteQuery({
     queryKey: getMessagesKey(slug),
@@ -33,17 +33,17 @@ async function readPage(
   return { messages: await Promise.all(data.map((message) => openMessage(key, message))), next: meta.next }
 }
 
-/** The pages begin with the latest one. */
+/** Returns the messages in order; the newest page comes first. */
 export const flattenPages = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
-/** What this page has stored, of which it is told like everybody else. */
+/** Messages that this page has stored. The stream of changes reports them as well. */
 const ownChanges = new Set<string>()
 
-/** Whether a change was made by this page; it is told of each once. */
+/** Returns true if this page made the change, which the stream reports once. */
 export const wasOwnChange = (subject: string): boolean => ownChanges.delete(subject)
 
-/** Puts a stored message where its number belongs, in place of what stood there. */
+/** Inserts a stored message by its number into the cache, or replaces it there. */
 export async function putMessageInCache(
   key: ConversationKey,
   slug: string,

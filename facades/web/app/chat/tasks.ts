@@ -3,7 +3,7 @@ import { type AiRequest, api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { openMessage } from './message-content.ts'
 
-/** A small task for a model that the administrator has chosen for it. */
+/** A small task, such as naming a conversation, for a model that the administrator has chosen. */
 interface Task {
   modelId: string
   prompt: string
@@ -13,7 +13,7 @@ type TaskName = 'title_generation' | 'prompt_improvement'
 
 const ALL = { page: { size: 200 } }
 
-/** The model and the prompt of a task; undefined where no model does it. */
+/** Returns the model and the prompt of a task; undefined if it is not set up. */
 export function useTask(name: TaskName): Task | undefined {
   const { data } = useQuery({
     queryKey: ['tasks'],
@@ -31,7 +31,7 @@ export function useTask(name: TaskName): Task | undefined {
   return modelId && prompt ? { modelId, prompt } : undefined
 }
 
-/** Has a task done; returns what the model says. */
+/** Runs a task and returns the text of the answer. */
 export async function runTask({ modelId, prompt }: Task, messages: AiRequest['messages']): Promise<string> {
   const { content } = await api.ai.complete.mutate({
     model: modelId,
@@ -45,13 +45,12 @@ export async function runTask({ modelId, prompt }: Task, messages: AiRequest['me
     .trim()
 }
 
-/** What is read of a conversation to name it. */
+/** The part of a conversation that a title is made from. */
 const MAX_MESSAGES = 6
 const MAX_TEXT = 2000
-/** Of a name. */
 const MAX_TITLE = 120
 
-/** Has a model name a conversation by what was said in it. */
+/** Asks a model for a title of the conversation. */
 export async function suggestTitle(key: ConversationKey, slug: string, task: Task): Promise<string> {
   const { data } = await api.conversations.messages.query({ slug, page: { size: MAX_MESSAGES } })
   const opened = await Promise.all(data.map((message) => openMessage(key, message)))

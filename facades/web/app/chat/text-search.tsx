@@ -14,7 +14,7 @@ interface TextResultsProps {
   onChoose: () => void
 }
 
-/** Searches in what was written, which only this browser can read. */
+/** Searches the texts of all conversations. Only this browser can decrypt them. */
 export function TextResults({ words, onChoose }: TextResultsProps) {
   const { conversationKey: key } = useSession()
   const state = useTextSearch()
@@ -52,7 +52,7 @@ const progressLabels = {
   done: 'app.search.done',
 } as const
 
-/** Says how far it was searched. */
+/** Describes how much has been searched. */
 function describeProgress({ phase, count }: SearchState, found: number): string {
   if (phase === 'idle') return t('app.search.hint')
   const progress = t(progressLabels[phase], { count })
@@ -74,15 +74,15 @@ const HitRow = ({ hit, onChoose }: { hit: Hit; onChoose: () => void }) => (
   </li>
 )
 
-/** How far the texts of all conversations are opened, the newest first. */
+/** The progress of decrypting all conversations, the newest first. */
 export interface SearchState {
   phase: 'idle' | 'reading' | 'stopped' | 'full' | 'done' | 'failed'
-  /** How many conversations are opened. */
+  /** The number of decrypted conversations. */
   count: number
   error?: unknown
 }
 
-/** A message with the words that were searched for. */
+/** A message that matches the search. */
 export interface Hit {
   conversation: Conversation
   number: string
@@ -95,14 +95,14 @@ interface OpenedConversation {
 }
 
 const [LIST_PAGE, MESSAGE_PAGE] = [200, 1000]
-/** Characters that are held at most. */
+/** The most characters that are kept in memory. */
 const MAX_TEXT = 100_000_000
-/** Hits that are shown at most. */
+/** The most hits that are shown. */
 const MAX_HITS = 100
 
 const idleState: SearchState = { phase: 'idle', count: 0 }
 
-/** The texts of conversations, opened in this browser. They are held in memory alone, until the session ends or the page goes. */
+/** The decrypted texts of conversations, in memory until the session ends or the page is closed. */
 class TextSearch {
   #opened = new Map<string, OpenedConversation>()
   #size = 0
@@ -119,7 +119,7 @@ class TextSearch {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Opens what is not opened yet, or has changed since. */
+  /** Decrypts the conversations that are new or have changed. */
   async read(key: ConversationKey): Promise<void> {
     const { signal } = this.#begin()
     try {

@@ -7,19 +7,18 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type OpenedMessage, serializeAnswer } from './message-content.ts'
 import { putMessageInCache } from './messages.ts'
 
-/** How often what has come is shown; more often costs a browser much and tells a reader nothing. */
+/** Milliseconds between two renderings of a streaming answer. */
 const SHOW_MS = 100
-/** How often what has come is stored, so that a closed tab loses no more. */
+/** Milliseconds between two saves of a streaming answer, so that a closed tab loses little. */
 const STORE_MS = 5000
 
-/** An answer that is being written, or that has failed. */
+/** An answer that is streaming or has failed. */
 export interface Turn {
-  /** The model that answers. */
   model: string
   answer: Answer
   phase: 'waiting' | 'answering' | 'storing' | 'failed'
   error?: unknown
-  /** The number of the question that it answers. */
+  /** The number of the question. */
   parent: number
 }
 
@@ -27,13 +26,12 @@ export interface TurnRequest {
   slug: string
   key: ConversationKey
   request: AiRequest
-  /** The number of the question. */
   parent: number
-  /** The answer that is gone on with, where one was cut. */
+  /** The answer to continue, if there is one. */
   partialAnswer?: OpenedMessage | undefined
 }
 
-/** The answers under way, by conversation. They go on while another conversation is shown. */
+/** The streaming answers by conversation. They continue while another conversation is shown. */
 class TurnStore {
   readonly #turns = new Map<string, Turn>()
   readonly #controllers = new Map<string, AbortController>()
@@ -60,7 +58,7 @@ class TurnStore {
     this.#set(slug, undefined)
   }
 
-  /** Asks the model and stores its answer; whatever comes before an error or a stop is stored, too. */
+  /** Requests an answer and stores it. What has arrived before an error or a stop is stored as well. */
   async run({ slug, key, request, parent, partialAnswer: begun }: TurnRequest): Promise<void> {
     const controller = new AbortController()
     this.#controllers.set(slug, controller)
@@ -103,11 +101,11 @@ interface AnswerTarget {
   key: ConversationKey
   model: string
   parent: number
-  /** Of the stored message, where there is one already. */
+  /** The number of the stored message, if there is one already. */
   number: string | undefined
 }
 
-/** Stores an answer while it is written, and at its end. */
+/** Stores an answer while it streams and at its end. */
 class AnswerWriter {
   readonly #target: AnswerTarget
   #writing: Promise<unknown> = Promise.resolve()
@@ -120,7 +118,7 @@ class AnswerWriter {
     this.#number = target.number
   }
 
-  /** Stores what there is now and then; a failure is no reason to end the answer, which is stored once more at its end. */
+  /** Stores the answer every few seconds. A failure is ignored, as the answer is stored again at its end. */
   storeOccasionally(answer: Answer): void {
     if (this.#isBusy || Date.now() - this.#storedAt < STORE_MS) return
     this.#isBusy = true
@@ -139,7 +137,7 @@ class AnswerWriter {
     await putMessageInCache(key, slug, await this.#write(answer, answer.cut === undefined))
   }
 
-  /** One after the other: the first one says which message the others change. */
+  /** Stores one version after the other, as the first call returns the number that the others update. */
   #write(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
     const written = this.#writing.then(
       () => this.#store(answer, isComplete),
@@ -161,7 +159,9 @@ class AnswerWriter {
   }
 }
 
-/** Reads an answer and shows it now and then. Returns why it ended too early, unless it was stopped. */
+/**
+ * Reads the stream and shows the answer a few times a second. Returns the error that ended it, unless it was stopped.
+ */
 async function readStream(
   request: AiRequest,
   signal: AbortSignal,
@@ -185,6 +185,6 @@ async function readStream(
 
 export const turns = new TurnStore()
 
-/** The answer under way in a conversation. */
+/** Returns the streaming answer of a conversation. */
 export const useTurn = (slug: string | undefined): Turn | undefined =>
   useSyncExternalStore(turns.subscribe, () => (slug === undefined ? undefined : turns.find(slug)))

@@ -4,16 +4,16 @@ import { getMediaType, openRoomFile, readBase64 } from './room-files.ts'
 import type { RoomMessage } from './room-message.ts'
 import type { RoomStore, RoomView } from './room-store.ts'
 
-/** As many of the last messages are disclosed where somebody chooses so. */
+/** The number of messages that the scope `last` discloses. */
 export const LAST_MESSAGES = 20
 
-/** What a model is to be given. */
+/** The messages and files that a model will receive. */
 export interface DisclosurePreview {
   scope: 'message' | 'thread' | 'last'
-  /** Messages before the question. */
+  /** The messages before the question. */
   messages: readonly RoomMessage[]
   files: readonly RoomFile[]
-  /** Roughly. */
+  /** An estimate. */
   tokens: number
 }
 
@@ -25,7 +25,7 @@ interface DisclosureChoice {
   withFiles: boolean
 }
 
-/** What a question discloses; of what cannot be opened, nothing. */
+/** Selects the messages and files that a question discloses; unreadable ones are left out. */
 export function previewDisclosure({ view, thread, scope, text, withFiles }: DisclosureChoice): DisclosurePreview {
   const messages = selectMessages(view, thread, scope).filter(
     (each) => each.unreadable === undefined && !each.isDeleted,
@@ -55,7 +55,7 @@ export const findReplies = (byId: RoomView['byId'], id: string): RoomMessage[] =
   [...byId.values()].filter((each) => each.thread === id).toSorted((one, other) => one.subSeq - other.subSeq)
 
 interface ModelQuestion {
-  /** The message that asks. */
+  /** The id of the message that asks. */
   id: string
   thread: string | null
   model: string
@@ -65,7 +65,7 @@ interface ModelQuestion {
 
 type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][number]
 
-/** Has a model answer in the room: it is given what was shown, and nothing else. */
+/** Requests an answer in the room. The model receives exactly what the preview showed. */
 export async function askModel(
   store: RoomStore,
   { id, thread, model, disclosure: disclosed, withFiles }: ModelQuestion,

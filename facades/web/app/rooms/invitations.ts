@@ -5,7 +5,7 @@ import { getKeyring } from './keyring.ts'
 import { getOwnId, type Role, type Room } from './room.ts'
 import { refreshRooms } from './rooms.ts'
 
-/** Somebody who can be invited. */
+/** A person who can be invited. */
 export type FoundPerson = Awaited<ReturnType<typeof api.users.findPeople.mutate>>['meta']['people'][number]
 
 export async function findPeople(query: string): Promise<FoundPerson[]> {
@@ -13,7 +13,7 @@ export async function findPeople(query: string): Promise<FoundPerson[]> {
   return meta.people
 }
 
-/** Invites somebody; who has no keys yet is kept in mind, and false returned. */
+/** Invites a person. Returns false for one without keys, who is remembered and invited later. */
 export async function invitePerson(session: Session, room: Room, person: FoundPerson, role: Role): Promise<boolean> {
   const { id, username, publicKey } = person
   if (!publicKey) {
@@ -29,7 +29,9 @@ export async function invitePerson(session: Session, room: Room, person: FoundPe
   return true
 }
 
-/** Makes a link that lets in whoever opens it first. Its secret stays behind the `#`, which no server is sent. */
+/**
+ * Creates a link that admits the first person who opens it. Its secret is in the fragment, which browsers never send.
+ */
 export async function createInvitationLink(session: Session, room: Room, role: Role): Promise<string> {
   const { secret, proofHash } = await makeInvitationSecret()
   const wrappedKey = await getKeyring(session).wrapForLink(secret, await getRoomKey(session, room))
@@ -53,7 +55,7 @@ export async function previewInvitation(id: string, secret?: string) {
   return meta
 }
 
-/** Accepts an invitation, and keeps the key of the room. Returns the slug of the room. */
+/** Accepts an invitation and stores the key of the room. Returns the slug of the room. */
 export async function acceptInvitation(session: Session, id: string, secret?: string): Promise<string> {
   const { data, meta } = await api.roomMembers.accept.mutate({ id, ...(await buildProof(secret)) })
   const related = data.relations?.['room']
@@ -64,7 +66,7 @@ export async function acceptInvitation(session: Session, id: string, secret?: st
   return slug
 }
 
-// People without keys, whose invitations follow once they have some.
+// People without keys, who are invited once they have some.
 
 export interface PendingPerson {
   username: string
@@ -86,7 +88,7 @@ function storePendingPeople(session: Session, room: string, people: readonly Pen
   else localStorage.setItem(getStorageKey(session, room), JSON.stringify(people))
 }
 
-/** Invites those who have made keys since. */
+/** Invites the pending people who have created keys since. */
 export async function invitePendingPeople(session: Session, room: Room): Promise<void> {
   for (const { username, role } of listPendingPeople(session, room.id)) {
     const person = (await findPeople(username)).find((each) => each.username === username)

@@ -9,7 +9,7 @@ import { createInvitationLink, type FoundPerson, findPeople, invitePerson } from
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 
-/** The service searches for no less. */
+/** The shortest query that the service accepts. */
 const MIN_CHARACTERS = 3
 
 const roleHints = {
@@ -18,7 +18,7 @@ const roleHints = {
   viewer: 'app.role.viewer.about',
 } as const
 
-/** Invites people by their names, or whoever has a link. */
+/** Invites people by name or by link. */
 export function InviteDialog({ close }: { close: () => void }) {
   const [role, setRole] = useState<Role>('editor')
   const id = useId()
@@ -146,7 +146,7 @@ function InviteByLink({ role }: { role: Role }) {
   )
 }
 
-/** A text to be read by a camera, dark on light in both schemes. */
+/** Shows a QR code, dark on light in both color schemes. */
 function QrCode({ text }: { text: string }) {
   const code = generate(text)
   const cells = Array.from({ length: code.size * code.size }, (_, at) => [at % code.size, Math.floor(at / code.size)])
@@ -160,5 +160,5 @@ function QrCode({ text }: { text: string }) {
   )
 }
 
-/** Cameras need some light around it. */
+/** Cells of the quiet zone that scanners need. */
 const MARGIN = 3

@@ -13,7 +13,7 @@ import { getKeyring } from './keyring.ts'
 import { roleLabels } from './room.ts'
 import './rooms.css'
 
-/** An invitation by link: shows to what, before it is accepted. */
+/** Previews and accepts an invitation by link. */
 export function JoinPage() {
   const [link] = useState(readInvitationLink)
   return (
@@ -36,7 +36,7 @@ function readInvitationLink() {
 
 function InvitationPreview({ id, secret }: { id: string; secret: string }) {
   const session = useSession()
-  // Whoever has not entered their passkey does so first.
+  // Throws if the keys are locked, which leads to the page for the passkey.
   getKeyring(session)
   const navigate = useNavigate()
   const { data, error } = useQuery({

@@ -23,7 +23,7 @@ import { getSalts, type Room } from './room.ts'
 
 type KeyedRoom = Pick<Room, 'id' | 'slug'>
 
-/** The keys of rooms, which this person's keychain has, or which were wrapped for them. */
+/** The room keys of a person, from their keychain or wrapped for them by others. */
 export class Keyring {
   readonly #passkeyKey: Key
   readonly #salts: Salts
@@ -35,17 +35,17 @@ export class Keyring {
     this.#salts = salts
   }
 
-  /** Makes the first key of a room. */
+  /** Creates the first key of a room. */
   async createFirstKey({ slug }: Pick<Room, 'slug'>): Promise<void> {
     await this.#storeKeys(slug, new Map([[0, makeKey()]]))
   }
 
-  /** What is known of a room; read on first use. */
+  /** Returns the known keys of a room, which are read on first use. */
   async getKeys(room: KeyedRoom): Promise<RoomKeys> {
     return this.#keysBySlug.get(room.slug) ?? this.readKeys(room)
   }
 
-  /** Reads what was wrapped for the person since, and keeps it. */
+  /** Reads the keys that were wrapped for the person since, and stores them in the keychain. */
   async readKeys({ id, slug }: KeyedRoom): Promise<RoomKeys> {
     const storedKeys =
       this.#keysBySlug.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#readKeychain()))
@@ -57,7 +57,7 @@ export class Keyring {
     return this.#keysBySlug.get(slug) ?? keys
   }
 
-  /** Gives the room its next key. Where somebody else did so at the same moment, the service refuses with a conflict. */
+  /** Creates the next key of a room. The service answers with a conflict if somebody else has just done so. */
   async rotateKey({ id, slug }: KeyedRoom): Promise<void> {
     const keys = await this.getKeys({ id, slug })
     const { meta } = await api.roomKeys.recipients.query({ id })
@@ -66,15 +66,15 @@ export class Keyring {
     await this.#storeKeys(slug, new Map([[meta.keyEpoch, roomKey]]))
   }
 
-  /** The key of a room for somebody who has keys of their own. */
+  /** Encrypts a room key with the public key of a person. */
   wrapFor = async (publicKey: string, roomKey: string): Promise<string> =>
     writeSealedRoomKey(await inviteByPublicKey(publicKey, roomKey))
 
-  /** The key of a room for whoever has the secret of a link. */
+  /** Encrypts a room key with the secret of an invitation link. */
   wrapForLink = async (secret: string, roomKey: string): Promise<string> =>
     writeSealedRoomKey(await inviteByHash(secret, roomKey, this.#salts))
 
-  /** Keeps the key that came with an invitation. */
+  /** Stores the room key of an accepted invitation. */
   async storeInvitationKey(slug: string, keyEpoch: number, wrappedKey: string, secret?: string): Promise<void> {
     const sealed = readSealedRoomKey(wrappedKey)
     const key =
@@ -117,7 +117,7 @@ async function readStoredKeys(id: string) {
 
 const keyrings = new WeakMap<Session, Keyring>()
 
-/** The keyring of a session, which goes with it. */
+/** Returns the keyring of a session, and creates it on first use. */
 export function getKeyring(session: Session): Keyring {
   const keyring = keyrings.get(session) ?? new Keyring(session.passkeyKey, getSalts(session))
   keyrings.set(session, keyring)

@@ -10,12 +10,12 @@ import { MessageOpener } from './room-message.ts'
 import { refreshRooms } from './rooms.ts'
 import { openSocket, type Socket } from './socket.ts'
 
-/** How often the list is read at most. */
+/** Milliseconds between two reads of the list. */
 const REFRESH_MS = 1000
-/** As many rooms are listened to at most, by one connection. */
+/** The most rooms that are subscribed to, over one connection. */
 const MAX_ROOMS = 60
 
-/** Keeps the list of rooms as it is: by the person's own changes, and by what is written in each room. */
+/** Keeps the list of rooms up to date with the person's own changes and with new messages in each room. */
 export function useLiveRooms(rooms: readonly Room[] | undefined): void {
   const session = useSession()
   useEffect(() => {
@@ -90,14 +90,14 @@ function refreshSoon(): void {
   }, REFRESH_MS)
 }
 
-/** Messages that have just come and are still to be opened, by their rooms. */
+/** Ids of new messages that are still to be decrypted, by room. */
 const pendingMessages = new Map<string, Set<string>>()
-/** Changes that come within this time are read together. */
+/** Milliseconds in which new messages are collected before they are read together. */
 const BATCH_MS = 1000
-/** The most that are opened at once, the last ones first. */
+/** The most messages that are decrypted at once, the newest first. */
 const MAX_OPENED = 100
 
-/** Opens a message that has just come to a room that nobody looks at, together with those after it: it may name the person. */
+/** Queues a new message of a room that is not in view, to check whether it mentions the person. */
 function queueArrival(session: Session, room: Room, id: string): void {
   const ids = pendingMessages.get(room.id)
   if (ids) ids.add(id)
@@ -129,7 +129,7 @@ async function openArrivals(session: Session, room: Room): Promise<void> {
     )
     if (opened[0]) showNotification(room, opened[0])
   } catch {
-    // Messages that cannot be read now are counted as unread, and no more.
+    // Messages that cannot be read now only count as unread.
   }
 }
 

@@ -20,7 +20,7 @@ interface MembersPanelProps {
   close: () => void
 }
 
-/** Who is in the room, who is invited, and what they may do. */
+/** The members and invitations of a room, with their roles. */
 export function MembersPanel({ present, close }: MembersPanelProps) {
   const { session } = useRoom()
   const room = useRoomView((view) => view.room)
@@ -135,7 +135,7 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
   )
 }
 
-/** Changes what somebody may do. */
+/** Changes the role of a member. */
 function RoleField({ member }: { member: Member }) {
   const [error, setError] = useState<unknown>()
   const change = (role: Role) => api.roomMembers.update.mutate({ id: member.id, role }).catch(setError)
@@ -159,13 +159,13 @@ function RoleField({ member }: { member: Member }) {
 }
 
 interface EndMembershipDialogProps {
-  /** Of who is removed; undefined where the person themself leaves. */
+  /** The name of the member to remove; undefined if the person leaves. */
   name: string | undefined
   end: () => Promise<void>
   close: () => void
 }
 
-/** Says what follows from the end of a membership before it ends. */
+/** Explains the consequences before a membership ends. */
 function EndMembershipDialog({ name, end, close }: EndMembershipDialogProps) {
   const isLeaving = name === undefined
   return (

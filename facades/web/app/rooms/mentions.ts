@@ -1,6 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-/** The messages that name the person and are not read, by their rooms; counted here, as only this browser can read them. */
+/**
+ * Ids of unread messages that mention the person, by room. They are counted here, as only this browser can decrypt
+ * them.
+ */
 const unreadMentions = new Map<string, ReadonlySet<string>>()
 const listeners = new Set<() => void>()
 
@@ -16,11 +19,11 @@ export function forgetMentions(room: string): void {
   if (unreadMentions.delete(room)) for (const listener of listeners) listener()
 }
 
-/** Whether a text names somebody. */
+/** Returns true if a text mentions a user. */
 export const mentionsUser = (text: string, username: string): boolean =>
   new RegExp(`(^|[^\\w@.-])@${username.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w-])`, 'i').test(text)
 
-/** Counts messages of a room that name the person. */
+/** Counts messages of a room as mentions of the person. */
 export function addMentions(room: string, messages: readonly string[]): void {
   if (messages.length === 0) return
   unreadMentions.set(room, new Set([...(unreadMentions.get(room) ?? []), ...messages]))

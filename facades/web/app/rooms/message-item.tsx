@@ -20,14 +20,14 @@ import type { RoomMessage } from './room-message.ts'
 
 interface MessageItemProps {
   message: RoomMessage
-  /** Whether it follows another of the same author so closely that their name is not said again. */
+  /** True if it follows a message of the same author so closely that the name is not repeated. */
   isContinued?: boolean
   isHighlighted?: boolean
-  /** Where it stands in its own thread, which offers no other. */
+  /** True within the thread panel, where no other thread opens. */
   isInThread?: boolean
 }
 
-/** A message of a room. */
+/** A message in a room. */
 export const MessageItem = memo(
   ({ message, isContinued = false, isHighlighted = false, isInThread = false }: MessageItemProps) => {
     const { store } = useRoom()
@@ -74,7 +74,7 @@ const useCanWrite = () => useRoomView(({ room }) => room !== undefined && canWri
 const useDisclosure = ({ id }: RoomMessage) =>
   useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
-/** Who wrote a message: a person, or the model that answered. */
+/** Returns a function that names the author of a message: a person, or the model that answered. */
 export function useAuthorName(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
   const { modelName } = useRoom()
   return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
@@ -106,7 +106,7 @@ function MessageBody({
   )
 }
 
-/** People mean the ends of their lines. */
+/** Keeps line breaks, which Markdown would ignore. */
 const withLineBreaks = (text: string) => text.replace(/([^\n])\n(?!\n)/g, '$1  \n')
 
 function RepliesButton({ message: { id, replyCount } }: { message: RoomMessage }) {
@@ -124,7 +124,7 @@ interface ActionsProps {
   edit: () => void
 }
 
-/** What can be done with a message. */
+/** The buttons and the menu of a message. */
 function MessageActions({ message, isInThread, edit }: ActionsProps) {
   const { store, showThread } = useRoom()
   const [dialog, setDialog] = useState<'delete' | 'disclosure'>()
@@ -181,7 +181,7 @@ function useMessageMenu(
   return entries.flatMap(([isOffered, entry]) => (isOffered ? [entry] : []))
 }
 
-/** Says what a model was given for an answer. */
+/** Shows the data that a model received for an answer. */
 function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close: () => void }) {
   const { modelName } = useRoom()
   const members = useRoomView((view) => view.members)
@@ -219,7 +219,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
   )
 }
 
-/** A message that is not at the service yet. */
+/** A message that is not stored yet. */
 export const OutgoingItem = memo(
   ({ message: { queued: letter, text, state, error } }: { message: OutgoingMessage }) => {
     const { store } = useRoom()

@@ -3,7 +3,7 @@ import { openMessage, type RoomKeys, sealMessage } from '../../browser/crypto.ts
 import { api } from '../shared/api/client.ts'
 import type { Room } from './room.ts'
 
-/** A message that is not at the service yet. */
+/** A message that is not stored yet. */
 export interface OutgoingMessage {
   queued: QueuedMessage
   text: string
@@ -11,27 +11,25 @@ export interface OutgoingMessage {
   error?: unknown
 }
 
-/** More messages wait than are kept. */
+/** The outbox holds the most messages that it can. */
 export class OutboxFull extends Error {
   override readonly name = 'TooManyWaiting'
 }
 
 const RETRY_MS = 3000
 
-/** The room that messages go to. */
 export interface SenderOptions {
   outbox: Outbox
-  /** The room as it is known now, and its keys. */
+  /** Returns the current state of the room and its keys. */
   getCurrent: () => { room: Room; keys: RoomKeys } | undefined
-  /** Reads the room and its keys anew. */
+  /** Reads the room and its keys again. */
   refresh: () => Promise<void>
-  /** Takes a message that is stored. */
+  /** Adds a stored message to the history. */
   onStored: (id: string) => Promise<void>
-  /** Shows what has changed. */
   onChange: () => void
 }
 
-/** Sends messages one after the other, in the order in which they were written, and each of them once. */
+/** Sends messages in order, each exactly once. */
 export class MessageSender {
   readonly #options: SenderOptions
   #outgoing: OutgoingMessage[] = []
@@ -54,7 +52,7 @@ export class MessageSender {
     removeEventListener('online', this.#sendWaiting)
   }
 
-  /** Seals a message and puts it in the queue; returns the word by which it is known from then on. */
+  /** Encrypts a message and queues it; returns its client id. */
   async send(text: string, attachments: string[], thread: string | null): Promise<string> {
     const { room, key } = this.#getWriteKey()
     if (this.#outgoing.length >= MAX_QUEUED) throw new OutboxFull()
@@ -92,7 +90,7 @@ export class MessageSender {
     this.#options.onChange()
   }
 
-  /** Takes a message out of the queue that is stored. */
+  /** Removes a stored message from the queue. */
   forget(clientId: string | null): void {
     this.#outgoing = this.#outgoing.filter(({ queued }) => queued.clientId !== clientId)
   }
@@ -101,7 +99,7 @@ export class MessageSender {
     return this.#outgoing.some(({ queued, state }) => queued.clientId === clientId && state !== 'failed')
   }
 
-  /** Sends what was written before a reload. */
+  /** Queues the messages that were written before a reload. */
   async resume(): Promise<void> {
     const known = new Set(this.#outgoing.map(({ queued }) => queued.clientId))
     for (const queued of this.#options.outbox.list()) {
@@ -164,7 +162,7 @@ export class MessageSender {
     this.#update(queued.clientId, { state: 'failed', error })
   }
 
-  /** Nothing passes what was written before it. */
+  /** Stops at the first message that cannot be sent, so that the order is kept. */
   #pauseSending(): void {
     this.#outgoing = this.#outgoing.map((each) => (each.state === 'sending' ? { ...each, state: 'waiting' } : each))
     this.#options.onChange()
@@ -172,7 +170,7 @@ export class MessageSender {
     if (!this.#isStopped) this.#timer = setTimeout(this.#sendWaiting, RETRY_MS)
   }
 
-  /** Whether another key is in use by now, with which it is sealed anew. */
+  /** Encrypts the message again if the room has another key by now; returns false otherwise. */
   async #resealWithNewKey(queued: QueuedMessage): Promise<boolean> {
     await this.#options.refresh().catch(() => {})
     const { room, keys } = this.#options.getCurrent() ?? {}
@@ -191,21 +189,21 @@ export class MessageSender {
   }
 }
 
-/** Messages that wait at most. */
+/** The most messages that can wait in the outbox. */
 const MAX_QUEUED = 50
 
-/** A message that is still to be sent, sealed as it will be stored. */
+/** A queued message, encrypted as it will be stored. */
 interface QueuedMessage {
   clientId: string
   content: string | null
   keyEpoch: number
   thread: string | null
-  /** Ids of files that were uploaded for it. */
+  /** The ids of the uploaded files. */
   attachments: string[]
   writtenAt: string
 }
 
-/** The messages of a room that wait to be sent. They lie sealed in this browser, so that a reload loses none. */
+/** The queue of a room's messages, encrypted in the storage of this browser, so that it survives a reload. */
 export class Outbox {
   readonly #slot: string
 
@@ -213,7 +211,7 @@ export class Outbox {
     this.#slot = `svc:outbox:${owner}:${room}`
   }
 
-  /** In the order in which they were written; another tab may have added some. */
+  /** Lists the messages in the order in which they were written. Other tabs may have added some. */
   list(): QueuedMessage[] {
     return JSON.parse(localStorage.getItem(this.#slot) ?? '[]') as QueuedMessage[]
   }
@@ -234,7 +232,7 @@ export class Outbox {
   }
 }
 
-/** The same message, sealed with the key that is in use now. */
+/** Encrypts a queued message again with the current key. */
 async function resealMessage(queued: QueuedMessage, keys: RoomKeys, keyEpoch: number): Promise<QueuedMessage> {
   const [before, now] = [keys.get(queued.keyEpoch), keys.get(keyEpoch)]
   if (queued.keyEpoch === keyEpoch || queued.content === null || before === undefined || now === undefined)

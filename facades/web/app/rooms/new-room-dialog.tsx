@@ -6,7 +6,7 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { RoomFields } from './room-fields.tsx'
 import { createRoom } from './rooms.ts'
 
-/** Asks for what a room begins with. */
+/** Creates a room with its name, its texts and its picture. */
 export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose: () => void }) {
   const session = useSession()
   const navigate = useNavigate()

@@ -7,31 +7,34 @@ const STORAGE_KEY = 'svc:notifications'
 
 export const canNotify = 'Notification' in globalThis
 
-/** What a notice on this device tells: that something came, or also what it is. */
+/** The content of desktop notifications: none, that a message came, or also its text. */
 export type NotificationLevel = 'off' | 'on' | 'text'
 
-/** What the person has chosen, as far as the browser lets us. */
+/** Returns the level that the person has chosen, or `off` without the permission of the browser. */
 export function readNotificationLevel(): NotificationLevel {
   const chosen = canNotify && Notification.permission === 'granted' ? localStorage.getItem(STORAGE_KEY) : null
   return chosen === 'on' || chosen === 'text' ? chosen : 'off'
 }
 
-/** Chooses; the browser asks the person the first time. Returns what holds then. */
+/** Stores a level and asks for the browser's permission if necessary. Returns the level that then applies. */
 export async function chooseNotificationLevel(level: NotificationLevel): Promise<NotificationLevel> {
   if (level !== 'off') await Notification.requestPermission()
   localStorage.setItem(STORAGE_KEY, level)
   return readNotificationLevel()
 }
 
-/** Characters of a message that a notice shows at most. */
+/** Characters of a message in a notification. */
 const EXCERPT_LENGTH = 200
 
-/** Says that a message came, and what it says only where the person allowed that. One notice a room stands for all that come. */
+/**
+ * Shows a desktop notification, with the text only if the person has allowed that. Each room has one notification,
+ * which the next message replaces.
+ */
 export function showNotification(
   { id, name, isMuted }: Pick<Room, 'id' | 'name' | 'isMuted'>,
   message: RoomMessage,
 ): void {
-  // The browser is asked last, as its answer takes long where many messages come.
+  // The permission is checked last, as that is slow for many messages.
   if (document.hasFocus() || isMuted) return
   const level = readNotificationLevel()
   if (level === 'off') return

@@ -4,7 +4,7 @@ import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { openSocket } from './socket.ts'
 
-/** How often it is told that somebody writes, and how long that holds. */
+/** Milliseconds between two typing events, and until one expires. */
 const [SEND_INTERVAL_MS, EXPIRY_MS] = [3000, 6000]
 
 const TYPING = 'client-typing'
@@ -17,7 +17,7 @@ interface PresentMembers {
   each: (take: (member: { id: string }) => void) => void
 }
 
-/** The ids of the people who update at the room now; undefined where nobody tells. */
+/** Returns the ids of the users who are in the room now; undefined while unknown. */
 export function usePresentUsers(session: Session, slug: string): ReadonlySet<string> | undefined {
   const [present, setPresent] = useState<ReadonlySet<string>>()
   useEffect(() => {
@@ -50,7 +50,7 @@ export function usePresentUsers(session: Session, slug: string): ReadonlySet<str
   return present
 }
 
-/** Since when people are writing, by their ids. */
+/** Returns the users who are typing, by their ids, with the time of their last typing event. */
 export function useTypingUsers(session: Session, slug: string): ReadonlyMap<string, number> {
   const [typing, setTyping] = useState<ReadonlyMap<string, number>>(new Map())
   useEffect(() => {
@@ -88,7 +88,7 @@ export function useTypingUsers(session: Session, slug: string): ReadonlyMap<stri
   return typing
 }
 
-/** Tells the others that the person is writing. */
+/** Returns a function that tells the other members that the person is typing. */
 export function useTypingSignal(): () => void {
   const { session } = useRoom()
   const sentAt = useRef(0)

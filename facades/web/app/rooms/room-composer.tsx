@@ -26,11 +26,11 @@ import { sealRoomFile } from './room-files.ts'
 import { getMemberName, listPeople } from './room-members.ts'
 
 interface RoomComposerProps {
-  /** The message that is replied to. */
+  /** The id of the message that a reply belongs to. */
   thread: string | null
 }
 
-/** Where a message to the room is written; who may only read is told so. */
+/** The form for a message to the room, or a note for people who may only read. */
 export function RoomComposer({ thread }: RoomComposerProps) {
   const room = useRoomView((view) => view.room)
   if (room && !canWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
@@ -67,7 +67,7 @@ function MessageForm({ thread }: RoomComposerProps) {
   )
 }
 
-/** What stands between a person and their next message. */
+/** Notices that explain why nothing can be sent. */
 function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean }) {
   const isOnline = useIsOnline()
   const obstacle = useObstacle()
@@ -86,7 +86,7 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
   )
 }
 
-/** Why nothing can be written, where that is so. */
+/** Returns the label of the reason why nothing can be written, if there is one. */
 function useObstacle(): string | undefined {
   const room = useRoomView((view) => view.room)
   const keys = useRoomView((view) => view.keys)
@@ -94,7 +94,7 @@ function useObstacle(): string | undefined {
   return room.rekeyRequired ? 'app.rooms.rekeying' : 'app.rooms.noKey'
 }
 
-/** The files that go along, sealed with the key in use. */
+/** Uploads files encrypted with the current room key. */
 function useSealedUploads() {
   const room = useRoomView((view) => view.room)
   const keys = useRoomView((view) => view.keys)
@@ -105,11 +105,11 @@ function useSealedUploads() {
   })
 }
 
-/** What a model would be asked and given, where its handle stands in a text. */
+/** Returns the model and the disclosure of a question, if the text mentions the AI handle. */
 function useQuestion(text: string, thread: string | null) {
   const { session, store } = useRoom()
   const isQuestion = mentionsUser(text, getAiHandle(session))
-  // Each message changes the count of what is disclosure, as long as a model is asked.
+  // Renders again for each new message while a model is mentioned, as the disclosure changes.
   useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
@@ -120,7 +120,7 @@ function useQuestion(text: string, thread: string | null) {
   return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure }
 }
 
-/** What is being written, and its way out. */
+/** The message that is being written. */
 function useMessageForm(thread: string | null) {
   const { session, store } = useRoom()
   const room = useRoomView((view) => view.room?.id)
@@ -132,7 +132,7 @@ function useMessageForm(thread: string | null) {
   const isOnline = useIsOnline()
   const obstacle = useObstacle()
   const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
-  // A question is never kept for later: it would cost money when nobody looks.
+  // Questions are not queued while offline: the answer would cost money when nobody is there to read it.
   const mayAsk = question === undefined || (isOnline && question.model !== undefined)
   const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
   const maySend = hasContent && mayAsk && !isBlocked && obstacle === undefined && state !== 'sending'
@@ -177,7 +177,7 @@ const scopeLabels = {
   last: 'app.rooms.ask.last',
 } as const
 
-/** Shows before sending what a model will be given, and has the person choose. */
+/** Previews the data that a model will receive, and lets the person choose it. */
 function AskPanel(props: AskPanelProps) {
   const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure, hasThread } = props
   const id = useId()
@@ -217,7 +217,7 @@ interface MentionListProps {
 
 const MAX_SUGGESTIONS = 5
 
-/** Offers who may be meant by the word behind the last `@`. */
+/** Suggests members for the word after the last `@`. */
 function MentionList({ text, field, write }: MentionListProps) {
   const { session } = useRoom()
   const members = useRoomView((view) => view.members)

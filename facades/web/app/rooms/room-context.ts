@@ -7,11 +7,11 @@ import { RoomStore, type RoomView } from './room-store.ts'
 interface RoomState {
   session: Session
   store: RoomStore
-  /** Searches its whole history. */
+  /** Searches the whole history of the room. */
   search: RoomSearch
-  /** What people call a model. */
+  /** Returns the label of a model. */
   modelName: (modelId: string) => string
-  /** Shows a thread beside the room, or nothing. */
+  /** Opens a thread beside the room, or closes it. */
   showThread: (id: string | undefined) => void
 }
 
@@ -19,14 +19,14 @@ const RoomContext = createContext<RoomState | undefined>(undefined)
 
 export const RoomProvider = RoomContext.Provider
 
-/** The room that is shown. What changes of it is read with `useRoomView`. */
+/** Returns the room that is shown. Its changing parts are read with `useRoomView`. */
 export function useRoom(): RoomState {
   const state = useContext(RoomContext)
   if (!state) throw new Error('There is no room here.')
   return state
 }
 
-/** A part of the room as it is shown. Whoever reads it is drawn again once that part has changed, and for nothing else. */
+/** Returns a part of the room, and renders the component again only when that part changes. */
 export function useRoomView<Part>(select: (view: RoomView) => Part): Part {
   const { store } = useRoom()
   return useSyncExternalStore(store.subscribe, () => select(store.view))
@@ -39,7 +39,7 @@ const openRoom = (session: Session, slug: string) => ({
   search: new RoomSearch(),
 })
 
-/** Opens a room as long as it is looked at. */
+/** Opens a room while the component is mounted. */
 export function useOpenRoom(slug: string, showThread: RoomState['showThread']): RoomState {
   const session = useSession()
   const [{ store, search }, setOpened] = useState(() => openRoom(session, slug))

@@ -13,7 +13,7 @@ interface RoomFieldsProps {
   choosePicture: (picture: File | undefined) => void
 }
 
-/** The name of a room, and the texts that only its members can read. */
+/** Fields for the name of a room, and for the texts that only its members can decrypt. */
 export function RoomFields({ texts: { name, description, systemPrompt }, change, choosePicture }: RoomFieldsProps) {
   const id = useId()
   return (

@@ -8,7 +8,7 @@ import type { RoomFile } from './room.ts'
 import { useRoomView } from './room-context.ts'
 import { getMediaType, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
 
-/** The files of a message, opened in this browser. */
+/** The files of a message, decrypted in this browser. */
 export const RoomFileList = ({ files }: { files: readonly RoomFile[] }) =>
   files.length > 0 && (
     <ul className="files" aria-label={t('app.files')}>
@@ -41,7 +41,7 @@ function FileItem({ file }: { file: RoomFile }) {
   )
 }
 
-/** The address of an opened file, as long as it is shown. */
+/** Returns an object URL of a decrypted file while it is shown. */
 function useOpenedFile(file: RoomFile) {
   const keys = useRoomView((view) => view.keys)
   const { data, error } = useQuery({

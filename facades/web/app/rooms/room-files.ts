@@ -2,7 +2,7 @@ import { openFile, type RoomKeys, sealFile } from '../../browser/crypto.ts'
 import { saveFile } from '../shared/save-file.ts'
 import type { RoomFile } from './room.ts'
 
-/** Media types by the ends of names, as an encrypted file tells nothing of what it is. */
+/** Media types by file extension, as the type of an encrypted file is unknown to the service. */
 const mediaTypes: Record<string, string> = {
   gif: 'image/gif',
   jpeg: 'image/jpeg',
@@ -22,15 +22,15 @@ const mediaTypes: Record<string, string> = {
 export const getMediaType = ({ name }: Pick<RoomFile, 'name'>): string =>
   mediaTypes[name.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream'
 
-/** Pictures that are larger are shown once somebody wants them. */
+/** The largest picture that is shown without a click. */
 export const PREVIEW_BYTES = 5 * 1024 * 1024
 
-/** A file as it is uploaded to a room. */
+/** Encrypts a file for upload to a room. */
 export async function sealRoomFile(file: Blob, roomKey: string, keyEpoch: number): Promise<Blob> {
   return new Response(file.stream().pipeThrough(await sealFile(roomKey, keyEpoch))).blob()
 }
 
-/** Downloads and opens a file. It is whole, or there is none: what was altered fails. */
+/** Downloads and decrypts a file. A file that was altered fails as a whole. */
 export async function openRoomFile(file: RoomFile, keys: RoomKeys): Promise<Blob> {
   const response = await fetch(`/proxy/storage/${file.identifier}`)
   if (!response.ok || !response.body) throw new Error(`The file could not be read: ${response.status}`)
@@ -38,12 +38,12 @@ export async function openRoomFile(file: RoomFile, keys: RoomKeys): Promise<Blob
   return new Blob([await new Response(plain).arrayBuffer()], { type: getMediaType(file) })
 }
 
-/** Gives a file to the person, by the name that it has. */
+/** Decrypts a file and saves it under its name. */
 export async function saveRoomFile(file: RoomFile, keys: RoomKeys): Promise<void> {
   saveFile(await openRoomFile(file, keys), file.name)
 }
 
-/** A browser writes large files so much faster than we could. */
+/** Encodes with FileReader, which is much faster for large files than code in JavaScript. */
 export const readBase64 = (blob: Blob): Promise<string> =>
   new Promise((resolve, reject) => {
     const reader = new FileReader()

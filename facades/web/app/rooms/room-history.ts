@@ -4,31 +4,31 @@ import { api } from '../shared/api/client.ts'
 import { asPage, MAX_SINGLE_READS, type Room, type StoredRoomMessage } from './room.ts'
 import type { MessageOpener, RoomMessage } from './room-message.ts'
 
-/** Messages of a page as they are looked at, and of one on the way to an earlier message. */
+/** The page size while reading, and while loading back to an earlier message. */
 const [PAGE_SIZE, LARGE_PAGE] = [50, 200]
 
-/** The messages of a room as they are shown; other objects once one has changed. */
+/** The messages to show. Both collections are new objects after each change. */
 export interface ShownMessages {
-  /** Messages that reply to none, in their order. */
+  /** The messages outside of threads, in order. */
   messages: readonly RoomMessage[]
-  /** All messages by their ids. */
+  /** All messages by id. */
   byId: ReadonlyMap<string, RoomMessage>
 }
 
 interface RoomHistoryOptions {
   opener: MessageOpener
-  /** The room as it is known now, and its keys. */
+  /** Returns the current state of the room and its keys. */
   getCurrent: () => { room: Room | undefined; keys: RoomKeys }
-  /** Hears of a message that is stored, by the word that its sender knows it by. */
+  /** Is called with the client id of each stored message. */
   onStored: (clientId: string) => void
 }
 
-/** The messages of a room, opened as far as they are read: from the newest one back. */
+/** The decrypted messages of a room, read from the newest one back. */
 export class RoomHistory {
   readonly #options: RoomHistoryOptions
   readonly #messages = new Map<string, RoomMessage>()
   #shown: ShownMessages | undefined
-  /** The id down to which everything is read. */
+  /** The id of the oldest message of the range that is read without gaps. */
   #oldestReadId = Number.POSITIVE_INFINITY
   #total = 0
 
@@ -45,7 +45,7 @@ export class RoomHistory {
     return this.#oldestReadId > 0 && this.#total > this.#messages.size
   }
 
-  /** The id of the newest message; 0 where there is none. */
+  /** The id of the newest message; 0 if there is none. */
   get newestId(): number {
     return this.#messages.keys().reduce((newest, id) => Math.max(newest, Number(id)), 0)
   }
@@ -68,13 +68,13 @@ export class RoomHistory {
     return this.#readPage(1, PAGE_SIZE)
   }
 
-  /** Reads the messages before those that are there. */
+  /** Reads the page before the oldest message. */
   async readEarlier(size = PAGE_SIZE): Promise<void> {
     const count = this.#messages.keys().reduce((sum, id) => sum + (Number(id) >= this.#oldestReadId ? 1 : 0), 0)
     await this.#readPage(Math.floor(count / size) + 1, size)
   }
 
-  /** Reads the messages back to one, though no more than so many. */
+  /** Reads back to a message, but at most so many messages. */
   async readBackTo(id: number, most: number, signal: AbortSignal): Promise<void> {
     for (let read = 0; read < most && this.hasEarlier && this.#oldestReadId > id; read += LARGE_PAGE) {
       if (signal.aborted) return
@@ -82,7 +82,7 @@ export class RoomHistory {
     }
   }
 
-  /** Reads what was replied to a message. */
+  /** Reads the replies to a message. */
   async readReplies(id: string): Promise<void> {
     for (let number = 1; ; number++) {
       const { items, total } = await asPage<StoredRoomMessage>(
@@ -98,7 +98,7 @@ export class RoomHistory {
     }
   }
 
-  /** Reads messages that have changed. Many at once make one read of the newest, as most of them are new. */
+  /** Reads messages that have changed. For many at once it reads the newest page, as most of them are new. */
   async readChanged(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const readIds = ids.length > MAX_SINGLE_READS ? await this.readNewest() : new Set()
@@ -106,7 +106,7 @@ export class RoomHistory {
     await this.#addMessages(found.filter((each) => each !== undefined))
   }
 
-  /** Opens what was closed for want of a key. */
+  /** Decrypts messages whose key has arrived since. */
   async reopenUnreadable(): Promise<void> {
     const { keys, room } = this.#options.getCurrent()
     for (const message of this.#messages.values())
@@ -114,7 +114,7 @@ export class RoomHistory {
         this.#setMessage(await this.#options.opener.reopen(message, keys, room?.sharesEarlierKeys ?? true))
   }
 
-  /** Returns the ids of what it has read. */
+  /** Returns the ids of the messages that it has read. */
   async #readPage(number: number, size: number): Promise<ReadonlySet<string>> {
     const { items, total } = await asPage<StoredRoomMessage>(
       api.rooms.related.query({
@@ -153,7 +153,7 @@ function listMessages(byId: ReadonlyMap<string, RoomMessage>): ShownMessages {
   return { messages: messages.toSorted((one, other) => one.seq - other.seq), byId: new Map(byId) }
 }
 
-/** Nothing where there is no such message any more. */
+/** Returns undefined if the message does not exist any more. */
 async function readMessage(id: string): Promise<StoredRoomMessage | undefined> {
   try {
     return await api.roomMessages.get.query({ id, include: ['attachments', 'member'] })

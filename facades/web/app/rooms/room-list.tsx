@@ -27,7 +27,7 @@ import './rooms.css'
 
 const NewRoomDialog = lazy(async () => ({ default: (await import('./new-room-dialog.tsx')).NewRoomDialog }))
 
-/** The rooms of the person, and invitations to others. */
+/** The rooms of the person, and the invitations to others. */
 export function RoomList({ onChoose }: { onChoose: () => void }) {
   const { data: rooms, error } = useRooms()
   const { data: invitations = [] } = useInvitations()
@@ -89,7 +89,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   )
 }
 
-/** An invitation of the person: to which room, by whom, as what; to accept or to decline. */
+/** An invitation, with buttons to accept or decline it. */
 function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose: () => void }) {
   const session = useSession()
   const navigate = useNavigate()
@@ -151,7 +151,7 @@ function RoomRow({ room, last, onChoose }: RoomRowProps) {
   )
 }
 
-/** Arranges a room among those of the person. */
+/** The menu that mutes or archives a room. */
 function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }) {
   const { slug, name, isMuted = false, isArchived = false } = room
   const navigate = useNavigate()
@@ -174,7 +174,7 @@ function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }
   return <MenuButton label={t('app.rooms.menu', { name })} className="row-menu" items={items} />
 }
 
-/** Shows the last message with its sender and time, as far as there is a key. */
+/** Shows the last message with its author and time, as far as it can be decrypted. */
 function LastMessageLine({ last: { author, model, text, createdAt } }: { last: LastMessage }) {
   const { data: models = [] } = useModels()
   const name = model === null ? (author ?? t('app.rooms.somebody')) : findModelLabel(model, models)

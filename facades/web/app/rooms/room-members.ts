@@ -5,12 +5,11 @@ import { asPage, type Disclosure, getRelatedId, MAX_SINGLE_READS, type Member } 
 
 const PAGE_SIZE = 500
 
-/** Who is in a room or invited to it; always another map once somebody has changed. */
+/** The members and invitations of a room. The map is a new object after each change. */
 export class RoomMembers {
   readonly #ownId: string
   #byId: ReadonlyMap<string, Member> = new Map()
 
-  /** Takes the id of the person who looks at the room. */
   constructor(ownId: string) {
     this.#ownId = ownId
   }
@@ -19,7 +18,7 @@ export class RoomMembers {
     return this.#byId
   }
 
-  /** The membership of the person. */
+  /** The membership of the person who is signed in. */
   get ownMember(): Member | undefined {
     return this.#byId.values().find((member) => getRelatedId(member, 'user') === this.#ownId)
   }
@@ -41,7 +40,7 @@ export class RoomMembers {
     this.#byId = members
   }
 
-  /** Reads members that have changed; of many at once all. */
+  /** Reads members that have changed, or all members if many have. */
   async readChanged(room: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     if (ids.length > MAX_SINGLE_READS) return this.readAll(room)
@@ -56,7 +55,7 @@ export class RoomMembers {
   }
 }
 
-/** Nothing where there is no such member any more. */
+/** Returns undefined if the membership does not exist any more. */
 async function readMember(id: string): Promise<Member | undefined> {
   try {
     return await api.roomMembers.get.query({ id })
@@ -66,17 +65,17 @@ async function readMember(id: string): Promise<Member | undefined> {
   }
 }
 
-/** The name of a member; who was erased has none. */
+/** Returns the name of a member; erased people have none. */
 export const getMemberName = ({ displayName, username }: Member): string =>
   displayName ?? username ?? t('app.rooms.somebody')
 
-/** Who asked for an answer. */
+/** Returns the name of the person who requested an answer. */
 export function getAskerName({ user }: Pick<Disclosure, 'user'>, members: ReadonlyMap<string, Member>): string {
   const member = [...members.values()].find((each) => user !== null && getRelatedId(each, 'user') === user)
   return member ? getMemberName(member) : t('app.rooms.somebody')
 }
 
-/** People who are members, by name. */
+/** Lists the people who are members, sorted by name. */
 export const listPeople = (members: ReadonlyMap<string, Member>): Member[] =>
   [...members.values()]
     .filter(({ state, role }) => state === 'member' && role !== 'assistant')

@@ -13,19 +13,21 @@ import {
 import type { Source } from '../shared/markdown/sources.tsx'
 import { getRelatedId, type RoomFile, type StoredRoomMessage } from './room.ts'
 
-/** Why a message does not show its text. */
+/**
+ * The reason why a message cannot be decrypted: its key is missing, it is older than the membership, or it is damaged.
+ */
 export type UnreadableReason = 'missing' | 'earlier' | 'damaged'
 
-/** A message of a room as it is shown. */
+/** A message of a room, decrypted where possible. */
 export interface RoomMessage {
   id: string
   seq: number
   subSeq: number
   clientId: string | null
-  /** The membership of who wrote it. */
+  /** The id of the author's membership. */
   member: string
   authorName: string
-  /** The message that it replies to. */
+  /** The id of the message that it replies to. */
   thread: string | null
   text: string
   sources: Source[]
@@ -38,14 +40,14 @@ export interface RoomMessage {
   createdAt: string
   editedAt: string | null
   rowVersion: string | undefined
-  /** Its content as it is stored, to be opened once there is a key. */
+  /** The stored content, which is decrypted once its key arrives. */
   content: string | null
 }
 
-/** The stored content of a message or an answer. */
+/** The encrypted content of a message or an answer. */
 export type SealedText = Pick<RoomMessage, 'keyEpoch' | 'model'> & { content: string }
 
-/** Opens messages of one room. */
+/** Decrypts the messages of one room. */
 export class MessageOpener {
   readonly #slug: string
   readonly #salts: Salts
@@ -73,7 +75,7 @@ export class MessageOpener {
     return this.reopen(message, keys, sharesEarlierKeys)
   }
 
-  /** Opens the content, where there is one and a key for it. */
+  /** Decrypts the content, if there is any and its key is known. */
   async reopen(message: RoomMessage, keys: RoomKeys, sharesEarlierKeys: boolean): Promise<RoomMessage> {
     const { content, keyEpoch, model } = message
     if (content === null) return message
@@ -92,7 +94,7 @@ export class MessageOpener {
     }
   }
 
-  /** Answers of models are sealed with a key that follows from the one of the room. */
+  /** Decrypts an answer, for which a key is derived from the room key. */
   async #openAnswer(key: string, { content, keyEpoch }: Pick<RoomMessage, 'content' | 'keyEpoch'>) {
     return readAnswer(await unseal(await this.#aiKey(key, keyEpoch), readSealed(content ?? '')))
   }
@@ -103,7 +105,7 @@ export class MessageOpener {
     return model === null ? openMessage(key, content) : (await this.#openAnswer(key, { content, keyEpoch })).text
   }
 
-  /** Opens what is told of an answer that is not stored yet. The key in use is most often the one. */
+  /** Decrypts a part of a streaming answer, which does not name its key. The newest keys are tried first. */
   async openProgress(sealed: string, keys: RoomKeys): Promise<string> {
     for (const [keyEpoch, key] of [...keys].toSorted(([one], [other]) => other - one).slice(0, 2)) {
       const opened = await unseal(await this.#aiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
@@ -128,7 +130,7 @@ function readAnswer(plain: string): { text: string; sources: Source[] } {
     const { text, citations } = JSON.parse(plain) as { text?: unknown; citations?: Source[] }
     if (typeof text === 'string') return { text, sources: Array.isArray(citations) ? citations : [] }
   } catch {
-    // An answer that some other front end stored as nothing but its text.
+    // Some other front ends store an answer as plain text.
   }
   return { text: plain, sources: [] }
 }
@@ -138,7 +140,7 @@ function getFiles({ relations }: StoredRoomMessage): RoomFile[] {
   return Array.isArray(files) ? (files as RoomFile[]) : []
 }
 
-/** Who was erased has no name any more. */
+/** Returns the author's name; erased people have none. */
 function getAuthorName({ relations }: StoredRoomMessage): string {
   const member = relations?.['member'] as { displayName?: string | null } | undefined
   return member?.displayName ?? ''

@@ -10,23 +10,23 @@ import { getMemberName } from './room-members.ts'
 import type { RoomMessage } from './room-message.ts'
 import { RunningAnswers } from './running-answers.tsx'
 
-/** As many messages are in the page at most, and as many more are shown at once. */
+/** The most messages in the document, and the messages that are added at once. */
 const [WINDOW_SIZE, STEP] = [150, 50]
-/** Whoever is so near to the end reads what comes. */
+/** Pixels from the end within which a reader counts as following it. */
 const NEAR_END = 48
-/** Whoever looks at the end for so long has read it. */
+/** Milliseconds at the end after which the messages count as read. */
 const READ_MS = 1000
-/** Messages that follow one another so closely bear the name of their author once. */
+/** Messages of an author within this time bear the name once. */
 const CONTINUATION_MS = 5 * 60_000
-/** As many messages are read at most to find the first unread one; the service counts no further either. */
+/** The most messages that are read to find the first unread one. The service counts no further either. */
 const MAX_UNREAD = 1000
 
 interface RoomMessagesProps {
-  /** The message that was chosen last among those that were found. */
+  /** The search hit that was chosen last. */
   wanted: { id: string } | undefined
 }
 
-/** What was written in the room, by days. */
+/** The messages of a room, grouped by day. */
 export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
   const list = useMessageWindow(wanted)
   const { scroller, content, isAtEnd, showEnd } = useFollowEnd(list.isNewest)
@@ -71,7 +71,7 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
 
 type MessageWindow = ReturnType<typeof useMessageWindow>
 
-/** Stands above the first message that is shown. */
+/** The button that shows earlier messages, or the beginning of the room. */
 function ListStart({ list }: { list: MessageWindow }) {
   const hasEarlier = useRoomView((view) => view.hasEarlier)
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
@@ -84,7 +84,7 @@ function ListStart({ list }: { list: MessageWindow }) {
   return isEmpty ? <p className="hint beginning">{t('app.rooms.beginning')}</p> : null
 }
 
-/** Stands below the last message that is shown. */
+/** The button that shows later messages, or the outgoing messages and streaming answers. */
 function ListEnd({ list }: { list: MessageWindow }) {
   const outgoing = useRoomView((view) => view.outgoing)
   if (!list.isNewest)
@@ -112,7 +112,7 @@ interface MessageLineProps {
   isFound: boolean
 }
 
-/** A message, below the line of its day and the line of what is unread, where those begin with it. */
+/** A message, with a line above it where a day or the unread messages begin. */
 const MessageLine = memo(({ message, before, isFirstUnread, isFound }: MessageLineProps) => {
   const day = formatDay(message)
   const isNewDay = before === undefined || formatDay(before) !== day
@@ -149,11 +149,11 @@ function formatDay({ createdAt }: RoomMessage): string {
   return dayFormat.format(date)
 }
 
-/** Of all messages those that are in the page. Whoever goes back stays at what they see. */
+/** Selects the messages that are in the document. A reader who scrolls back stays at the same messages. */
 function useMessageWindow(wanted: RoomMessagesProps['wanted']) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
-  /** The first one that is shown; undefined where the newest are. */
+  /** The id of the first message in the document; undefined while the newest are shown. */
   const [first, setFirst] = useState<string>()
   const { keepInPlace, bringIntoView } = useScrollAnchors()
   const newestStart = Math.max(0, messages.length - WINDOW_SIZE)
@@ -192,10 +192,10 @@ function useMessageWindow(wanted: RoomMessagesProps['wanted']) {
   }
 }
 
-/** The message can be chosen again. */
+/** The hit can be chosen again. */
 const ignoreFailure = () => {}
 
-/** Keeps a message where it is seen while others come before it, or shows one as soon as it is in the page. */
+/** Keeps a message in place while others are inserted above it, or scrolls to one once it is in the document. */
 function useScrollAnchors() {
   const anchor = useRef<{ id: string; top: number }>(undefined)
   const goal = useRef<string>(undefined)
@@ -217,7 +217,7 @@ function useScrollAnchors() {
     },
     bringIntoView(id: string) {
       goal.current = id
-      // It may be in the page already.
+      // Renders again, as the message may already be in the document.
       drawAgain()
     },
   }
@@ -227,7 +227,7 @@ const findMessageElement = (id: string) => document.getElementById(`message-${id
 
 const findScroller = (element: HTMLElement) => element.closest('.messages') as HTMLElement
 
-/** Follows the end while the reader is there. */
+/** Scrolls with the end while the reader is there. */
 function useFollowEnd(isNewest: boolean) {
   const scroller = useRef<HTMLDivElement>(null)
   const content = useRef<HTMLDivElement>(null)
@@ -260,7 +260,7 @@ function useFollowEnd(isNewest: boolean) {
   return { scroller, content, isAtEnd, showEnd }
 }
 
-/** Marks as read what somebody looks at for a while. */
+/** Marks messages as read that have been in view for a while. */
 function useMarkRead(isAtEnd: boolean): void {
   const { store } = useRoom()
   const last = useRoomView(({ messages }) => messages.at(-1)?.id)
@@ -288,7 +288,7 @@ function useMarkRead(isAtEnd: boolean): void {
 const findFirstUnread = (messages: readonly RoomMessage[], readUpTo: number, own: string | undefined) =>
   messages.find(({ id, member }) => Number(id) > readUpTo && member !== own)
 
-/** The first message that was unread when the room was opened, and the way to it. */
+/** Finds the first message that was unread when the room was opened, and scrolls to it. */
 function useFirstUnread(show: (id: string) => void) {
   const { store } = useRoom()
   const [isDone, setDone] = useState(false)
@@ -308,9 +308,9 @@ function useFirstUnread(show: (id: string) => void) {
     setDone(true)
   }
   return {
-    // The first one that is read need not be the first one that is unread.
+    // Earlier messages may be unread as well while they are not loaded.
     id: isOld && !mayBeEarlier ? found.id : undefined,
-    /** Few are seen without a jump. */
+    /** A few unread messages are in view anyway. */
     canJump: isOld && !isDone && (mayBeEarlier || count > MIN_UNREAD_TO_JUMP),
     jump,
   }
@@ -318,7 +318,7 @@ function useFirstUnread(show: (id: string) => void) {
 
 const MIN_UNREAD_TO_JUMP = 10
 
-/** How many have read the person's last message, with their names. */
+/** The number of members who have read the person's last message, with their names. */
 function ReadBy() {
   const last = useRoomView(({ messages }) => messages.at(-1))
   const own = useRoomView((view) => view.ownMember)
@@ -335,7 +335,7 @@ function ReadBy() {
   )
 }
 
-/** Stands in place of the messages until they are there, or says why they never will be. */
+/** Replaces the messages while the room loads, and after it has ended or failed. */
 export function RoomPlaceholder() {
   const phase = useRoomView((view) => view.phase)
   const error = useRoomView((view) => view.error)

@@ -23,7 +23,7 @@ const ThreadPanel = lazy(async () => ({ default: (await import('./thread-panel.t
 const SearchPanel = lazy(async () => ({ default: (await import('./search-panel.tsx')).SearchPanel }))
 type Panel = { kind: 'members' | 'search' } | { kind: 'thread'; id: string } | undefined
 
-/** A room, with what stands beside it. */
+/** A room, with a panel beside it. */
 export function RoomPage({ slug }: { slug: string }) {
   const [panel, setPanel] = useState<Panel>()
   const showThread = useCallback(
@@ -75,7 +75,7 @@ function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
   )
 }
 
-/** Says in one line how the room is: who writes, whether it gets new keys, whether there is a connection. */
+/** A line that says who is typing, or that the room gets new keys. */
 function RoomStatus({ slug }: { slug: string }) {
   const { session } = useRoom()
   const isRekeying = useRoomView(({ room }) => room?.rekeyRequired ?? false)
@@ -113,7 +113,7 @@ interface RoomHeadProps {
   show: (kind: 'members' | 'search') => void
 }
 
-/** The name of a room, who is present, and what can be done with the room. */
+/** The name of a room, the members who are present, and the menu of the room. */
 export function RoomHead({ present, show }: RoomHeadProps) {
   const room = useRoomView((view) => view.room)
   const description = useRoomView((view) => view.description)

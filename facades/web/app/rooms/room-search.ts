@@ -10,7 +10,7 @@ const startWorker = createWorkerFactory('search-worker', workerAddress)
 
 const PAGE_SIZE = 200
 
-/** How far the history of a room is read, the newest messages first. */
+/** The progress of reading the history, the newest messages first. */
 export interface SearchState {
   phase: 'idle' | 'reading' | 'stopped' | 'done' | 'failed'
   reach: HistoryReach
@@ -19,7 +19,7 @@ export interface SearchState {
 
 const idleState: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, isFull: false } }
 
-/** The whole history of a room, opened in the memory of a worker: it goes with the room, with the session, and with the page. */
+/** Searches the whole history of a room in a worker. The decrypted texts go with the room, the session or the page. */
 export class RoomSearch {
   readonly #listeners = new Set<() => void>()
   #worker: SearchWorker | undefined
@@ -35,7 +35,7 @@ export class RoomSearch {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Reads the history, or what is left of it. */
+  /** Reads the history, or the rest of it. */
   async read(searched: SearchedRoom): Promise<void> {
     const worker = this.#worker ?? new SearchWorker(() => this.forget())
     this.#worker = worker
@@ -53,13 +53,13 @@ export class RoomSearch {
     this.#set({ ...this.#state, phase: 'stopped' })
   }
 
-  /** Finds words in what is read. */
+  /** Searches the part of the history that has been read. */
   async find(words: string): Promise<SearchHit[]> {
     if (!this.#worker || words === '') return []
     return (await this.#worker.request({ type: 'find', words })).hits
   }
 
-  /** Forgets what was read where the room has other keys by now, which may open more. */
+  /** Forgets the history if the room has other keys by now, which may decrypt more of it. */
   forgetIfKeysChanged(keys: SearchedRoom['keys']): void {
     if (keys !== this.#keys) this.forget()
   }
@@ -70,9 +70,9 @@ export class RoomSearch {
     this.#set(idleState)
   }
 
-  /** Returns how it ended; nothing where it was ended from outside. */
+  /** Returns the reason for its end; undefined if it was stopped from outside. */
   async #readPages(worker: SearchWorker, searched: SearchedRoom): Promise<'done' | 'stopped' | undefined> {
-    // What came meanwhile has moved the others back: some are read twice, and none is left out.
+    // New messages move the others to later pages, so some are read twice, but none is skipped.
     for (let number = Math.floor(this.#state.reach.count / PAGE_SIZE) + 1; ; number++) {
       const { items, total } = await readHistory(searched.room.id, number)
       const { reach } = await worker.request({ type: 'keep', searched, stored: items })
@@ -103,7 +103,7 @@ const readHistory = (id: string, number: number) =>
 
 type WithoutNumber<Order> = Order extends unknown ? Omit<Order, 'number'> : never
 
-/** A worker that answers orders, until it or the session ends. */
+/** Sends requests to the worker until it or the session ends. */
 class SearchWorker {
   readonly #worker = startWorker()
   readonly #waiting = new Map<number, PromiseWithResolvers<SearchResponse>>()

@@ -7,10 +7,10 @@ import { RoomFields } from './room-fields.tsx'
 import { readBase64 } from './room-files.ts'
 import { refreshRooms, saveRoomTexts } from './rooms.ts'
 
-/** Changes the name, the texts and the picture of a room. */
+/** Edits the name, the texts and the picture of a room. */
 export function RoomSettingsDialog({ close }: { close: () => void }) {
   const { session, store } = useRoom()
-  // The fields keep the state of the first look: a change by somebody else meanwhile takes nothing from them.
+  // The fields keep their first values, so that a change by somebody else does not overwrite them.
   const [{ room, description, systemPrompt }] = useState(store.view)
   const [texts, setTexts] = useState({ name: room?.name ?? '', description, systemPrompt })
   const [picture, setPicture] = useState<File>()

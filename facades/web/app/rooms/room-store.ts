@@ -12,13 +12,13 @@ import { MessageOpener } from './room-message.ts'
 import { createSocketTransport } from './socket.ts'
 import { StreamingAnswers } from './streaming-answers.ts'
 
-/** How often what has come is shown at most. */
+/** Milliseconds between two renderings at the least. */
 const SHOW_MS = 350
-/** Changes that come within this time are read together. */
+/** Milliseconds in which changes are collected before they are read together. */
 const BATCH_MS = 100
 const RETRY_MS = 3000
 
-/** A room as it is shown: always another object once something has changed. */
+/** The state of a room. It is a new object after each change. */
 export interface RoomView extends ShownMessages {
   phase: 'opening' | 'open' | 'ended' | 'failed'
   error?: unknown
@@ -30,11 +30,11 @@ export interface RoomView extends ShownMessages {
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
-  /** Answers that go on, by their disclosures. */
+  /** The streaming answers by the ids of their disclosures. */
   streamingAnswers: StreamingAnswers['answers']
   description: string
   systemPrompt: string
-  /** Up to where the person had read when the room was opened. */
+  /** The id of the last message that was read when the room was opened. */
   readUpToAtOpening: number
 }
 
@@ -55,7 +55,7 @@ const initialView: RoomView = {
   readUpToAtOpening: 0,
 }
 
-/** A room that is looked at: reads it, opens what it can, follows what changes, and sends. */
+/** Loads a room, decrypts it, follows its changes and sends messages. */
 export class RoomStore {
   readonly #session: Session
   readonly #keyring: Keyring
@@ -67,7 +67,7 @@ export class RoomStore {
   readonly #changedKeys = new Set<string>()
   readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
-  /** Sends messages, once the room is found. */
+  /** Sends messages; undefined until the room is found. */
   sender: MessageSender | undefined
   #view = initialView
   #live: LiveStream | undefined
@@ -136,25 +136,25 @@ export class RoomStore {
     for (const timer of this.#timers.values()) clearTimeout(timer)
   }
 
-  /** Reads the messages before those that are there. */
+  /** Loads the page before the oldest message. */
   async loadEarlier(): Promise<void> {
     await this.#history.readEarlier()
     this.#show(true)
   }
 
-  /** Reads the messages back to one, though no more than so many; whoever leaves the room ends that. */
+  /** Loads back to a message, but at most so many messages and only while the room is open. */
   async loadBackTo(id: number, most = Number.POSITIVE_INFINITY): Promise<void> {
     await this.#history.readBackTo(id, most, this.#stopped.signal)
     this.#show(true)
   }
 
-  /** Reads what was replied to a message. */
+  /** Loads the replies to a message. */
   async loadThread(id: string): Promise<void> {
     await this.#history.readReplies(id)
     this.#show()
   }
 
-  /** Resolves with the id of a message once it is stored; with nothing where it could not be sent. */
+  /** Resolves with the id of a message once it is stored, or with undefined if it could not be sent. */
   waitUntilSent(clientId: string): Promise<string | undefined> {
     return new Promise((resolve) => {
       const look = () => {
@@ -174,7 +174,7 @@ export class RoomStore {
     this.#show(true)
   }
 
-  /** Marks everything as read that is shown. */
+  /** Marks all loaded messages as read. */
   async markRead(): Promise<void> {
     const { room } = this.#view
     const last = this.#history.newestId
@@ -183,7 +183,7 @@ export class RoomStore {
     await queryClient.invalidateQueries({ queryKey: ['rooms'] })
   }
 
-  /** The AI key that goes along with a question to a model. */
+  /** Derives the AI key, which a question to a model includes. */
   async getAiKey(): Promise<{ key: string; keyEpoch: number }> {
     const { room, keys } = this.#view
     const key = room && keys.get(room.keyEpoch)
@@ -191,7 +191,7 @@ export class RoomStore {
     return { key: await roomAiKey(key, this.#slug, getSalts(this.#session)), keyEpoch: room.keyEpoch }
   }
 
-  /** Reads everything anew, in place of what is known. */
+  /** Reads everything again and replaces the known state. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
     this.#history.forget()
     await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
@@ -214,7 +214,7 @@ export class RoomStore {
     if (room.rekeyRequired && canWrite(room)) void this.#replaceKey(room)
   }
 
-  /** Makes the next key; that somebody else does so at the same moment is usual. */
+  /** Rotates the room key. A conflict is ignored, as another member has then just done so. */
   async #replaceKey(room: Room): Promise<void> {
     if (this.#isReplacingKey || !this.#view.keys.has(room.keyEpoch)) return
     this.#isReplacingKey = true
@@ -231,21 +231,21 @@ export class RoomStore {
     this.#streamingAnswers.retain(new Set(running.map((each) => each.id)))
   }
 
-  /** Notes what is to be read; whatever comes at the same time is read together, and again as long as that fails. */
+  /** Marks something as changed. Changes are read in batches, and again after a failure. */
   #markChanged({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
     this.#changedKeys.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
     this.#scheduleRead()
   }
 
-  /** At once where it is quiet, and otherwise no more often than it is shown. */
+  /** Reads at once if nothing was read lately, and otherwise no more often than the room is rendered. */
   #scheduleRead(): void {
     if (this.#isReading || this.#changedKeys.size === 0) return
     const wait = this.#readAt + SHOW_MS - Date.now()
     this.#schedule('read', Math.max(BATCH_MS, wait), () => void this.#readChanges())
   }
 
-  /** One after the other, so that nothing older takes the place of what is newer. */
+  /** Reads one batch at a time, so that no older state replaces a newer one. */
   async #readChanges(): Promise<void> {
     const { room } = this.#view
     const changedKeys = [...this.#changedKeys]
@@ -257,7 +257,7 @@ export class RoomStore {
       await this.#readChanged(room, changedKeys)
       this.#show()
     } catch (error) {
-      // The room is not there for the person any more.
+      // The person can no longer read the room.
       if (error instanceof SvcError && error.status === 404) return
       for (const each of changedKeys) this.#changedKeys.add(each)
       this.#readAt = Date.now() + RETRY_MS
@@ -308,7 +308,7 @@ export class RoomStore {
     this.#show(true)
   }
 
-  /** Shows what there is, a few times a second at most; what the person has done themself at once. */
+  /** Publishes the state a few times a second at most, but the person's own changes at once. */
   #show(isOwn = false): void {
     const wait = this.#shownAt + SHOW_MS - Date.now()
     if (!isOwn && wait > 0) {

@@ -12,7 +12,7 @@ export type Disclosure = Result<Client['rooms']['disclosures']['query']>['meta']
 export const roles = ['admin', 'editor', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** The names of roles as keys of texts. */
+/** The labels of the roles. */
 export const roleLabels = {
   admin: 'app.role.admin',
   editor: 'app.role.editor',
@@ -20,7 +20,7 @@ export const roleLabels = {
   assistant: 'app.role.assistant',
 } as const
 
-/** The person who is signed in. */
+/** Returns the id of the person who is signed in. */
 export const getOwnId = ({ connection }: Session): string => String(connection.userinfo?.id)
 
 export const getSalts = ({ connection }: Session): Salts => connection.salts as unknown as Salts
@@ -29,11 +29,11 @@ interface AiConfig {
   handle?: string
 }
 
-/** The word behind `@` that has a model answer. */
+/** Returns the word after `@` that addresses a model. */
 export const getAiHandle = ({ connection }: Session): string =>
   (((connection.configs['ai'] ?? {}) as AiConfig).handle ?? '').replace(/^@/, '')
 
-/** What a relation leads to. */
+/** Returns the id of a related record. */
 export function getRelatedId(record: { relations?: StoredRoomMessage['relations'] }, name: string): string | null {
   const related = record.relations?.[name]
   return related && !Array.isArray(related) ? related.id : null
@@ -41,7 +41,7 @@ export function getRelatedId(record: { relations?: StoredRoomMessage['relations'
 
 export const canWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
 
-/** Records that are read one by one at most, where many have changed. */
+/** The most records that are read one by one after a change. */
 export const MAX_SINGLE_READS = 5
 
 interface Page<T> {
@@ -49,5 +49,5 @@ interface Page<T> {
   total: number
 }
 
-/** The types of the client say of a relation only that it leads to records. */
+/** Gives a page of related records its type, which the client leaves open. */
 export const asPage = async <T>(answer: Promise<unknown>): Promise<Page<T>> => (await answer) as Page<T>

@@ -12,13 +12,13 @@ export function RoomsCount() {
 }
 
 interface CountProps {
-  /** Says the number in words. */
+  /** The number in words, for screen readers. */
   label: string
   count: number
   isMention?: boolean
 }
 
-/** A number, where it is more than none. */
+/** A number; nothing is shown for zero. */
 export const Count = ({ label, count, isMention = false }: CountProps) =>
   count > 0 && (
     <span className={isMention ? 'count mention' : 'count'} title={label}>
@@ -30,5 +30,5 @@ export const Count = ({ label, count, isMention = false }: CountProps) =>
     </span>
   )
 
-/** The service counts no further. */
+/** The highest number that the service counts to. */
 const COUNT_LIMIT = 1000

@@ -5,9 +5,9 @@ import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'
 
-/** Where no room is chosen: what rooms are. */
+/** Explains rooms while none is chosen. */
 export function RoomsPage() {
-  // Whoever has not entered their passkey does so first.
+  // Throws if the keys are locked, which leads to the page for the passkey.
   getKeyring(useSession())
   const { data: rooms } = useRooms()
   const { data: invitations = [] } = useInvitations()

@@ -7,11 +7,11 @@ import { getSalts, type Member, type Room } from './room.ts'
 import { readBase64 } from './room-files.ts'
 import { MessageOpener, type SealedText } from './room-message.ts'
 
-/** All lists of rooms and invitations begin with this. */
+/** The first element of the query keys of all lists of rooms and invitations. */
 const LISTS_KEY = 'rooms'
 const PAGE_SIZE = 200
 
-/** The rooms of the person, those that were changed last first. */
+/** Reads the rooms of the person, those that changed last first. */
 export const useRooms = () => useQuery(roomsQuery)
 
 const roomsQuery = queryOptions({
@@ -27,7 +27,7 @@ const roomsQuery = queryOptions({
   },
 })
 
-/** Invitations that wait for an answer of the person. */
+/** Reads the pending invitations of the person. */
 export const useInvitations = () =>
   useQuery({
     queryKey: [LISTS_KEY, 'invitations'],
@@ -44,7 +44,7 @@ export interface NewRoom {
   picture: File | undefined
 }
 
-/** A room begins with its key; where that cannot be kept, there is no room. */
+/** Creates a room and its key. If the key cannot be stored, the room is deleted again. */
 export async function createRoom(
   session: Session,
   { name, sharesEarlierKeys, picture, ...texts }: NewRoom,
@@ -68,7 +68,7 @@ interface RoomTexts {
   systemPrompt: string
 }
 
-/** Stores the description and what models are told, sealed with the key in use. */
+/** Encrypts and stores the description and the system prompt of a room. */
 export async function saveRoomTexts(
   session: Session,
   room: Room,
@@ -95,33 +95,32 @@ export async function endMembership({ id }: Pick<Member, 'id'>): Promise<void> {
 
 type Arrangement = Omit<Parameters<typeof api.rooms.arrange.mutate>[0], 'id'>
 
-/** Mutes a room or puts it aside, wherever the person looks at it. */
+/** Mutes or archives a room on all devices of the person. */
 export async function arrangeRoom({ id }: Pick<Room, 'id'>, arrangement: Arrangement): Promise<void> {
   await api.rooms.arrange.mutate({ id, ...arrangement })
   await refreshRooms()
 }
 
-/** Counts the unread messages in rooms that are neither muted nor put aside. */
+/** Counts the unread messages in rooms that are neither muted nor archived. */
 export const countUnread = (rooms: readonly Room[]): number =>
   rooms.reduce((sum, room) => sum + (room.isMuted || room.isArchived ? 0 : (room.unreadCount ?? 0)), 0)
 
-/** The last message of a room. */
 export interface LastMessage {
-  /** The person or the model that wrote it. */
+  /** The name of the person who wrote it. */
   author: string | null
   model: string | null
   text: string
   createdAt: string
 }
 
-/** Reads the last message of each room, by their ids, opened in this browser. */
+/** Reads and decrypts the last message of each room, by room id. */
 export const useLastMessages = (session: Session, rooms: readonly Room[] | undefined) =>
   useQuery({
     queryKey: [LISTS_KEY, 'last', session.connection.userinfo?.id],
     queryFn: ({ signal }) => readLastMessages(session, rooms ?? [], signal),
     enabled: rooms !== undefined && !session.isLocked,
     placeholderData: keepPreviousData,
-    // Nothing that was opened outlives the list by long.
+    // Decrypted texts are dropped soon after the list is closed.
     gcTime: 60_000,
   })
 
@@ -138,7 +137,7 @@ async function readLastMessages(session: Session, rooms: readonly Room[], signal
   return new Map(opened)
 }
 
-/** Nothing where there is no key yet. */
+/** Returns an empty text while its key is missing. */
 async function openText(session: Session, room: Room, sealed: SealedText): Promise<string> {
   try {
     return await new MessageOpener(room.slug, getSalts(session)).openText(

@@ -9,7 +9,7 @@ import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { getAskerName } from './room-members.ts'
 
-/** The answers that models are giving, and those that failed a moment ago. */
+/** The streaming answers, and the last one if it failed just now. */
 export function RunningAnswers() {
   const disclosures = useRoomView((view) => view.disclosures)
   const lastAt = useRoomView(({ messages }) => messages.at(-1)?.createdAt)

@@ -1,18 +1,18 @@
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import type { RoomMessage } from './room-message.ts'
 
-/** As many are shown at most, the newest. */
+/** The most hits that are shown, the newest first. */
 const MAX_HITS = 100
 
-/** A message with words that were searched for. */
+/** A message that matches the search. */
 export type SearchHit = Pick<RoomMessage, 'id' | 'thread' | 'authorName' | 'model' | 'createdAt'> & {
   excerpt: Excerpt
 }
 
-/** What of a message is searched and shown. */
+/** The parts of a message that are searched and shown. */
 export type SearchedMessage = Omit<SearchHit, 'excerpt'> & Pick<RoomMessage, 'text'>
 
-/** The newest messages with these words. */
+/** Finds the newest messages with these words. */
 export function findHits(messages: Iterable<SearchedMessage>, words: string): SearchHit[] {
   const hits: SearchHit[] = []
   for (const { id, thread, authorName, model, createdAt, text } of messages) {

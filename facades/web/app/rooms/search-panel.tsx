@@ -14,7 +14,7 @@ interface SearchPanelProps {
   close: () => void
 }
 
-/** Searches what was read of the room, and on demand its whole history; only this browser can. */
+/** Searches the loaded messages, and on demand the whole history. Only this browser can decrypt them. */
 export function SearchPanel({ choose, close }: SearchPanelProps) {
   const [text, setText] = useState('')
   const words = useDeferredValue(text.trim())
@@ -51,7 +51,7 @@ function useSearchState(): SearchState {
   return useSyncExternalStore(search.subscribe, () => search.state)
 }
 
-/** What is found in the room as it is read here, and in what only the worker has read. */
+/** Returns the hits among the loaded messages, and those that only the worker has read. */
 function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] {
   const { search } = useRoom()
   const byId = useRoomView((view) => view.byId)
@@ -70,10 +70,10 @@ function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] 
   }, [byId, history, words])
 }
 
-/** What is looked for in a search that ends is not found. */
+/** A search that ends early has no hits. */
 const ignoreEnd = () => {}
 
-/** Says how far it is searched, and offers to go on to the beginning. */
+/** Describes how much has been searched, and offers to search the rest. */
 function SearchReach({ state: { phase, reach, error }, hasFound }: { state: SearchState; hasFound: boolean }) {
   const { session, store, search } = useRoom()
   const byId = useRoomView((view) => view.byId)

@@ -3,27 +3,27 @@ import type { Room, StoredRoomMessage } from './room.ts'
 import { MessageOpener } from './room-message.ts'
 import { findHits, type SearchedMessage, type SearchHit } from './search-hit.ts'
 
-/** A room whose history is searched, and what opens it. */
+/** A room whose history is searched, with its keys. */
 export interface SearchedRoom {
   room: Pick<Room, 'id' | 'slug' | 'sharesEarlierKeys'>
   keys: RoomKeys
   salts: Salts
 }
 
-/** What the worker is told: to open messages and keep them, or to find words in those it has. */
+/** A request to the worker: to decrypt and keep messages, or to find words in them. */
 export type SearchRequest = { number: number } & (
   | { type: 'keep'; searched: SearchedRoom; stored: readonly StoredRoomMessage[] }
   | { type: 'find'; words: string }
 )
 
-/** What it answers, by the number of the order. */
+/** The response to the request with this number. */
 export interface SearchResponse {
   number: number
   reach: HistoryReach
   hits: SearchHit[]
 }
 
-/** How much is read. */
+/** The part of the history that is read. */
 export interface HistoryReach {
   count: number
   /** The id of the newest message. */
@@ -31,10 +31,10 @@ export interface HistoryReach {
   isFull: boolean
 }
 
-/** Characters that are held at most. */
+/** The most characters that are kept in memory. */
 const MAX_TEXT = 100_000_000
 
-/** The opened texts, held here alone: the policy of this worker lets it send nothing to anywhere but its page. */
+/** The decrypted texts. The CSP of this worker forbids requests, so only its page receives them. */
 const messages = new Map<string, SearchedMessage>()
 let size = 0
 let newest = 0

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useId, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { IconButton } from '../shared/ui/icon.tsx'
 
-/** Stands beside a room, or over it where the page is narrow. The keyboard goes into it, and back once it is closed. */
+/** A panel beside the room, or above it on narrow screens. It takes the focus, and returns it when it is closed. */
 export function SidePanel({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
   const id = useId()
   const panel = useRef<HTMLElement>(null)
@@ -31,5 +31,5 @@ export function SidePanel({ title, close, children }: { title: string; close: ()
   )
 }
 
-/** Elsewhere a field would bring up a keyboard that covers half the page. */
+/** On touch screens a focused field would open the on-screen keyboard. */
 const isMouse = matchMedia('(pointer: fine)')

@@ -2,7 +2,7 @@ import type Pusher from 'pusher-js'
 import { overPusher, type PusherChannel, type PusherClient, type Transport } from '../../../client/live/index.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 
-/** After so long without a connection, another way is taken. */
+/** Milliseconds without a connection after which the fallback transport is used. */
 const CONNECT_TIMEOUT_MS = 5000
 
 interface WebsocketConfig {
@@ -15,7 +15,7 @@ interface WebsocketConfig {
 
 let opening: Promise<Socket> | undefined
 
-/** The one connection of this page by the Pusher protocol, which comes back by itself. Loaded with the first room. */
+/** Returns the page's one Pusher connection, which reconnects by itself. The library loads with the first room. */
 export function openSocket({ websocket }: Connection): Promise<Socket> {
   opening ??= connect(websocket as unknown as WebsocketConfig)
   return opening
@@ -47,7 +47,7 @@ async function connect({ key, host, port, forceTls, path }: WebsocketConfig): Pr
   return new Socket(pusher)
 }
 
-/** Where a channel stands. */
+/** The position in the change log of a channel. */
 interface ChannelPosition {
   epoch: string
   seq: number
@@ -55,14 +55,14 @@ interface ChannelPosition {
 
 interface SharedChannel {
   count: number
-  /** Undefined as long as nothing is told. */
+  /** Undefined until the server reports it. */
   position?: ChannelPosition | undefined
   hasFailed: boolean
 }
 
 const SUBSCRIBED = 'pusher:subscription_succeeded'
 
-/** Shares each channel among all that listen to it: whoever comes later is told at once where it stands. */
+/** Shares each channel among its subscribers. A late subscriber receives the current position at once. */
 export class Socket implements PusherClient {
   readonly pusher: Pusher
   readonly #channels = new Map<string, SharedChannel>()
@@ -112,7 +112,7 @@ export class Socket implements PusherClient {
   }
 }
 
-/** Listens by the Pusher protocol; where no connection comes about in the first place, by the other way. */
+/** Subscribes over the Pusher protocol, or over the fallback if no connection can be made. */
 export const createSocketTransport = (connection: Connection, channel: string, fallback: Transport): Transport => ({
   listen(listener) {
     let isStopped = false
@@ -135,7 +135,7 @@ export const createSocketTransport = (connection: Connection, channel: string, f
   },
 })
 
-/** Calls where a connection cannot be made. One that was there comes back by itself. */
+/** Calls back once if no connection can be made. A connection that existed reconnects by itself. */
 function onConnectionFailure({ pusher: { connection } }: Socket, act: () => void): void {
   const check = ({ current }: { current: string }) => {
     if (current === 'connected') connection.unbind('state_change', check)

@@ -5,10 +5,10 @@ import type { StreamPart } from '../shared/api/client.ts'
 
 const PROGRESS = 'room-disclosures.progress'
 
-/** Some of what a model has said. */
+/** A part of a streaming answer. */
 interface Progress {
   number: number
-  /** It begins anew with all that there is so far. */
+  /** True if the parts contain the whole answer so far. */
   isWhole: boolean
   parts: StreamPart[]
 }
@@ -18,7 +18,7 @@ interface StreamingAnswer {
   number: number
 }
 
-/** The answers that models are giving in a room, by their disclosures, as far as they were told. */
+/** The streaming answers of a room by the ids of their disclosures. */
 export class StreamingAnswers {
   readonly #open: (sealed: string) => Promise<string>
   readonly #streaming = new Map<string, StreamingAnswer>()
@@ -29,12 +29,12 @@ export class StreamingAnswers {
     this.#open = open
   }
 
-  /** Always another object once one has grown. */
+  /** The answers. The map is a new object after each change. */
   get answers(): ReadonlyMap<string, Answer> {
     return this.#answers
   }
 
-  /** Takes what is told in passing. Behind a gap nothing is shown until all is told again. */
+  /** Adds a part to its answer. After a gap it waits until the whole answer is sent again. */
   apply({ kind, subject, content }: PassingEvent, show: () => void): void {
     if (kind !== PROGRESS) return
     const add = async () => {
@@ -47,11 +47,11 @@ export class StreamingAnswers {
       this.#answers = new Map(this.#answers).set(subject, builder.answer)
       show()
     }
-    // In their order. What was sealed with a key that is not there yet is told again.
+    // Decrypts the parts in order. A part whose key is missing is skipped, and the whole answer is sent again later.
     this.#opening = this.#opening.then(add).catch(() => {})
   }
 
-  /** Forgets those that have ended. */
+  /** Forgets the answers that have ended. */
   retain(ids: ReadonlySet<string>): void {
     for (const id of this.#streaming.keys()) if (!ids.has(id)) this.#streaming.delete(id)
     const kept = [...this.#answers].filter(([id]) => ids.has(id))

@@ -6,7 +6,7 @@ import { RoomComposer } from './room-composer.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
 import { SidePanel } from './side-panel.tsx'
 
-/** A message with what was replied to it, beside the room. */
+/** A message and its replies, beside the room. */
 export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
   const { store } = useRoom()
   const byId = useRoomView((view) => view.byId)

@@ -4,7 +4,7 @@ import { useSession } from '../shared/session.tsx'
 import { appLocale, t } from '../shared/text/labels.ts'
 import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
 
-/** The language and the colours of the pages in this browser. */
+/** Settings for the language and the color scheme. */
 export const AppearanceSettings = () => (
   <>
     <LanguageChoice />
@@ -73,7 +73,7 @@ function SchemeChoice() {
 interface Choice {
   value: string
   text: string
-  /** The language of the text, where it is not that of the page. */
+  /** The language of the text, if it differs from that of the page. */
   lang?: string
 }
 
@@ -84,7 +84,7 @@ interface ChoiceGroupProps {
   choose: (value: string) => unknown
 }
 
-/** Some choices of which one holds, at once. */
+/** Radio buttons that apply at once. */
 function ChoiceGroup({ label, choices, chosen, choose }: ChoiceGroupProps) {
   const name = useId()
   return (

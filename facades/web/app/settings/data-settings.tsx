@@ -12,10 +12,10 @@ const key = ['person-export']
 const readCurrentExport = (signal: AbortSignal) => api.personExports.current.query(undefined, { signal })
 type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrentExport>>>
 
-/** A page looks so often at an export that is being made, in milliseconds. */
+/** Milliseconds between two reads while an export is prepared. */
 const POLL_INTERVAL_MS = 2000
 
-/** A copy of all that belongs to the person, for them to keep. */
+/** Requests and downloads a copy of the person's data. */
 export function DataSettings() {
   const { data, error } = useQuery({
     queryKey: key,
@@ -41,7 +41,7 @@ export function DataSettings() {
             {t('app.settings.dataFetch')}
           </a>
         )}
-        {/* `disabled` would take the focus away. */}
+        {/* A disabled button would lose the focus. */}
         <button
           type="button"
           className={data?.state === 'ready' ? 'quiet-button' : 'button'}

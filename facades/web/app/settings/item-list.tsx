@@ -8,26 +8,26 @@ interface Item {
   key: string | number
   name: string
   details: readonly string[]
-  /** What its button does; the text that it resolves with says how it went. */
+  /** Removes the item; returns a text about the result. */
   remove?: () => Promise<string | undefined>
-  /** Asked first. */
+  /** The question that is asked first. */
   confirmation?: Confirmation
 }
 
 interface ItemListProps {
   title: string
   intro: string
-  /** Undefined while they are read. */
+  /** Undefined while they are loading. */
   items: readonly Item[] | undefined
   error: unknown
-  /** Said where there is none. */
+  /** The text of an empty list. */
   none: string
-  /** The words on the button of each. */
+  /** The label of each remove button. */
   removeText?: string
   children?: ReactNode
 }
 
-/** A part with a list of what a person has, each with a button that takes it away. */
+/** A section with a list of items that can be removed. */
 export function ItemList({ title, intro, items, error, none, removeText = '', children }: ItemListProps) {
   const titleRef = useRef<HTMLHeadingElement>(null)
   const { outcome, isWrong, run } = useAction()

@@ -5,7 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { ItemList } from './item-list.tsx'
 import { describeAbilities, describeLastUse } from './token-settings.tsx'
 
-/** What works in the name of the person: apps that they linked, and tools that models may call without asking. */
+/** Apps that the person has linked, and tools that models may call without asking. */
 export const LinkedAppSettings = () => (
   <>
     <AppList />

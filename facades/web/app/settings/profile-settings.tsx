@@ -7,7 +7,7 @@ import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
-/** What others see of the person, and what they are called where they sign in. */
+/** The public profile of the person, and their account data. */
 export function ProfileSettings() {
   const { connection } = useSession()
   const { id = 0, name = '', username = '', email = '', avatar = null, bio = null } = connection.userinfo ?? {}
@@ -62,7 +62,7 @@ const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'ima
 const [KB, MB] = [1024, 1024 * 1024]
 const formatSize = (bytes: number) => (bytes < MB ? `${Math.floor(bytes / KB)} KB` : `${Math.floor(bytes / MB)} MB`)
 
-/** The browser writes its own words beside a file field, in its own language, so a label stands in for the field. */
+/** A label stands in for the file field, whose own text is in the language of the browser. */
 function PictureField({ max }: { max: number }) {
   const [name, setName] = useState('')
   const id = useId()
@@ -91,7 +91,7 @@ function PictureField({ max }: { max: number }) {
   )
 }
 
-/** The chosen picture in base64. */
+/** Reads the chosen picture as base64. */
 async function readPicture(form: HTMLFormElement, maxBytes: number): Promise<string | undefined> {
   const file = new FormData(form).get('avatar')
   if (!(file instanceof File) || file.name === '') return undefined

@@ -10,7 +10,7 @@ import { Field } from '../shared/ui/field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
-/** The password where the service keeps it, and the keys. */
+/** The password, if the service stores it, and the keys. */
 export const SecuritySettings = () => (
   <>
     <PasswordForm />
@@ -71,7 +71,7 @@ async function changePassword(form: HTMLFormElement): Promise<string> {
   return t('app.settings.passwordChanged')
 }
 
-/** Whoever uses this browser next has to enter the passkey. */
+/** Locks the keys in this browser until the passkey is entered again. */
 function KeyLock() {
   const { isLocked } = useSession()
   if (isLocked) return null
@@ -123,15 +123,15 @@ function RecoveryCode() {
   )
 }
 
-/** Covers pasting, dropping, and yanking cut text; a password manager can still fill the field. */
+/** Prevents pasting, dropping and yanking into a field; password managers can still fill it. */
 function forbidPaste(field: HTMLInputElement): () => void {
   const refuse = (event: InputEvent) => event.inputType.startsWith('insertFrom') && event.preventDefault()
-  // React has an event of this name that tells nothing of pasting.
+  // React's own `onBeforeInput` does not report pasting.
   field.addEventListener('beforeinput', refuse)
   return () => field.removeEventListener('beforeinput', refuse)
 }
 
-/** A new code, and with it a new backup of the passkey, which must be the right one. */
+/** Creates a recovery code, and encrypts a backup of the passkey with it. Throws if the passkey is wrong. */
 async function renewBackup({ salts, userinfo }: Connection, passkey: string): Promise<string> {
   if (!crypto.subtle) throw new InputError(t('page.insecure'))
   if (!salts || !userinfo) throw new InputError(t('page.error'))

@@ -12,7 +12,7 @@ const key = ['sessions']
 const listSessions = (signal: AbortSignal) => api.sessions.list.query(undefined, { signal })
 type OwnSession = Awaited<ReturnType<typeof listSessions>>[number]
 
-/** Where the person is signed in. */
+/** The sessions of the person. */
 export function SessionSettings() {
   const { data, error } = useQuery({ queryKey: key, queryFn: ({ signal }) => listSessions(signal) })
   return (
@@ -85,7 +85,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
 }
 
 async function signOutEverywhere(): Promise<undefined> {
-  // Keys unlocked in this browser must not stay unlocked for its next user.
+  // Keys must not stay unlocked for the next user of this browser.
   await forget()
   const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
   location.assign(redirectUri)

@@ -4,12 +4,12 @@ import { t } from '../shared/text/labels.ts'
 
 interface SettingsSectionProps {
   title: string
-  /** Takes the focus when what had it is gone. */
+  /** Receives the focus when the focused element is removed. */
   titleRef?: RefObject<HTMLHeadingElement | null>
   children: ReactNode
 }
 
-/** A titled part of a page of settings. */
+/** A titled section of the settings. */
 export function SettingsSection({ title, titleRef, children }: SettingsSectionProps) {
   const id = useId()
   return (
@@ -25,14 +25,14 @@ export function SettingsSection({ title, titleRef, children }: SettingsSectionPr
 interface SettingsFormProps {
   label: string
   submitText: string
-  /** What it does with what was entered; the text that it resolves with says how it went. */
+  /** Submits the form; returns a text about the result. */
   submit: (form: HTMLFormElement) => Promise<string | undefined>
   children: ReactNode
-  /** What comes of it, below the form. */
+  /** Content below the form, such as a created secret. */
   result?: ReactNode
 }
 
-/** A form that is sent once at a time. */
+/** A form that is submitted once at a time. */
 export function SettingsForm({ label, submitText, submit, children, result }: SettingsFormProps) {
   const { isBusy, outcome, isWrong, run, clear } = useAction()
   const send = (event: FormEvent<HTMLFormElement>) => {
@@ -44,7 +44,7 @@ export function SettingsForm({ label, submitText, submit, children, result }: Se
     <form className="settings-form" aria-label={label} aria-busy={isBusy} onSubmit={send} onChange={clear}>
       {children}
       <p>
-        {/* `disabled` would take the focus away. */}
+        {/* A disabled button would lose the focus. */}
         <button type="submit" className="button" aria-disabled={isBusy}>
           {submitText}
         </button>
@@ -55,19 +55,18 @@ export function SettingsForm({ label, submitText, submit, children, result }: Se
   )
 }
 
-/** What was entered into a field of a form. */
 export const readField = (form: HTMLFormElement, name: string): string => String(new FormData(form).get(name) ?? '')
 
 interface ActionState {
   isBusy: boolean
-  /** How it went, in words. */
+  /** A text about the result. */
   outcome: string
   isWrong: boolean
 }
 
 const idle: ActionState = { isBusy: false, outcome: '', isWrong: false }
 
-/** Carries out one step at a time and tells how it went; the text that a step resolves with is its outcome. */
+/** Runs one action at a time, and keeps the text about its result. */
 export function useAction() {
   const [state, setState] = useState(idle)
   const isRunning = useRef(false)
@@ -83,12 +82,12 @@ export function useAction() {
       isRunning.current = false
     }
   }
-  /** What was said of other values does not hold for these. */
+  /** Clears the outcome when the form changes, as it belongs to the earlier values. */
   const clear = () => setState((before) => (before.isBusy ? before : idle))
   return { ...state, run, clear }
 }
 
-/** Says how a step went. */
+/** Shows the result of an action. */
 export const Outcome = ({ outcome, isWrong }: Pick<ActionState, 'outcome' | 'isWrong'>) => (
   <p className={isWrong ? 'outcome wrong' : 'outcome'} role="status">
     {outcome}

@@ -18,7 +18,7 @@ interface Section {
   Content: ComponentType
 }
 
-/** The parts of the settings by their addresses. */
+/** The sections by their addresses. */
 const sections: Record<string, Section> = {
   profile: { label: 'app.settings.profile', Content: ProfileSettings },
   security: { label: 'app.settings.security', Content: SecuritySettings },
@@ -30,7 +30,7 @@ const sections: Record<string, Section> = {
   appearance: { label: 'app.settings.appearance', Content: AppearanceSettings },
 }
 
-/** What a person sets for themselves. */
+/** The settings of a person. */
 export function SettingsPage({ section }: { section: string }) {
   const { isLocked } = useSession()
   const { label = 'app.settings', Content } = sections[section] ?? {}

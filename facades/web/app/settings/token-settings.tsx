@@ -11,7 +11,7 @@ import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
 
 const key = ['tokens']
 
-/** The tokens with which programs of the person call. */
+/** The access tokens of the person. */
 export function TokenSettings() {
   const { data, error } = useQuery({
     queryKey: key,
@@ -51,11 +51,11 @@ export function TokenSettings() {
   )
 }
 
-/** Says what a token or an app may do. */
+/** Describes the abilities of a token or an app. */
 export const describeAbilities = (abilities: readonly string[]) =>
   t('app.settings.tokenMay', { abilities: abilities.map((ability) => t(`page.ability.${ability}`)).join(', ') })
 
-/** Says when something was used last. */
+/** Describes the last use of a token or an app. */
 export const describeLastUse = (lastUsedAt: string | null) =>
   lastUsedAt ? t('app.settings.tokenUsed', { time: formatDateTime(lastUsedAt) }) : t('app.settings.tokenUnused')
 
@@ -72,7 +72,7 @@ const describeTokenTimes = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
     expiresAt ? t('app.settings.tokenEnds', { day: formatDate(expiresAt) }) : t('app.settings.tokenEndless'),
   ].join(' · ')
 
-/** For how many days a token may be made. */
+/** The lifetimes to choose from, in days. */
 const lifetimes = [7, 30, 90, 365]
 const DEFAULT_DAYS = 90
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -122,7 +122,7 @@ function TokenForm() {
   )
 }
 
-/** A token, which is shown once, with a request that works with it. */
+/** Shows a new token once, with an example request that uses it. */
 function NewToken({ token }: { token: string }) {
   const { data: model = 'demo' } = useQuery({ queryKey: ['token-model'], queryFn: findModel })
   const request = buildExampleRequest(token, model)
@@ -143,7 +143,7 @@ function NewToken({ token }: { token: string }) {
   )
 }
 
-/** A model that programs may ask, as far as the person sees. */
+/** Returns the id of a model that the token can use, if there is one. */
 async function findModel(): Promise<string | undefined> {
   const { items } = await api.aiModels.list.query({ page: { size: 200 } })
   const isOpen = ({ active, modelType, usageTypes }: Model) =>

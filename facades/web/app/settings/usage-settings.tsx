@@ -5,7 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { SettingsSection } from './settings-form.tsx'
 
-/** How much of each limit is used, and what the person asked models lately. */
+/** The limits of the person, and their usage of the last days. */
 export const UsageSettings = () => (
   <>
     <LimitMeters />
@@ -15,7 +15,7 @@ export const UsageSettings = () => (
   </>
 )
 
-/** What the service sums up, where nobody says otherwise, and today. */
+/** The days of the report: the 30 days that the service returns by default, and today. */
 const REPORT_DAYS = 31
 
 function UsageReport() {
@@ -86,7 +86,7 @@ const SumRow = ({ name, requests, tokens, costs }: UsageTotal & { name: string }
   </tr>
 )
 
-/** What the sums lack, or have by our own count. */
+/** Lists how many calls have no price, and how many are estimates. */
 function listRemarks(sums: readonly UsageSum[]): string[] {
   const [estimated, unpriced] = [sumBy(sums, (sum) => sum.estimated), sumBy(sums, (sum) => sum.unpriced)]
   return [
@@ -95,7 +95,7 @@ function listRemarks(sums: readonly UsageSum[]): string[] {
   ]
 }
 
-/** Models with a colour of their own; the others share one. */
+/** The number of models with a color of their own; the others share one. */
 const SERIES = 5
 const HEIGHT = 100
 const DAY_MS = 86_400_000
@@ -103,11 +103,11 @@ const DAY_MS = 86_400_000
 interface UsageChartProps {
   sums: readonly UsageSum[]
   days: number
-  /** What it shows, for those who do not see it. */
+  /** The description for screen readers. */
   label: string
 }
 
-/** A bar of tokens for each day, divided by model, and the names of the models below. */
+/** A bar of tokens for each day, stacked by model, with a legend. */
 function UsageChart({ sums, days, label }: UsageChartProps) {
   const axis = listLastDays(days)
   const series = assignSeries(sums)
@@ -142,7 +142,7 @@ interface Series {
   className: string
 }
 
-/** The series of each model; the most used ones come first. */
+/** Assigns a series to each model, the most used models first. */
 function assignSeries(sums: readonly UsageSum[]): Map<string, Series> {
   const rest = { name: t('app.settings.usageOthers'), className: `series-${SERIES}` }
   return new Map(
@@ -153,7 +153,7 @@ function assignSeries(sums: readonly UsageSum[]): Map<string, Series> {
   )
 }
 
-/** Days in UTC, as the service counts them, up to today. */
+/** Lists the last days in UTC, in which the service counts them. */
 const listLastDays = (days: number) =>
   Array.from({ length: days }, (_, index) =>
     new Date(Date.now() - (days - 1 - index) * DAY_MS).toISOString().slice(0, 10),
@@ -177,10 +177,10 @@ function buildBars(sums: readonly UsageSum[], axis: readonly string[], series: R
   })
 }
 
-/** What a person asked models on one day, of one model and in one currency. */
+/** The usage of one day, by model and currency. */
 type UsageSum = Awaited<ReturnType<typeof api.usage.summary.query>>[number]
 
-/** Sums of several rows; money for each currency by itself. */
+/** The total of several rows, with costs by currency. */
 interface UsageTotal {
   requests: number
   tokens: number
@@ -194,7 +194,7 @@ function sumUsage(sums: readonly UsageSum[]): UsageTotal {
   return { requests: sumBy(sums, ({ requests }) => requests), tokens: sumBy(sums, countTokens), costs }
 }
 
-/** The sums of each model, the most used one first. */
+/** Groups the usage by model, the most used one first. */
 const groupByModel = (sums: readonly UsageSum[]): [model: string, sums: UsageSum[]][] =>
   [...Map.groupBy(sums, ({ model }) => model)].toSorted(([, a], [, b]) => sumBy(b, countTokens) - sumBy(a, countTokens))
 
@@ -204,7 +204,7 @@ const sumBy = (sums: readonly UsageSum[], of: (sum: UsageSum) => number) => sums
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
-/** How much of each limit is used, and what is left; nothing where there are no limits. */
+/** The usage of each limit; hidden if there are no limits. */
 function LimitMeters() {
   const { data = [], error } = useQuery({
     queryKey: ['limits'],
@@ -223,7 +223,7 @@ function LimitMeters() {
   )
 }
 
-/** From this part of a limit on, its meter warns. */
+/** The share of a limit from which on its meter warns. */
 const WARN_SHARE = 0.8
 
 function LimitMeter({ limit }: { limit: Limit }) {
@@ -246,7 +246,7 @@ function LimitMeter({ limit }: { limit: Limit }) {
   )
 }
 
-/** By which people tell apart what each one of a kind has of its own; ids of people, tokens and apps tell them nothing. */
+/** Returns the name that distinguishes limits of a kind. The ids of people, tokens and apps are no names. */
 const getSubjectName = ({ subject, subjectId, roomName }: Limit) => (namedSubjects.has(subject) ? subjectId : roomName)
 
 const namedSubjects = new Set<string>(['provider', 'model', 'group'])

@@ -11,12 +11,12 @@ import {
 import { find } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
-/** The browser has no key of this person: they must enter their passkey first. */
+/** This browser has no key of the person, who must enter their passkey first. */
 export class KeysLocked extends Error {
   override readonly name = 'Locked'
 }
 
-/** Opens and seals the texts of private conversations. */
+/** Encrypts and decrypts the texts of private conversations. */
 export class ConversationKey {
   readonly #key: Key
 
@@ -33,11 +33,11 @@ export class ConversationKey {
   }
 }
 
-/** The key of the passkey, which opens the keychain, where this browser keeps it. */
+/** Returns the key that is derived from the passkey and decrypts the keychain, if this browser stores it. */
 export const findPasskeyKey = ({ userinfo }: Connection): Promise<Key | undefined> =>
   find(`${userinfo?.id}-${userinfo?.hash}`)
 
-/** The key of all private conversations, from the keychain. */
+/** Decrypts the key of all private conversations from the keychain. */
 export async function openConversationKey(
   passkeyKey: Key,
   keychain: readonly KeychainEntry[],

@@ -1,8 +1,8 @@
 const STORAGE_KEY = 'way on fragment'
 
 /**
- * Takes the secret of an invitation out of the address before anything else runs, and keeps it in this tab, also while somebody
- * signs in.
+ * Moves the secret of an invitation from the address to the storage of this tab, where it survives a sign-in, before
+ * anything else can read the address.
  */
 export function storeLinkSecret(): void {
   if (location.pathname !== '/rooms/join' || location.hash === '') return

@@ -2,7 +2,7 @@ import { type Change, follow, overEvents, ownStream, readChanges } from '../../.
 
 const service = { url: location.origin }
 
-/** What can be followed: what is the person's own, or what only administrators see. */
+/** The streams of changes: those of the person, and those that only administrators may read. */
 const sources = {
   own: () => ownStream(service),
   admin: () => ({
@@ -12,13 +12,16 @@ const sources = {
 }
 type SourceName = keyof typeof sources
 
-/** What happened, or nothing where anything may have. */
+/** A change, or undefined after a gap, when anything may have changed. */
 type ChangeEvent = Pick<Change, 'kind' | 'subject'> | undefined
 
-/** Hears of what the person does in other tabs and programs, or of another source. Returns the way to stop. */
+/**
+ * Subscribes to the person's changes in other tabs and programs, or to another source. Returns a function that
+ * unsubscribes.
+ */
 export function followChanges(apply: (change: ChangeEvent) => void, source: SourceName = 'own'): () => void {
   const stopped = new AbortController()
-  // The tab that has the lock follows the changes for all of them: a browser opens few connections to one service.
+  // The tab that holds the lock subscribes for all tabs, as a browser opens few connections to one origin.
   const lock = `svc:live:${source}`
   const channel = new BroadcastChannel(lock)
   channel.onmessage = ({ data }: MessageEvent<ChangeEvent>) => apply(data)
@@ -37,7 +40,7 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
 
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
 
-/** Follows again after a pause where the stream has ended, as it does when the session goes on under another id. */
+/** Subscribes again after a pause when the stream ends, as it does when the session gets another id. */
 async function followAsLeader(
   source: SourceName,
   hear: (change: ChangeEvent) => void,

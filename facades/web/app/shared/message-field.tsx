@@ -19,11 +19,11 @@ interface MessageFieldProps {
   text: string
   placeholder: string
   write: (text: string) => void
-  /** Takes what is pasted that is no text. */
+  /** Receives pasted content that is no text. */
   addFiles: AddFiles
 }
 
-/** Where a message is written. */
+/** The field in which a message is written. */
 export const MessageField = ({ field, text, placeholder, write, addFiles }: MessageFieldProps) => (
   <textarea
     ref={field}
@@ -68,7 +68,9 @@ export const SendButton = ({ disabled }: { disabled: boolean }) => (
   />
 )
 
-/** Takes pictures and files. What is a text as well, as from a spreadsheet, is pasted as the text. */
+/**
+ * Attaches pasted pictures and files. Content that is text as well, such as cells of a spreadsheet, is pasted as text.
+ */
 function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
   const { files, types } = event.clipboardData
   if (files.length === 0 || types.includes('text/plain')) return
@@ -76,7 +78,7 @@ function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
   add([...files])
 }
 
-/** Takes files that are dropped on a form. */
+/** Returns handlers that attach files dropped on a form. */
 export const createDropHandlers = (add: AddFiles) => ({
   onDragOver: (event: DragEvent) => event.preventDefault(),
   onDrop: (event: DragEvent) => {
@@ -86,7 +88,9 @@ export const createDropHandlers = (add: AddFiles) => ({
   },
 })
 
-/** Sends by Enter, but not by the one that ends the input of a character by an editor of the system, nor on a touch keyboard. */
+/**
+ * Submits the form on Enter, except for the Enter that ends a composition of an input method, and on touch keyboards.
+ */
 function submitOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
   const { key, shiftKey, nativeEvent, currentTarget } = event
   if (key !== 'Enter' || shiftKey || nativeEvent.isComposing || nativeEvent.keyCode === 229 || isTouch.matches) return
@@ -100,7 +104,7 @@ const SAVE_DELAY_MS = 250
 
 const getDraftKey = (owner: string, slug: string | undefined) => `svc:draft:${owner}:${slug ?? 'new'}`
 
-/** What is being written in a conversation. It is kept sealed in this browser, whatever happens to the page. */
+/** Keeps the text that is being written in a conversation, encrypted in this browser, so that it survives a reload. */
 export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
   const slot = getDraftKey(owner, slug)
   const [text, setText] = useState('')
@@ -110,7 +114,7 @@ export function useDraft(key: ConversationKey, owner: string, slug: string | und
     if (sealed === null) return
     key.open(sealed).then(
       (kept) => setText((written) => written || kept),
-      // Sealed with an earlier key, which opens nothing any more.
+      // The draft was encrypted with an earlier key, which no longer exists.
       () => localStorage.removeItem(slot),
     )
   }, [key, slot])
@@ -132,12 +136,12 @@ async function saveDraft(key: ConversationKey, slot: string, text: string): Prom
   localStorage.setItem(slot, await key.seal(text))
 }
 
-/** Where a next message is written. */
+/** The fields that a quotation can be inserted into. */
 type FieldName = 'chat' | 'room' | 'thread'
 
 const quotationTargets = new Map<FieldName, (quotation: string) => void>()
 
-/** Puts a text as a quotation into the field for the next message. */
+/** Inserts a text as a quotation into the field for the next message. */
 export function insertQuotation(field: FieldName, text: string): void {
   quotationTargets.get(field)?.(text.replace(/^/gm, '> '))
 }
@@ -147,7 +151,7 @@ interface Draft {
   write: (text: string) => void
 }
 
-/** Takes quotations into a draft, above what is written already. */
+/** Inserts quotations above the text of a draft. */
 export function useQuotations(field: FieldName, draft: Draft, element: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const take = (quotation: string) => {

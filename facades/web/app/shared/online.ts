@@ -9,5 +9,5 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** Whether the browser has a connection at all. */
+/** Returns true while the browser has a network connection. */
 export const useIsOnline = (): boolean => useSyncExternalStore(subscribe, () => navigator.onLine)

@@ -9,7 +9,10 @@ interface SessionKeys {
   conversationKey: ConversationKey
 }
 
-/** Who is signed in, and their keys where this browser has them. What needs a key and finds none gives way to the page for the passkey. */
+/**
+ * The person who is signed in, with their keys if this browser has them. Reading a missing key throws, which leads to
+ * the page for the passkey.
+ */
 export class Session {
   readonly connection: Connection
   readonly isAdministrator: boolean
@@ -25,7 +28,7 @@ export class Session {
     return this.#keys === undefined
   }
 
-  /** Opens the keychain. */
+  /** The key that decrypts the keychain. */
   get passkeyKey(): Key {
     return this.#unlocked().passkeyKey
   }
@@ -44,7 +47,7 @@ const SessionContext = createContext<Session | undefined>(undefined)
 
 const { brand = '' } = document.documentElement.dataset
 
-/** What is inside waits until it is known who is signed in. */
+/** Provides the session, and suspends its children until the session is read. */
 export function SessionProvider({ children }: { children: ReactNode }) {
   const { data } = useSuspenseQuery({
     queryKey: ['session'],
@@ -65,7 +68,7 @@ async function openSession(): Promise<Session> {
   return new Session(connection, role === 'admin', conversationKey && { passkeyKey, conversationKey })
 }
 
-/** Reads again who is signed in, after they changed. */
+/** Reads the session again after it has changed. */
 export const refreshSession = () => queryClient.invalidateQueries({ queryKey: ['session'] })
 
 export function useSession(): Session {

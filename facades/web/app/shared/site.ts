@@ -1,8 +1,8 @@
 const { site = '', logo, links = '[]' } = document.documentElement.dataset
 
-/** What this installation is called, and the address of its logo where it has one. */
+/** The name of this installation, and the address of its logo if it has one. */
 export const siteName = site
 export const siteLogo = logo
 
-/** Pages on this installation, each by the key of its text. */
+/** Links to pages of this installation; `text` is the key of a label. */
 export const siteLinks = JSON.parse(links) as { text: string; address: string }[]

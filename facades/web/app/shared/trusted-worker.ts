@@ -6,8 +6,8 @@ interface TrustedTypes {
 }
 
 /**
- * Returns what starts a worker of this front end. Its address is as the policy of the page wants it, where a browser knows such
- * policies: made by one of that name, which is made once and makes no other.
+ * Returns a function that starts a worker. Where the browser supports Trusted Types, the address comes from a policy of
+ * this name, which the CSP of the page allows and which returns no other address.
  */
 export function createWorkerFactory(name: 'import-worker' | 'search-worker', address: string): () => Worker {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }

@@ -5,16 +5,16 @@ import { useSession } from './session.tsx'
 import { t } from './text/labels.ts'
 import { IconButton } from './ui/icon.tsx'
 
-/** A file on its way to the service, or there already. */
+/** A file that is being uploaded or has been. */
 interface Upload {
-  /** Names it on this page. */
+  /** Identifies the upload on this page. */
   key: number
   name: string
   /** From 0 to 1. */
   progress: number
-  /** Of the attachment, once it is there. */
+  /** The id of the attachment once the upload is complete. */
   id?: string
-  /** Why it was refused, in words. */
+  /** The reason why the upload was refused, as a text for people. */
   refusal?: string
 }
 
@@ -24,10 +24,10 @@ interface FileRules {
 
 const { api: jsonApi = '' } = document.documentElement.dataset
 
-/** Seals a file before it is sent. */
+/** Encrypts a file before it is uploaded. */
 export type SealFile = (file: File) => Promise<Blob>
 
-/** The files that go along with the next message; sealed, where a way to do so is given. */
+/** Uploads the files for the next message, encrypted if `seal` is given. */
 export function useUploads(seal?: SealFile) {
   const { connection } = useSession()
   const [uploads, setUploads] = useState<Upload[]>([])
@@ -64,7 +64,7 @@ export function useUploads(seal?: SealFile) {
 
 const formatMegabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
 
-/** `fetch` tells nothing of what was sent already. */
+/** Uses XMLHttpRequest, as `fetch` reports no upload progress. */
 function uploadFile(
   file: File,
   seal: SealFile | undefined,
@@ -103,7 +103,7 @@ function readUploadResult({ status, response }: XMLHttpRequest): Partial<Upload>
 
 const refusalLabels: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
 
-/** Whether the text of a file is still being read for models. */
+/** Returns the state of the text that models read of a file, and polls while it is pending. */
 const useTextState = (id: string | undefined) =>
   useQuery({
     queryKey: ['attachment', id],
@@ -112,7 +112,7 @@ const useTextState = (id: string | undefined) =>
     refetchInterval: ({ state }) => (state.data?.textState === 'pending' ? 1500 : false),
   }).data?.textState
 
-/** The files that go along with the next question, with how far they have come. */
+/** The files for the next message with their upload progress. */
 export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; remove: (key: number) => void }) =>
   uploads.length > 0 && (
     <ul className="uploads" aria-label={t('app.files')}>

@@ -2,7 +2,7 @@ import { Dialog } from '@base-ui/react/dialog'
 import type { ReactNode } from 'react'
 import { t } from '../shared/text/labels.ts'
 
-/** Holds the sidebar over a narrow page. */
+/** Shows the sidebar over a narrow page. */
 export const Drawer = ({ close, children }: { close: () => void; children: ReactNode }) => (
   <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
     <Dialog.Portal>

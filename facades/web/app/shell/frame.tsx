@@ -12,7 +12,7 @@ import { KeysLocked } from '../shared/conversation-key.ts'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
 
-/** The frame of every view: where one can go at the side, and what one looks at. */
+/** The frame around every page: the sidebar and the page itself. */
 export function Frame() {
   const [isOpen, setOpen] = useState(false)
   const hasEnded = useSessionEnd()
@@ -39,7 +39,7 @@ export function Frame() {
   )
 }
 
-/** A new chat is one key away. */
+/** Opens a new chat with Ctrl+Shift+O or Cmd+Shift+O. */
 function useNewChatShortcut(): void {
   const navigate = useNavigate()
   useEffect(() => {
@@ -53,7 +53,7 @@ function useNewChatShortcut(): void {
   }, [navigate])
 }
 
-/** Stands in place of what failed: one sentence, a way to try again, and how to find it in the log. */
+/** Replaces a page that failed: shows the error, a button to try again and the request id for the log. */
 export function PageFailure({ error }: { error: unknown }) {
   if (error instanceof KeysLocked) return <Redirect to="/handshake" />
   if (isSignedOut(error)) return <Redirect to="/login" />
@@ -76,7 +76,7 @@ export function PageFailure({ error }: { error: unknown }) {
   )
 }
 
-/** Goes to a page outside, which leads back here. */
+/** Redirects to a page outside of the front end, which leads back here. */
 function Redirect({ to }: { to: string }) {
   location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
   return null

@@ -8,8 +8,8 @@ import { t } from '../shared/text/labels.ts'
 const { brand = '' } = document.documentElement.dataset
 
 /**
- * Says that the session has ended. Signing in happens in another tab, so that all that stands on this page stays; whoever
- * comes back goes on.
+ * Says that the session has ended. The person signs in in another tab, so that this page keeps its state, and continues
+ * here.
  */
 export function SessionEndDialog() {
   const { connection } = useSession()
@@ -44,7 +44,7 @@ export function SessionEndDialog() {
   )
 }
 
-/** Goes on if the same person is signed in again; somebody else gets a page of their own. */
+/** Continues if the same person has signed in again, and reloads the page for somebody else. */
 async function resumeSession(person: number | undefined): Promise<void> {
   const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
   if (connectionType !== 'internal_authenticated') return

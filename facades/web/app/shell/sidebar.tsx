@@ -9,7 +9,7 @@ import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
 
 const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }))
 
-/** Beside the view, or over it where it is narrow. */
+/** Shows the sidebar beside the page, or as a drawer over a narrow one. */
 export function Sidebar() {
   const { isOpen, setOpen } = useSidebar()
   if (!useIsNarrow())
@@ -28,7 +28,7 @@ export function Sidebar() {
 }
 
 const AdminNav = lazy(async () => ({ default: (await import('../admin/admin-nav.tsx')).AdminNav }))
-/** Comes by itself: where the service is away just then, there is no count, and the page stays as it is. */
+/** Shows no count when its chunk cannot be loaded, so that the page does not fail for it. */
 const RoomsCount = lazy<() => ReactNode>(() =>
   import('../rooms/rooms-count.tsx').then(
     ({ RoomsCount: Count }) => ({ default: Count }),
@@ -76,7 +76,7 @@ function SidebarContent() {
 
 type Area = 'chat' | 'rooms' | 'admin'
 
-/** The subject of the address; whoever may not administer is told nothing of administration. */
+/** Returns the area that the address belongs to. People who are no administrators never see the administration. */
 function useArea(): Area {
   const { isAdministrator } = useSession()
   const subject = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
@@ -125,7 +125,7 @@ function AreaList({ close }: { close: () => void }) {
   )
 }
 
-/** Turns true some time after the view is there: what nobody waits for is loaded then. */
+/** Turns true some time after the first render, when chunks that nobody waits for may load. */
 function useIsIdle(): boolean {
   const [isCalm, setCalm] = useState(false)
   useEffect(() => {

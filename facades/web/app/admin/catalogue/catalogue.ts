@@ -7,7 +7,7 @@ const page = { size: PAGE_SIZE }
 export type Provider = Awaited<ReturnType<typeof api.aiProviders.list.query>>['items'][number]
 export type Description = Awaited<ReturnType<typeof api.aiModelDescriptions.list.query>>['items'][number]
 
-/** A model with the provider that runs it. */
+/** A model with its provider. */
 export interface ModelWithProvider extends Model {
   provider: Provider | undefined
 }
@@ -17,7 +17,7 @@ export interface Catalogue {
   providers: readonly Provider[]
 }
 
-/** All models and providers, those that are switched off included. */
+/** Reads all models and providers, including inactive ones. */
 export const useCatalogue = () =>
   useRecords(['catalogue'], async (signal): Promise<Catalogue> => {
     const [models, providers] = await Promise.all([
@@ -31,7 +31,7 @@ export const useCatalogue = () =>
     }
   })
 
-/** The texts about a model that are in the language of the caller come from this list; all of them, from its related rows. */
+/** Reads the descriptions of a model in all languages. */
 export const useDescriptions = (id: string) =>
   useRecords(['descriptions', id], async (signal) => {
     const { items } = await api.aiModelDescriptions.list.query({ page }, { signal })
@@ -43,7 +43,7 @@ export function getRelatedId({ relations }: Pick<Model, 'relations'>, name: stri
   return related && !Array.isArray(related) ? related.id : ''
 }
 
-/** Refuses a change of a row that somebody else has changed since it was read. */
+/** Returns the condition that a row has not changed since it was read. */
 export const toVersionCondition = ({ rowVersion }: { rowVersion?: string }) =>
   rowVersion === undefined ? {} : { ifVersion: rowVersion }
 

@@ -8,7 +8,10 @@ import type { Provider } from './catalogue.ts'
 export type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
 export type Origin = Origins['models'][number]
 
-/** The lines at which the file that AI_CONFIG names says something; its file is undefined where there is none. */
+/**
+ * Reads the positions in the AI_CONFIG file at which models, providers and tasks are declared; `file` is undefined
+ * without such a file.
+ */
 export function useOrigins() {
   const { data } = useRecords(['origins'], (signal) => api.models.origins.query(undefined, { signal }))
   const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
@@ -20,29 +23,29 @@ export function useOrigins() {
   }
 }
 
-/** Names in the catalogue for members of the file, where they differ. */
+/** The attributes of the catalogue that differ from the names in the file. */
 const attributeNames: Record<string, string> = {
   ...{ id: 'modelId', external: 'usageTypes' },
   ...{ timeouts: 'settings', circuit: 'settings', continuousUsage: 'settings' },
 }
 
-/** The line of the file in which an attribute is set; undefined where nothing there says it. */
+/** Returns the line of the file that sets an attribute; undefined if none does. */
 export const findLine = (origin: Origin | undefined, attribute: string) =>
   origin?.members.find(({ name }) => (attributeNames[name] ?? name) === attribute)?.line
 
-/** Leaves out what the file owns: it stands in fields that nobody can change. */
+/** Removes attributes that the file sets, whose fields are disabled. */
 export const omitFileOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
   Object.fromEntries(Object.entries(change).filter(([name]) => findLine(origin, name) === undefined)) as Change
 
 const OriginContext = createContext<Origin | undefined>(undefined)
 
-/** Says to the forms inside which entry of the file, if any, owns what they change. */
+/** Provides the entry of the file that declares the edited record, if there is one. */
 export const OriginProvider = OriginContext
 
-/** The members of the shown row that the file of AI_CONFIG owns. */
+/** Returns the entry of the file that declares the edited record. */
 export const useOrigin = () => useContext(OriginContext)
 
-/** The fields of an attribute: where the file sets it they say in which line, and nobody can change them. */
+/** Disables the fields of an attribute that the file sets, and names the line. */
 export function FileOwned({ attribute, children }: { attribute: string; children: ReactNode }) {
   const line = findLine(useOrigin(), attribute)
   if (line === undefined) return children
@@ -66,7 +69,7 @@ interface FileNoteProps {
   file: string | undefined
 }
 
-/** Says where the entry of a row stands; nothing where the row was made here and no file could be meant. */
+/** Describes the origin of a record; undefined if there is no configuration file. */
 export function describeOrigin({ origin, file }: FileNoteProps): string | undefined {
   if (!file) return undefined
   return origin ? t('app.admin.inFile', { file, line: origin.line }) : t('app.admin.fromHere')

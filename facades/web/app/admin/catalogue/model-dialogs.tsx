@@ -22,7 +22,7 @@ interface ModelProps {
 
 type ModelChange = Omit<Parameters<typeof api.aiModels.update.mutate>[0], 'id' | 'ifVersion'>
 
-/** Changes what of a model the file does not own. */
+/** Returns a function that updates the attributes of a model that the file does not set. */
 export function useUpdate(model: ModelWithProvider) {
   const origin = useOrigin()
   return (change: ModelChange) =>
@@ -57,7 +57,7 @@ export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
   </ActionButton>
 )
 
-/** Sets its names, its place and its fallback. */
+/** Edits the names, the position and the fallbacks of a model. */
 export function EditModel({ model }: ModelProps) {
   const update = useUpdate(model)
   return (
@@ -134,7 +134,7 @@ const PositionFields = ({ model }: ModelProps) => (
   </>
 )
 
-/** Sets on which surfaces, and by which groups, a model may be used. */
+/** Edits the surfaces and groups that may use a model. */
 export function EditAccess({ model }: ModelProps) {
   const update = useUpdate(model)
   return (
@@ -172,7 +172,7 @@ export function EditAccess({ model }: ModelProps) {
   )
 }
 
-/** Sets the parameters of each request, and how much the model takes and gives. */
+/** Edits the parameters and the token limits of a model. */
 export function EditParameters({ model }: ModelProps) {
   const update = useUpdate(model)
   return (
@@ -226,7 +226,7 @@ export function EditParameters({ model }: ModelProps) {
   )
 }
 
-/** Sets which tools a model may call. */
+/** Edits the tools that a model may call. */
 export function EditTools({ model }: ModelProps) {
   const update = useUpdate(model)
   const { data = [] } = useRecords(['ai-tools'], async (signal) => {
@@ -253,7 +253,7 @@ export function EditTools({ model }: ModelProps) {
   )
 }
 
-/** Switches a model on or off, after saying for whom. */
+/** Switches a model on or off after a confirmation. */
 export function ToggleModelButton({ model }: ModelProps) {
   const update = useUpdate(model)
   if (findLine(useOrigin(), 'active') !== undefined) return null

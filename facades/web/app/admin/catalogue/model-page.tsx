@@ -24,7 +24,7 @@ import { describeOrigin, findLine, OriginProvider, useOrigin, useOrigins } from 
 import { EditAccess, EditModel, EditParameters, EditTools, ToggleModelButton } from './model-dialogs.tsx'
 import { EditPrices, formatPrice } from './prices.tsx'
 
-/** A model, with all that can be set of it. */
+/** A model, with all its settings. */
 export function ModelPage({ id }: { id: string }) {
   const { data, error } = useCatalogue()
   const origins = useOrigins()
@@ -102,7 +102,7 @@ const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surf
 export const listSurfaces = ({ usageTypes = [] }: Pick<ModelWithProvider, 'usageTypes'>) =>
   usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
 
-/** The groups that may use a model; those of its provider bound it, too. */
+/** Lists the groups that may use a model. The groups of its provider restrict it as well. */
 export const listGroups = ({ groups = [], provider }: ModelWithProvider) =>
   [groups, provider?.groups ?? []]
     .filter((list) => list.length > 0)
@@ -131,7 +131,7 @@ interface Language {
   nameInLanguage: string
 }
 
-/** Shows the descriptions in each language; where one is missing people read that of the default language. */
+/** The descriptions by language. People see the default language where one is missing. */
 function Descriptions({ model }: { model: ModelWithProvider }) {
   const { connection } = useSession()
   const { data = [], error } = useDescriptions(model.id)
@@ -198,7 +198,7 @@ function saveDescription({ model, locale, description, text }: SavedDescription)
     : api.aiModelDescriptions.update.mutate({ ...row, description: text })
 }
 
-/** Asks the model a question here, as an administrator would in a chat. */
+/** Sends a question to the model. */
 function TryModel({ model }: { model: ModelWithProvider }) {
   const { isWorking, result, error, run } = useCall<{ text: string }>()
   const ask = (form: FormData) => {

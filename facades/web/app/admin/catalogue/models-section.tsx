@@ -61,7 +61,7 @@ const buildColumns = (): Column<ModelWithProvider>[] => [
 export const ModelsSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <ModelList /> : <ModelPage id={id} />
 
-/** All models, whether people see them or not. */
+/** Lists all models, including inactive ones. */
 function ModelList() {
   const { data, error } = useCatalogue()
   const rows = useLocalRows({

@@ -13,7 +13,7 @@ type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[n
 
 const MILLION = 1_000_000
 
-/** The prices of a model by the length of the input, the shortest first. */
+/** Returns the prices by input length, the shortest first. */
 const getPriceRanges = ({ pricing }: Pick<Model, 'pricing'>): readonly PriceRange[] =>
   (pricing && 'ranges' in pricing && pricing.ranges) || []
 
@@ -21,7 +21,7 @@ const getFirstRange = (model: Pick<Model, 'pricing'>): PriceRange | undefined =>
 
 const isFree = ({ pricing }: Pick<Model, 'pricing'>): boolean => pricing !== null && 'free' in pricing
 
-/** The price of a million tokens; undefined where it is unknown, and money limits refuse the model. */
+/** Formats the price of a million tokens; undefined if it is unknown, when limits in money refuse the model. */
 export function formatPrice(model: Pick<Model, 'pricing'>): string | undefined {
   if (isFree(model)) return t('app.model.free')
   const range = getFirstRange(model)
@@ -37,11 +37,11 @@ export function formatPrice(model: Pick<Model, 'pricing'>): string | undefined {
   return `${input} / ${output}`
 }
 
-/** The price of a million tokens, as a field shows it. */
+/** Converts the price of a token to that of a million tokens, as a field shows it. */
 const toMillionPrice = (cost: number | null | undefined): string =>
   cost === null || cost === undefined ? '' : String(Number((cost * MILLION).toPrecision(12)))
 
-/** The members of the form that are told by a million tokens. */
+/** The prices per token that the form shows per million tokens. */
 const rateFields = [
   ['inputCostPerToken', 'app.admin.priceInput'],
   ['inputCostPerCachedToken', 'app.admin.priceCached'],
@@ -50,7 +50,7 @@ const rateFields = [
   ['outputCostPerReasoningToken', 'app.admin.priceReasoning'],
 ] as const
 
-/** The prices that a form tells: unknown, nothing, or one for each step of the length of the input. */
+/** Reads the prices: unknown, free, or one range for each step of the input length. */
 export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
   const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
@@ -66,7 +66,7 @@ export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pric
       readRate(form, `${step} ${name}`),
     )
     return {
-      // The prices of searches stay as they are.
+      // The prices of searches have no field and keep their values.
       ...known[step],
       currency,
       range: [from, steps[at + 1]?.from ?? known.at(-1)?.range[1] ?? null],
@@ -80,7 +80,7 @@ export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pric
   return { ranges, priorityRanges: null }
 }
 
-/** With the digits of the price: dividing 0.1 by a million gives others. */
+/** Rounds to the digits of the price, as dividing 0.1 by a million adds others. */
 function readRate(form: FormData, name: string): number | null {
   const cost = readNumber(form, name)
   return cost === null ? null : Number((cost / MILLION).toPrecision(15))
@@ -90,7 +90,7 @@ interface PriceProps {
   model: ModelWithProvider
 }
 
-/** Sets its prices, which may have steps by the length of the input. */
+/** Edits the prices, which can have steps by input length. */
 export function EditPrices({ model }: PriceProps) {
   const update = useUpdate(model)
   return (
@@ -143,7 +143,7 @@ function PriceFields({ model }: PriceProps) {
   )
 }
 
-/** The prices from one length of the input on, and those of longer ones. */
+/** The fields of each step of the input length. */
 function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
   const [steps, setSteps] = useState(() => Array.from({ length: Math.max(1, ranges.length) }, (_, index) => index))
   return (

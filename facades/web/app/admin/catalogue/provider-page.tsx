@@ -33,7 +33,7 @@ export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
   <StateBadge kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</StateBadge>
 )
 
-/** A provider, with all that can be set of it. */
+/** A provider, with all its settings. */
 export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
   const origins = useOrigins()
   const provider = catalogue?.providers.find((each) => each.id === id)
@@ -81,7 +81,7 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
 
 type Server = NonNullable<Provider['servers']>[number]
 
-/** Shows the servers beside its own; those of the file are changed there. */
+/** The additional servers of a provider. Those that the file declares are changed there. */
 function Servers({ provider }: { provider: Provider }) {
   const { servers = [] } = provider
   return (
@@ -110,7 +110,7 @@ function Servers({ provider }: { provider: Provider }) {
   )
 }
 
-/** Those that stay keep their keys, as the stars that stand for these say. */
+/** Saves the servers. Remaining servers keep their keys, which the API returns masked. */
 const saveServers = (provider: Provider, servers: readonly (Omit<Server, 'fromFile'> & { fromFile?: boolean })[]) =>
   api.aiProviders.update.mutate({ id: provider.id, ...toVersionCondition(provider), servers: [...servers] })
 
@@ -150,7 +150,7 @@ const RemoveServer = ({ provider, server }: { provider: Provider; server: Server
 
 type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 'id' | 'ifVersion'>
 
-/** Changes what of a provider the file does not own. */
+/** Returns a function that updates the attributes of a provider that the file does not set. */
 function useUpdate(provider: Provider) {
   const origin = useOrigin()
   return (change: ProviderChange) =>
@@ -208,7 +208,7 @@ function EditProvider({ provider }: { provider: Provider }) {
   )
 }
 
-/** A key is written and never shown. */
+/** Sets the API key, which is never shown. */
 function SetKey({ provider }: { provider: Provider }) {
   const update = useUpdate(provider)
   if (findLine(useOrigin(), 'apiKey') !== undefined) return null
@@ -248,7 +248,7 @@ function RemoveProvider({ provider, models }: { provider: Provider; models: numb
   )
 }
 
-/** Asks all providers, or one, which models they offer now, which also tells whether address and key are right. */
+/** Asks one or all providers for their models, which also verifies address and key. */
 export function CheckModels({ provider }: { provider?: string }) {
   const { isWorking, result, error, run } = useCall<readonly Check[]>()
   const check = () =>

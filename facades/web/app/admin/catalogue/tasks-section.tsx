@@ -52,7 +52,7 @@ const buildColumns = (
 interface TaskActionsProps {
   task: Task
   models: readonly ModelWithProvider[]
-  /** Where the file gives the task to the model, if it does. */
+  /** The line of the file that assigns the task, if there is one. */
   line: number | undefined
 }
 
@@ -89,7 +89,7 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
 
 const listModelChoices = (models: readonly ModelWithProvider[]) => models.map(({ id, label }) => [id, label] as const)
 
-/** Which model does which task of the service. */
+/** Assigns models to the tasks of the service. */
 export function TasksSection() {
   const { data: catalogue } = useCatalogue()
   const { data, error } = useTasks()

@@ -13,7 +13,7 @@ import {
 
 export const isFromChatGpt = (conversation: Fields): boolean => 'mapping' in conversation
 
-/** Reads a conversation of ChatGPT's export: a tree of messages, in which an answer is a chain of several. */
+/** Reads a conversation of an export of ChatGPT: a tree of messages, in which an answer is a chain of several. */
 export function readChatGpt(conversation: Fields): ImportedConversation {
   const left = { unreadable: 0, files: 0 }
   const nodes = Object.entries(toFields(conversation['mapping'])).map(([id, node]) =>
@@ -77,7 +77,7 @@ function readAnswer({ id, message, content, metadata, text }: AnswerParts): Answ
   return { ...emptyAnswer, text: removeCitationMarks(text, metadata), thoughts, citations: readSources(metadata) }
 }
 
-/** The texts of a message; pictures, sounds and files among them are counted. */
+/** Returns the texts of a message, and counts the pictures, sounds and files. */
 function readText(content: Fields, left: OmittedCounts): string {
   const type = toText(content['content_type'])
   if (type === 'thoughts' || type === 'reasoning_recap') return ''
@@ -96,10 +96,9 @@ function readText(content: Fields, left: OmittedCounts): string {
 const toCodeBlock = (code: string, language: string) =>
   code === '' || language === '' || language === 'unknown' ? code : `\`\`\`${language}\n${code}\n\`\`\``
 
-/** Signs of a private range stand around the marks of citations, which the export lists aside. */
+/** Citation marks, which private-use characters or brackets enclose. The export lists the citations separately. */
 const CITATION_MARKS = /\uE200[^\uE201]*\uE201|【[^【】]*†[^【】]*】/g
 
-/** Without the marks of citations. */
 function removeCitationMarks(text: string, metadata: Fields): string {
   const hasReferences = toList(metadata['content_references']).length > 0 || toList(metadata['citations']).length > 0
   return hasReferences || text.includes('\uE200') ? text.replace(CITATION_MARKS, '') : text

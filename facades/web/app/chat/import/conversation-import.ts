@@ -11,28 +11,27 @@ import type { ImportReport, ImportRequest } from './import-worker.ts'
 import workerAddress from './import-worker.ts?worker&url'
 import type { ImportedConversation, ImportedMessage } from './imported-conversation.ts'
 
-/** More than this is not read. */
+/** The largest file that is read. */
 export const MAX_FILE_BYTES = 200 * 1024 ** 2
 
-/** What was not taken, or not whole. */
+/** A conversation or file that was not imported, or not completely. */
 export type ImportProblem = { kind: ReadFailure | 'packed'; name: string; position?: number | undefined } | ImportLoss
 
-/** How far an import is. It goes on while something else is shown. */
+/** The progress of an import, which continues while another page is shown. */
 export interface ImportState {
   phase: 'running' | 'done' | 'stopped' | 'failed'
   fileName: string
   /** From 0 to 1. */
   progress: number
-  /** How many conversations were stored, and how many were there already. */
+  /** The number of imported conversations, and of those that had been imported before. */
   stored: number
   known: number
   problems: readonly ImportProblem[]
-  /** How many are not listed. */
+  /** The number of problems beyond those that are listed. */
   unlisted: number
   error?: unknown
 }
 
-/** So many are listed. */
 const MAX_PROBLEMS = 500
 
 let state: ImportState | undefined
@@ -60,7 +59,7 @@ function endImport(changes: Pick<ImportState, 'phase' | 'error'>): void {
 
 export const stopImport = (): void => endImport({ phase: 'stopped' })
 
-/** Reads an export in a worker, and stores what it finds, encrypted, one conversation after the other. */
+/** Reads an export in a worker, and stores the conversations encrypted, one after the other. */
 export function startImport(file: File, key: ConversationKey, quota: Quota): void {
   state = { phase: 'running', fileName: file.name, progress: 0, stored: 0, known: 0, problems: [], unlisted: 0 }
   updateState({})
@@ -109,23 +108,26 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** The import that was begun last on this page. */
+/** Returns the last import of this page. */
 export const useImport = (): ImportState | undefined => useSyncExternalStore(subscribe, () => state)
 
 export type Quota = Awaited<ReturnType<typeof api.conversations.quota.query>>
 type SealedMessage = Parameters<typeof api.conversations.import.mutate>[0]['messages'][number]
 
-/** What of a conversation was not taken, or nothing of it. */
+/** The part of a conversation that was not imported, or all of it. */
 interface ImportLoss {
   kind: 'empty' | 'tooMany' | 'unreadable' | 'shortened' | 'files'
   name: string
   count: number
 }
 
-/** Messages of one request, and characters of their sealed texts: it takes at least one message of any size. */
+/**
+ * The most messages of a request, and the most characters of their encrypted texts. A request takes at least one
+ * message of any size.
+ */
 const [MAX_MESSAGES, MAX_PART] = [500, 600_000]
 
-/** Stores a conversation that is not there yet, in as many parts as it needs. */
+/** Stores a new conversation in as many requests as it needs. */
 async function storeConversation(
   conversation: ImportedConversation,
   key: ConversationKey,
@@ -156,7 +158,7 @@ async function storeConversation(
   return { outcome: 'stored', losses }
 }
 
-/** The service is not told what a conversation was called elsewhere. */
+/** Hashes the id of the conversation, so that the service does not learn it. */
 async function hashId(id: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(id)))
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('')
@@ -167,7 +169,7 @@ class MessageSealer {
   readonly #maxBytes: number
   shortened = 0
 
-  /** Of a sealed text the service takes so many characters: four for three bytes, and what opens it. */
+  /** Converts the limit of the service, in characters of base64, to bytes of plain text. */
   constructor(key: ConversationKey, messageSize: number) {
     this.#key = key
     this.#maxBytes = Math.floor((messageSize - OVERHEAD) / 4) * 3
@@ -198,5 +200,5 @@ class MessageSealer {
   }
 }
 
-/** Of a sealed text: what it was encrypted with, and the tag that proves it. */
+/** Characters that encryption adds: the nonce and the authentication tag. */
 const OVERHEAD = 64

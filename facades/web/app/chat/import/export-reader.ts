@@ -4,27 +4,27 @@ import { type ImportedConversation, toFields } from './imported-conversation.ts'
 import { JsonSplitter, type Member } from './json-splitter.ts'
 import { isFromLibreChat, readLibreChat } from './librechat.ts'
 
-/** More than this is not read. */
+/** The largest total size of the unpacked files. */
 const MAX_UNPACKED = 1024 ** 3
 
-/** Why something could not be read. */
+/** The reason why a file or a conversation could not be read. */
 export type ReadFailure = 'archive' | 'cut' | 'damaged' | 'otherFile' | 'other' | 'tooLong' | 'tooMuch'
 
 export type Finding =
   | { type: 'conversation'; conversation: ImportedConversation }
-  | { type: 'failure'; failure: ReadFailure; file: string /** Which conversation of the file. */; position?: number }
+  | { type: 'failure'; failure: ReadFailure; file: string; position?: number }
   | { type: 'progress' /** From 0 to 1. */; progress: number }
 
-/** Is told what is found, and is waited for. */
+/** Reports a finding and waits until it is processed. */
 type ReportFinding = (finding: Finding) => Promise<void>
 
-/** Reads an export piece by piece. What cannot be read is told, and the rest is read. */
+/** Reads an export piece by piece. Unreadable parts are reported and skipped. */
 export async function readExport(file: File, tell: ReportFinding): Promise<void> {
   const fail = (failure: ReadFailure, name = file.name) => tell({ type: 'failure', failure, file: name })
   const files = await listJsonFiles(file).catch(() => undefined)
   if (!files) return fail('archive')
   if (files.length === 0) return fail('otherFile')
-  // No file gives more than it says.
+  // Reading an entry fails if it is larger than the archive says.
   const total = files.reduce((sum, { size }) => sum + size, 0)
   if (total > MAX_UNPACKED) return fail('tooMuch')
   let read = 0
@@ -38,7 +38,7 @@ export async function readExport(file: File, tell: ReportFinding): Promise<void>
   }
 }
 
-/** Finds the conversations of one file. */
+/** Finds the conversations in one file. */
 class ConversationFinder {
   readonly #splitter = new JsonSplitter()
   readonly #file: string
@@ -52,7 +52,7 @@ class ConversationFinder {
     this.#tell = tell
   }
 
-  /** Returns why it was not read to its end, where it was not. */
+  /** Returns the reason if the file was not read to its end. */
   async readAll(file: JsonFile, count: (bytes: number) => Promise<void>): Promise<ReadFailure | undefined> {
     const decoder = new TextDecoder()
     const write = async (bytes: Uint8Array) => {
@@ -64,7 +64,7 @@ class ConversationFinder {
       error ??= thrown
       throw thrown
     }
-    // The archive says only that writing failed.
+    // The archive library reports only that writing failed, so the error is kept here.
     const sink = new WritableStream<Uint8Array>({ write: (bytes) => write(bytes).catch(note) })
     try {
       await file.pipeTo(sink)
@@ -96,10 +96,10 @@ class ConversationFinder {
   }
 }
 
-/** So many members that are no conversations are told of a file. */
+/** The most members of a file that are reported as no conversations. */
 const MAX_UNKNOWN = 100
 
-/** Undefined where it is no JSON. */
+/** Returns undefined if the text is no JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -108,7 +108,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Undefined where it is none. */
+/** Returns undefined if the value is no conversation. */
 function readConversation(parsed: unknown): ImportedConversation | undefined {
   const fields = toFields(parsed)
   if (isFromChatGpt(fields)) return readChatGpt(fields)
@@ -116,19 +116,19 @@ function readConversation(parsed: unknown): ImportedConversation | undefined {
   return undefined
 }
 
-/** A file in JSON, by itself or in an archive. */
+/** A JSON file, alone or in an archive. */
 interface JsonFile {
   name: string
-  /** In bytes, unpacked, as it says itself; reading one that has more fails. */
+  /** The unpacked size in bytes that the archive declares. Reading fails beyond it. */
   size: number
-  /** Writes its bytes to where they are read. */
+  /** Writes the content of the file to a stream. */
   pipeTo(sink: WritableStream<Uint8Array>): Promise<void>
 }
 
-/** An archive of so many files is none of a front end. */
+/** The most entries of an archive. */
 const MAX_FILES = 100_000
 
-/** The files in JSON of an archive, by its directory, which stands at its end; or the file itself. */
+/** Lists the JSON files of a ZIP archive by its directory, or returns the file itself. */
 async function listJsonFiles(file: File): Promise<JsonFile[]> {
   if (!(await isArchive(file))) {
     const { name, size } = file
@@ -155,7 +155,7 @@ function toJsonFile(entry: FileEntry): JsonFile {
   }
 }
 
-/** What is shown of a name. */
+/** Characters of a name that are shown. */
 const MAX_NAME_LENGTH = 120
 
 const ZIP_SIGNATURE = [0x50, 0x4b]

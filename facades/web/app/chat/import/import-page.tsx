@@ -17,7 +17,7 @@ import {
 } from './conversation-import.ts'
 import './import.css'
 
-/** Takes over the conversations that somebody had elsewhere. */
+/** Imports conversations from other chat services. */
 export function ImportPage() {
   const state = useImport()
   const { data: quota, error } = useQuery({
@@ -40,7 +40,7 @@ export function ImportPage() {
   )
 }
 
-/** What the service takes, told beforehand. */
+/** Shows the limits of the service before an import. */
 const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Quota }) => (
   <ul className="bounds">
     <li>

@@ -1,12 +1,12 @@
 import { type Finding, readExport } from './export-reader.ts'
 
-/** What the worker is sent: first the file, then an empty message for each conversation that is stored. */
+/** A message to the worker: first the file, then `next` for each stored conversation. */
 export type ImportRequest = { file: File } | 'next'
 
-/** What it sends: what it found, and that it is done. */
+/** A message of the worker: a finding, or the end. */
 export type ImportReport = Finding | { type: 'end' }
 
-/** The next one is read only when the one before is stored, so that few are held at a time. */
+/** Resolves when the last conversation is stored. The next one is read only then, so that few are in memory. */
 let stored = Promise.withResolvers<void>()
 
 const PROGRESS_MS = 200

@@ -1,37 +1,37 @@
 import { type Answer, emptyAnswer } from '../../shared/answer/answer.ts'
 
-/** A message that was read from the export of another front end. */
+/** A message of an export. */
 export interface ImportedMessage {
   role: 'user' | 'assistant'
   model: string | null
   answer: Answer
-  /** The position of the message that it follows, the first one at 1; 0 at the beginning. */
+  /** The position of the parent, starting at 1; 0 for the first message. */
   parent: number
   createdAt: string
 }
 
-/** A conversation that was read from the export of another front end. */
+/** A conversation of an export. */
 export interface ImportedConversation {
-  /** Names it in what it comes from. */
+  /** The id in the export. */
   id: string
   title: string
   createdAt: string
   updatedAt: string
   messages: ImportedMessage[]
-  /** How many messages could not be read. */
+  /** The number of unreadable messages. */
   unreadable: number
-  /** How many pictures and files it had, which are not taken. */
+  /** The number of pictures and files, which are not imported. */
   files: number
 }
 
-/** A message as it hangs in the tree of an export. Without a text it only says what follows what. */
+/** A node in the tree of messages. One without a text only links others. */
 export interface TreeMessage {
   id: string
   parent: string | undefined
   role: 'user' | 'assistant' | 'none'
   model: string | null
   answer: Answer
-  /** What a tool answered to the call before it. */
+  /** The result of the tool call before it. */
   toolOutput?: { name: string; text: string }
   /** In milliseconds since 1970. */
   time: number
@@ -46,7 +46,7 @@ export const toList = (value: unknown): readonly unknown[] => (Array.isArray(val
 
 export const toText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Milliseconds since 1970 of an ISO date or of seconds; 0 where it is neither. */
+/** Converts an ISO date or seconds to milliseconds since 1970; returns 0 for anything else. */
 export function toTime(value: unknown): number {
   const time = typeof value === 'number' ? value * 1000 : Date.parse(toText(value))
   return Number.isFinite(time) && time > 0 && time <= Date.now() ? Math.trunc(time) : 0
@@ -54,20 +54,22 @@ export function toTime(value: unknown): number {
 
 const toIsoDate = (time: number): string => new Date(time).toISOString()
 
-/** What an export says of a conversation beside its messages. */
+/** The metadata of a conversation. */
 interface ConversationHead {
   id: string
   title: string
-  /** In milliseconds since 1970, 0 where it is not said. */
+  /** In milliseconds since 1970; 0 if unknown. */
   createdAt: number
   updatedAt: number
-  /** The message that was shown last. */
+  /** The id of the message that was shown last. */
   current: string
-  /** Whether a chain of messages that are no questions is one answer. */
+  /** True if consecutive messages of the assistant form one answer. */
   joinsAnswers: boolean
 }
 
-/** A conversation of the messages of a tree. What is on no way from the beginning counts as unreadable. */
+/**
+ * Builds a conversation from the nodes of a tree. Nodes that cannot be reached from the beginning count as unreadable.
+ */
 export function toConversation(
   head: ConversationHead,
   nodes: readonly TreeMessage[],
@@ -87,7 +89,10 @@ export function toConversation(
   }
 }
 
-/** Each message follows an earlier one, and the version that was shown last is the last. What hangs on itself is not reached. */
+/**
+ * Orders the messages so that each follows its parent and the branch that was shown last comes last. Cycles are not
+ * reached.
+ */
 function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, nodes: readonly TreeMessage[]) {
   const following = groupByParent(nodes, current)
   const messages: ImportedMessage[] = []
@@ -108,7 +113,7 @@ function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, n
   return { messages, unreached }
 }
 
-/** What of the messages is not taken. */
+/** Numbers of messages and files that are not imported. */
 export interface OmittedCounts {
   unreadable: number
   files: number
@@ -116,7 +121,7 @@ export interface OmittedCounts {
 
 const ROOT = undefined
 
-/** The messages that follow each one, in the order of their times, but the one that was shown last at the end. */
+/** Groups the nodes by parent and sorts them by time, with the branch that was shown last at the end. */
 function groupByParent(nodes: readonly TreeMessage[], current: string) {
   const byId = new Map(nodes.map((node) => [node.id, node]))
   const shown = new Set<TreeMessage>()
@@ -126,7 +131,7 @@ function groupByParent(nodes: readonly TreeMessage[], current: string) {
   return Map.groupBy(sorted, ({ parent }) => (parent !== undefined && byId.has(parent) ? parent : ROOT))
 }
 
-/** An answer with its thoughts, calls of tools and their results, which are messages of their own in some exports. */
+/** Collects an answer with its thoughts, tool calls and results, which are separate messages in some exports. */
 function collectChain(first: TreeMessage, following: ReadonlyMap<string | undefined, TreeMessage[]>): TreeMessage[] {
   const chain = [first]
   for (;;) {
@@ -151,7 +156,7 @@ function joinChain(chain: readonly TreeMessage[], parent: number, began: number)
   }
 }
 
-/** Stands where an export does not say which model has answered. */
+/** The model of an answer whose export does not name it. */
 const UNKNOWN_MODEL = '?'
 
 function joinAnswers(before: Answer, { answer, toolOutput }: TreeMessage): Answer {

@@ -1,34 +1,34 @@
-/** Longer members are left out: nothing that people write to each other is so long, and all of it would be held at once. */
+/** The longest member. Longer ones are left out, as each member is kept in memory as a whole. */
 const MAX_MEMBER = 64 * 1024 * 1024
 
-/** What stands in a list, as text; undefined for what is too long. */
+/** The text of a member; undefined if it is too long. */
 export type Member = string | undefined
 
 /**
- * Cuts a text in JSON, which comes in pieces, into the members of its list, so that no more than one of them is held. A text
- * that is no list counts as its only member.
+ * Splits streaming JSON into the members of its list, so that only one of them is in memory at a time. JSON that is no
+ * list counts as one member.
  */
 export class JsonSplitter {
   #depth = 0
   #isInString = false
   #isList: boolean | undefined
-  /** A sign at the end of a piece that says how to read the next one. */
+  /** A backslash at the end of a piece, which escapes the first character of the next one. */
   #escape = ''
   #pieces: string[] = []
   #length = 0
 
-  /** Whether something stands there that did not end. */
+  /** True if the JSON ended too early. */
   get isCut(): boolean {
     return this.#isList === undefined || this.#depth > 0
   }
 
-  /** The members that end in this piece. */
+  /** Yields the members that end in this piece. */
   *push(piece: string): Generator<Member> {
     const text = this.#withoutEscape(this.#escape + (this.#isList === undefined ? this.#begin(piece) : piece))
     let start = 0
     for (const { 0: sign, index } of text.matchAll(STRUCTURE)) {
       if (!this.#endsMember(sign)) continue
-      // The end of an object belongs to it, a comma and the end of the list do not.
+      // The closing bracket of an object belongs to the member, a comma or the end of the list does not.
       this.#keep(text.slice(start, this.#isList ? index : index + 1))
       start = index + 1
       yield* this.#takeMember()
@@ -36,7 +36,7 @@ export class JsonSplitter {
     this.#keep(text.slice(start))
   }
 
-  /** Finds out whether it is a list, whose beginning is no part of its first member. */
+  /** Detects whether the text is a list, and removes its opening bracket. */
   #begin(piece: string): string {
     const text = piece.replace(/^[\uFEFF\s]+/, '')
     if (text === '') return ''
@@ -78,5 +78,5 @@ export class JsonSplitter {
   }
 }
 
-/** What gives a text in JSON its structure; in strings, a sign behind a backslash is none. */
+/** Characters that structure JSON, and escaped characters, which do not. */
 const STRUCTURE = /\\.|["[\]{},]/gs

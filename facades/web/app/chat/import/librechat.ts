@@ -13,7 +13,7 @@ import {
 
 export const isFromLibreChat = (conversation: Fields): boolean => Array.isArray(conversation['messages'])
 
-/** Reads a conversation of LibreChat's export, whose messages are a list, or lie in one another. */
+/** Reads a conversation of an export of LibreChat, whose messages are a list or nested. */
 export function readLibreChat(conversation: Fields): ImportedConversation {
   const left = { unreadable: 0, files: 0 }
   const options = toFields(conversation['options'])
@@ -35,7 +35,7 @@ interface MessagePosition {
   parent: string | undefined
 }
 
-/** Messages that lie in others follow those. Where nothing is said, one follows the one before it. */
+/** Flattens nested messages. A message without a parent follows the one before it. */
 function flatten(list: readonly unknown[]): (MessagePosition & { message: Fields })[] {
   const flat: (MessagePosition & { message: Fields })[] = []
   const open = list

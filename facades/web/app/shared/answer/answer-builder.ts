@@ -2,12 +2,12 @@ import type { StreamPart } from '../api/client.ts'
 import { type Answer, emptyAnswer, type ToolStep } from './answer.ts'
 import { wasRefused } from './approvals.ts'
 
-/** Puts an answer together from the parts of a stream. */
+/** Builds an answer from the parts of a stream. */
 export class AnswerBuilder {
   #answer: Answer
   #thinkingSince: number | undefined
 
-  /** Goes on with what there is already. */
+  /** Continues an answer that was cut. */
   constructor(begun: Answer = emptyAnswer) {
     this.#answer = { ...begun, cut: undefined }
   }
@@ -25,7 +25,7 @@ export class AnswerBuilder {
     else this.#addTool(part)
   }
 
-  /** Says that nothing more comes, though more was meant to. */
+  /** Marks the answer as incomplete. */
   interrupt(cut: 'stopped' | 'interrupted'): void {
     this.#endThinking()
     this.#change({ cut })
@@ -35,7 +35,7 @@ export class AnswerBuilder {
     this.#answer = { ...this.#answer, ...change }
   }
 
-  /** Pieces follow one another; a signature ends the thought that it belongs to. */
+  /** Appends to the last thought, unless that already has its signature; a signature ends a thought. */
   #think(text: string, signature: string | undefined): void {
     this.#thinkingSince ??= Date.now()
     const { thoughts } = this.#answer
@@ -69,7 +69,10 @@ export class AnswerBuilder {
   }
 }
 
-/** What a part says of a call. Of one that is asked about, the service tells that it begins, and asks under another id. */
+/**
+ * Returns the tool call that a part reports on. For a call that needs approval, the service reports the start under one
+ * id and asks for the approval under another.
+ */
 function toToolStep(part: StreamPart, tools: readonly ToolStep[]): ToolStep | undefined {
   if (part.type === 'tool-use') return toStartedStep(part)
   if (part.type === 'tool-result') return toFinishedStep(part, tools)
@@ -99,7 +102,7 @@ function toFinishedStep(
   return { server: '', ...begun, id, name, output, state }
 }
 
-/** The arguments of a call, which need not be JSON. */
+/** Parses the arguments of a call, which need not be JSON. */
 function parseArguments(json: string): unknown {
   try {
     return JSON.parse(json)
@@ -108,7 +111,7 @@ function parseArguments(json: string): unknown {
   }
 }
 
-/** What an answer took, with what its beginning took where it was gone on with. */
+/** Adds up the usage of an answer and of the answer that it continues. */
 function addUsage(before: Answer['usage'], part: Extract<StreamPart, { type: 'usage' }>): NonNullable<Answer['usage']> {
   const cost = part.cost && { ...part.cost, micros: part.cost.micros + (before?.cost?.micros ?? 0) }
   return {

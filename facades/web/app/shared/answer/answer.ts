@@ -5,30 +5,29 @@ export type CutReason = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut'
 type AssistantParts = Extract<AiRequest['messages'][number], { role: 'assistant' }>['content']
 export type Thought = Omit<Extract<AssistantParts[number], { type: 'reasoning' }>, 'type'>
 
-/** A tool that was called for an answer. */
+/** A tool call within an answer. */
 export interface ToolStep {
   id: string
   name: string
-  /** The label of its server; empty where the provider or the service itself runs it. */
+  /** The label of the MCP server; empty for tools of the provider and of the service itself. */
   server: string
-  /** The arguments; undefined where nobody is told them. */
+  /** The arguments; undefined if the stream does not report them. */
   input?: unknown
-  /** Of the question whether it may be called, where one was asked. */
+  /** The id of the approval request, if there was one. */
   question?: string | undefined
   state: 'running' | 'waiting' | 'done' | 'failed' | 'refused'
   output?: string
   signature?: string | undefined
 }
 
-/** What an answer consists of beside its text. Earlier front ends read `text` and `citations`. */
+/** An answer as it is stored. Earlier front ends read only `text` and `citations`. */
 export interface Answer {
   text: string
   citations: Source[]
   thoughts: Thought[]
-  /** How long the model thought, in seconds. */
   thinkingSeconds?: number | undefined
   tools: ToolStep[]
-  /** Why it is not whole. */
+  /** The reason why the answer is incomplete. */
   cut?: CutReason | 'stopped' | 'interrupted' | undefined
   usage?:
     | {

@@ -1,9 +1,9 @@
 import { api } from '../api/client.ts'
 
-/** What the person has said no to on this page, by the ids of the questions. */
+/** The ids of the approval requests that the person has refused on this page. */
 const refused = new Set<string>()
 
-/** Answers the question whether a tool may be called. */
+/** Approves or refuses a tool call. */
 export async function answerApproval(id: string, answer: { allow: boolean; remember: boolean }): Promise<void> {
   if (!answer.allow) refused.add(id)
   await api.ai.approve.mutate({ id, ...answer })

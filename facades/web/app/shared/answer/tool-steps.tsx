@@ -5,7 +5,7 @@ import { Icon } from '../ui/icon.tsx'
 import type { ToolStep } from './answer.ts'
 import { answerApproval } from './approvals.ts'
 
-/** The tools that were called for an answer, and the questions whether one may be. */
+/** The tool calls of an answer, and the requests for approval. */
 export const ToolSteps = ({ tools, isStreaming }: { tools: readonly ToolStep[]; isStreaming: boolean }) =>
   tools.map((tool) =>
     tool.state === 'waiting' && isStreaming ? (
@@ -43,7 +43,7 @@ const ToolData = ({ title, value }: { title: string; value: unknown }) => (
   </div>
 )
 
-/** Asks whether a tool may be called, and shows all of what it would be told. */
+/** Asks whether a tool may be called, and shows the complete arguments. */
 function ApprovalRequest({ tool: { id, question = id, name, server, input } }: { tool: ToolStep }) {
   const [given, setGiven] = useState<'open' | 'given' | { error: unknown }>('open')
   const answer = async (allow: boolean, remember = false) => {

@@ -1,10 +1,10 @@
 import { SvcError } from '../../../../client/index.ts'
 import { hasLabel, t } from '../text/labels.ts'
 
-/** An error with a text of its own for people. */
+/** An error whose message is written for people. */
 export class InputError extends Error {}
 
-/** The text for an error in the language of the page, with what to do; the service's own sentences are in English. */
+/** Returns a text for the error in the language of the page. The messages of the service are in English. */
 export function describeError(error: unknown): string {
   if (error instanceof InputError) return error.message
   if (isFailedImport(error)) return t('app.error.unreachable')
@@ -19,16 +19,16 @@ export function describeError(error: unknown): string {
   return t(keys.find(hasLabel) ?? 'page.error')
 }
 
-/** Browsers, and what was built, say in words of their own that a file of the page did not come. */
+/** Recognizes the messages with which browsers and the bundle report that a chunk could not be loaded. */
 const isFailedImport = (error: unknown): boolean =>
   error instanceof Error &&
   /dynamically imported module|importing a module script failed|unable to preload css/i.test(error.message)
 
 export const isNotFound = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
-/** Tells a refusal that passes by itself, as of a limit, from a failure. */
+/** Tells a rate limit, which passes by itself, from a failure. */
 export const isRateLimited = (error: unknown): boolean => error instanceof SvcError && error.status === 429
 
-/** Names a request in the log of the service, for whoever helps. */
+/** Returns the id by which the request is found in the log of the service. */
 export const getRequestId = (error: unknown): string | undefined =>
   error instanceof SvcError ? error.requestId : undefined

@@ -9,7 +9,7 @@ export function setSessionEnded(ended: boolean): void {
   for (const listener of listeners) listener()
 }
 
-/** Calls when the session has ended while the page is open. */
+/** Registers a listener for the end of the session. */
 export const onSessionEnd = (listener: () => void): (() => void) => subscribe(() => hasEnded && listener())
 
 const subscribe = (listener: () => void) => {
@@ -17,5 +17,5 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** Whether the session has ended while the page was open. */
+/** Returns true once the session has ended. */
 export const useSessionEnd = (): boolean => useSyncExternalStore(subscribe, () => hasEnded)

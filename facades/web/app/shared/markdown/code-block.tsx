@@ -3,13 +3,13 @@ import { t } from '../text/labels.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import type { CodeNode } from './highlight.ts'
 
-/** Colours wait until code has not changed for so long. */
+/** Milliseconds without a change of the code before it is highlighted. */
 const HIGHLIGHT_DELAY_MS = 120
 
-/** What can be looked at as a page, where the reader asks for it. */
+/** Languages that can be shown as a web page on demand. */
 const previewLanguages = new Set(['html', 'svg', 'xml'])
 
-/** A block of code with its language, its colours, and a button that copies it. */
+/** A code block with its language, syntax highlighting and a button that copies it. */
 export function CodeBlock({ code, language }: { code: string; language: string }) {
   const nodes = useHighlighting(code, language)
   const [isShown, setShown] = useState(false)
@@ -60,7 +60,7 @@ function renderNode(node: CodeNode, index: number): ReactNode {
   )
 }
 
-/** A page of a model in a frame of another origin, whose policy lets nothing run and nothing load. */
+/** Shows HTML of a model in a frame of another origin, whose CSP forbids scripts and requests. */
 function HtmlPreview({ source }: { source: string }) {
   const frame = useRef<HTMLIFrameElement>(null)
   return (
@@ -71,7 +71,7 @@ function HtmlPreview({ source }: { source: string }) {
       src="/chat-preview"
       sandbox="allow-scripts"
       referrerPolicy="no-referrer"
-      // Its origin has no name.
+      // The sandboxed frame has an opaque origin, which cannot be named.
       onLoad={() => frame.current?.contentWindow?.postMessage(source, '*')}
     />
   )

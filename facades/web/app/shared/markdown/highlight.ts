@@ -53,10 +53,10 @@ const languages: Record<string, LanguageFn> = {
 }
 for (const [name, grammar] of Object.entries(languages)) hljs.registerLanguage(name, grammar)
 
-/** Text, or a part of code with what it is. */
+/** A text, or a highlighted part of the code with its scope. */
 export type CodeNode = string | { scope: string | undefined; children: CodeNode[] }
 
-/** Collects the parts as a tree: as markup they would have to become elements by way of a text. */
+/** Builds a tree of nodes instead of HTML, so that React can render it without parsing markup. */
 class TreeEmitter {
   readonly root: { scope: string | undefined; children: CodeNode[] } = { scope: undefined, children: [] }
   readonly #open = [this.root]
@@ -96,7 +96,7 @@ class TreeEmitter {
 
 hljs.configure({ __emitter: TreeEmitter as never, classPrefix: 'code-' })
 
-/** The parts of code; undefined for a language that is not known. */
+/** Highlights code; returns undefined for an unknown language. */
 export function highlight(code: string, language: string): CodeNode[] | undefined {
   if (!hljs.getLanguage(language)) return undefined
   const { _emitter } = hljs.highlight(code, { language, ignoreIllegals: true })

@@ -1,7 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { t } from '../text/labels.ts'
 
-/** Shows the whole of an address before it is opened. */
+/** Shows the complete address before it is opened. */
 export const LeaveDialog = ({ target, close }: { target: string; close: () => void }) => (
   <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
     <AlertDialog.Portal>

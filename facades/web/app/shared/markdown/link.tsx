@@ -8,10 +8,10 @@ interface LinkProps {
   children: ReactNode
 }
 
-/** A link cannot hold another, such as that of a picture. */
+/** True within a link, as links cannot be nested; a picture, for example, is shown as a link. */
 const IsInLink = createContext(false)
 
-/** A link that says where it leads; one that could deceive asks first. */
+/** A link with its host. A suspicious one asks before it opens. */
 export function Link({ href, words, children }: LinkProps) {
   const target = parseLinkTarget(href, words)
   const isInLink = useContext(IsInLink)
@@ -43,16 +43,18 @@ export function Link({ href, words, children }: LinkProps) {
   )
 }
 
-/** Where a link leads: an address that may be opened, with what is shown of it; undefined where it is none. */
+/** A link that may be opened. */
 export interface LinkTarget {
   href: string
-  /** The host, or the address of a mail. */
+  /** The host, or the e-mail address of a `mailto:` link. */
   host: string
-  /** Whether it is to be asked about before it is opened: its words name another place, or it carries much along. */
+  /**
+   * True if the person must confirm first: the words name another host, or the URL is long enough to carry data away.
+   */
   isSuspicious: boolean
 }
 
-/** Longer questions can carry away what a conversation holds. */
+/** Longer queries could send parts of the conversation to the host. */
 const MAX_QUERY = 80
 
 function parseLinkTarget(href: string, words: string): LinkTarget | undefined {
@@ -64,13 +66,13 @@ function parseLinkTarget(href: string, words: string): LinkTarget | undefined {
   return { href: url.href, host: url.host, isSuspicious: isLong || namesOtherHost(words, url.host) }
 }
 
-/** Whether words look like the address of another host. */
+/** Returns true if the words look like the address of another host. */
 function namesOtherHost(words: string, host: string): boolean {
   const named = /(?:^|[\s/@])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})/u.exec(words.trim())?.[1]?.toLowerCase()
   return named !== undefined && named !== host && `www.${named}` !== host && named !== `www.${host}`
 }
 
-/** Only rasters that lie in the text itself are shown as pictures. */
+/** Returns true for raster images in `data:` URLs, the only pictures that are shown. */
 export const isDataImage = (href: string): boolean =>
   /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(href)
 

@@ -6,10 +6,7 @@ import { getHost, isDataImage, Link } from './link.tsx'
 import { decodeEntities, IncrementalMarkdown, isMaths, repairMarkdown } from './parser.ts'
 import './markdown.css'
 
-/**
- * A text in Markdown as elements, one kind of token after the other. Nothing of it ever becomes markup: what is no known
- * token is shown as text.
- */
+/** Renders Markdown as React elements. Nothing of the text becomes HTML: unknown tokens are shown as text. */
 export const Markdown = memo(({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) => {
   const parser = useRef<IncrementalMarkdown>(null)
   parser.current ??= new IncrementalMarkdown()
@@ -26,7 +23,7 @@ export const Markdown = memo(({ text, isStreaming = false }: { text: string; isS
   )
 })
 
-/** Blocks that are passed over together once they are finished: a long answer would else be walked with each word. */
+/** Blocks per memoized section, so that a long answer is not rendered again for each new word. */
 const SECTION_SIZE = 20
 
 const Section = memo(
@@ -35,7 +32,7 @@ const Section = memo(
     before.tokens.length === after.tokens.length && before.tokens.every((token, at) => token === after.tokens[at]),
 )
 
-/** A block whose source is the same needs no look. */
+/** Renders a block again only when its source has changed. */
 const Block = memo(
   ({ token }: { token: Token }) => renderBlock(token),
   (before, after) => before.token.raw === after.token.raw,
@@ -70,7 +67,7 @@ const renderBlocks = (tokens: readonly Token[]): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
   tokens.map((token, index) => <Block key={index} token={token} />)
 
-/** Headings of a message lie below the one that names who wrote it. */
+/** Lowers the level of headings, as each message has a heading with its author above them. */
 function Heading({ depth, tokens }: Tokens.Heading) {
   const Tag = `h${Math.min(Math.max(depth + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
   return (
@@ -124,13 +121,16 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
   </section>
 )
 
-/** Parts of a line, by their places. Text stands as it is: each element costs a browser something with every word that comes. */
+/**
+ * Renders the tokens of a line. Plain text gets no element of its own, as each element costs time whenever the answer
+ * grows.
+ */
 const renderInline = (tokens: readonly Token[]): ReactNode =>
   tokens.map((token, index) => renderInlineToken(token, index))
 
 type Kind = MarkedToken['type']
 
-/** How each kind of token within a line is shown. */
+/** Renders each kind of token within a line. */
 const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>, key: number) => InlinePart } = {
   strong: ({ tokens }, key) => <strong key={key}>{renderInline(tokens)}</strong>,
   em: ({ tokens }, key) => <em key={key}>{renderInline(tokens)}</em>,
@@ -160,7 +160,7 @@ function renderInlineToken(token: Token, key: number): InlinePart {
   return show ? show(token, key) : token.raw
 }
 
-/** A picture of another host is never loaded: its address could carry away what was said. */
+/** Shows a picture of another host as a link, because loading it could send parts of the conversation there. */
 function Picture({ href, text }: Tokens.Image) {
   if (isDataImage(href)) return <img src={href} alt={text} />
   const words = t('app.markdown.picture', { name: text || getHost(href) })
@@ -173,10 +173,10 @@ function Picture({ href, text }: Tokens.Image) {
 
 type FormulaRenderer = typeof import('./maths.ts')
 
-/** The renderer of formulas, loaded by the first one. */
+/** The renderer, which is loaded with the first formula. */
 let formulaRenderer: FormulaRenderer | undefined
 
-/** A formula. Until it is drawn, and where it cannot be, its source is shown. */
+/** Shows a formula, or its source until it is rendered and if it cannot be. */
 function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
   const target = useRef<HTMLSpanElement>(null)
   const [isDrawn, setDrawn] = useState(formulaRenderer !== undefined)
@@ -188,7 +188,7 @@ function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
         renderMaths(target.current, tex, isBlock)
         setDrawn(true)
       } catch {
-        // Source that is no formula stays readable as it is written.
+        // Invalid TeX is shown as source.
         setDrawn(false)
       }
     }
@@ -199,7 +199,7 @@ function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
           formulaRenderer = loaded
           draw(loaded)
         },
-        // Without what draws it, it stays as it is written.
+        // The source stays visible when the renderer cannot be loaded.
         () => undefined,
       )
     return () => {

@@ -1,7 +1,10 @@
 import katex from 'katex'
 import 'katex/dist/katex.min.css'
 
-/** Shows a formula in an element; throws where it is none. What a model writes may neither load nor link anything, nor grow without end. */
+/**
+ * Renders a formula into an element; throws if the TeX is invalid. Commands of a model may load nothing, link to
+ * nothing and expand only so far.
+ */
 export function renderFormula(element: HTMLElement, tex: string, displayMode: boolean): void {
   katex.render(tex, element, {
     displayMode,

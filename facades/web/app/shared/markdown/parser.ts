@@ -1,6 +1,6 @@
 import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
 
-/** A formula, as TeX. */
+/** A formula in TeX. */
 export interface MathsToken extends Tokens.Generic {
   type: 'maths' | 'mathsBlock'
   raw: string
@@ -9,7 +9,7 @@ export interface MathsToken extends Tokens.Generic {
 
 export const isMaths = (token: Token): token is MathsToken => token.type === 'maths' || token.type === 'mathsBlock'
 
-/** A formula of its own paragraph: between `$$` or `\[` and `\]`. */
+/** A formula in a paragraph of its own, between `$$` or between `\[` and `\]`. */
 const mathsBlock: TokenizerExtension = {
   name: 'mathsBlock',
   level: 'block',
@@ -22,8 +22,8 @@ const mathsBlock: TokenizerExtension = {
 }
 
 /**
- * A formula within a line. A single dollar counts only where it is no price: it opens before no blank and closes behind none,
- * and no digit follows the closing one.
+ * A formula within a line. Single dollars count only if they are no prices: no blank follows the opening one or
+ * precedes the closing one, and no digit follows the closing one.
  */
 const inlineMaths: TokenizerExtension = {
   name: 'maths',
@@ -41,17 +41,16 @@ const inlineMaths: TokenizerExtension = {
 
 const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
 
-/** Blocks at the end that may yet become something else with the next character. */
+/** The last blocks, which the next character may still turn into something else. */
 const OPEN_BLOCKS = 2
 
-/** Reads a text that grows as its blocks: those that are finished are not read again, and stay the same objects. */
+/** Parses a growing text incrementally: finished blocks are not parsed again and keep their identity. */
 export class IncrementalMarkdown {
-  /** The text of the finished blocks. */
   #finished = ''
   #blocks: Token[] = []
 
   parse(text: string): readonly Token[] {
-    // What a link means may stand anywhere behind it.
+    // The definition of a link may follow anywhere in the text.
     const hasDefinitions = /^ {0,3}\[[^\]\n]+\]:/m.test(text)
     if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
     const tail = lex(text.slice(this.#finished.length))
@@ -60,7 +59,7 @@ export class IncrementalMarkdown {
     return hasDefinitions ? shown : [...this.#blocks, ...shown]
   }
 
-  /** Takes from the tail what is finished: what ended with a blank line, and has several blocks behind it. */
+  /** Moves finished blocks out of the tail: those that a blank line ends and several blocks follow. */
   #finish(tail: Token[]): void {
     for (;;) {
       const [first, second] = tail
@@ -84,7 +83,7 @@ function lex(text: string): Token[] {
   return marked.lexer(text) as Token[]
 }
 
-/** Closes for display what is half-written at the end of a text: emphasis, code and links. */
+/** Closes incomplete emphasis, code and links at the end of a streaming text. */
 export function repairMarkdown(text: string): string {
   const fences = text.match(/^ {0,3}(```|~~~)/gm)?.length ?? 0
   if (fences % 2 === 1) return text
@@ -93,7 +92,7 @@ export function repairMarkdown(text: string): string {
   return before + closeEmphasis(removeOpenLink(tail))
 }
 
-/** Of a link that is not written to its end, only the words are shown. */
+/** Reduces an incomplete link to its words. */
 const removeOpenLink = (tail: string) => tail.replace(/!?\[([^\]\n]*)(\]\([^)\n]*)?$/, '$1')
 
 function closeEmphasis(tail: string): string {
@@ -107,7 +106,7 @@ const countMatches = (text: string, pattern: RegExp) => text.match(pattern)?.len
 
 const namedEntities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
 
-/** The characters that a text in Markdown names. The result is shown as text, whatever it is. */
+/** Decodes character references of Markdown. The result is rendered as text, so any character is safe. */
 export const decodeEntities = (text: string): string =>
   text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi,

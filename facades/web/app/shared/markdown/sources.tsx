@@ -1,7 +1,7 @@
 import { t } from '../text/labels.ts'
 import { getHost, Link } from './link.tsx'
 
-/** A page that an answer rests on. */
+/** A page that an answer cites. */
 export interface Source {
   url: string
   title?: string | undefined

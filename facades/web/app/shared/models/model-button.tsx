@@ -3,10 +3,10 @@ import { t } from '../text/labels.ts'
 import { Icon } from '../ui/icon.tsx'
 import type { ModelPickerProps } from './model-picker.tsx'
 
-/** Loaded when somebody wants to choose: most people ask the model that they asked before. */
+/** The picker loads on demand, as most people keep the model that they used before. */
 const ModelPicker = lazy(async () => ({ default: (await import('./model-picker.tsx')).ModelPicker }))
 
-/** Which model the next question goes to. */
+/** Shows the model for the next question, and opens the picker. */
 export function ModelButton(props: ModelPickerProps) {
   const [isWanted, setWanted] = useState(false)
   const name = props.model?.label ?? t('app.model.none')

@@ -9,7 +9,7 @@ export interface ModelPickerProps {
   choose: (modelId: string) => void
 }
 
-/** Which model the next question goes to: a list to search in. */
+/** Chooses the model for the next question from a searchable list. */
 export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) => (
   <Combobox.Root
     defaultOpen

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api, type Model } from '../api/client.ts'
 import { language, t } from '../text/labels.ts'
 
-/** A model with what people are told of it. */
+/** A model with its provider's name and its description. */
 export interface ChatModel extends Model {
   providerName: string
   description: string | undefined
@@ -12,7 +12,7 @@ export interface ChatModel extends Model {
 const LAST_MODEL = 'svc:model'
 const ALL = { page: { size: 1000 } }
 
-/** The models that the person may ask. */
+/** Reads the chat models that the person may use. */
 export const useModels = () =>
   useQuery({
     queryKey: ['models'],
@@ -40,7 +40,7 @@ function getProviderId({ relations }: Model): string {
   return provider && !Array.isArray(provider) ? provider.id : ''
 }
 
-/** The model that the next question goes to: the one chosen last, or else the first that answers. */
+/** Returns the model for the next question: the one chosen last, or else the first that is reachable. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {
   const [chosen, setChosen] = useState(() => localStorage.getItem(LAST_MODEL))
   const model = models?.find(({ modelId }) => modelId === chosen) ?? models?.find(isReachable) ?? models?.[0]
@@ -53,13 +53,13 @@ export function useChosenModel(models: readonly ChatModel[] | undefined) {
 
 const isReachable = ({ status }: Model) => status !== 'offline'
 
-/** The name of a model that is no longer offered stays on what it said. */
+/** Returns the label of a model, or its id if it is no longer offered. */
 export const findModelLabel = (modelId: string, models: readonly ChatModel[]): string =>
   models.find((model) => model.modelId === modelId)?.label ?? modelId
 
 const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
 
-/** What tells one model from another, as far as it is known. */
+/** Lists the known facts that distinguish a model. */
 export function describeModel(model: ChatModel): string[] {
   const { limits, status, input, providerName } = model
   const most = limits?.maxInputTokens
@@ -75,7 +75,7 @@ export function describeModel(model: ChatModel): string[] {
 
 const MILLION = 1_000_000
 
-/** What a million tokens of input and of output cost. */
+/** Formats the price of a million input and output tokens. */
 function formatPrice({ pricing }: Model): string | undefined {
   if (!pricing) return undefined
   if ('free' in pricing) return t('app.model.free')

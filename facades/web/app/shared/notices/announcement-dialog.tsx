@@ -5,10 +5,10 @@ import { Markdown } from '../markdown/markdown.tsx'
 import { t } from '../text/labels.ts'
 import { acceptAnnouncement, useAnnouncementText } from './announcements.ts'
 
-/** What a text calls its buttons, for front ends that make them of it. */
+/** Links in the text that other front ends turn into buttons. */
 const BUTTON_LINKS = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 
-/** An announcement, to read and to accept. */
+/** Shows an announcement and lets the person accept it. */
 export function AnnouncementDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error: unread } = useAnnouncementText(id)
   const [refused, setRefused] = useState<unknown>()

@@ -6,7 +6,7 @@ const AnnouncementDialog = lazy(async () => ({
   default: (await import('./announcement-dialog.tsx')).AnnouncementDialog,
 }))
 
-/** Offers what is still to be accepted; where it must be, nothing can be sent before. */
+/** Offers the first pending announcement. A forced one blocks sending until it is accepted. */
 export function AnnouncementNotice() {
   const [first] = usePendingAnnouncements()
   const [isOpen, setOpen] = useState(false)

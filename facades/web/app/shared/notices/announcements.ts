@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
 
-/** What the person has still to accept. */
+/** Returns the announcements that the person has not accepted yet. */
 export const usePendingAnnouncements = () =>
   useQuery({
     queryKey: ['announcements'],

@@ -5,10 +5,10 @@ import { language, t } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
-/** From this part of a limit on, its meter is shown. */
+/** The share of a limit from which on its meter is shown. */
 const WARN_SHARE = 0.8
 
-/** Shows how much of a limit is used, where it is near, and when it frees. */
+/** Shows the limit that is nearest to its cap, and the time of its reset. */
 export function LimitNotice() {
   const { data = [] } = useQuery({
     queryKey: ['limits'],
@@ -21,7 +21,7 @@ export function LimitNotice() {
   return nearest ? <LimitMeter limit={nearest} /> : null
 }
 
-/** Reads the limits again, after a question has counted against them or was refused for one. */
+/** Reads the limits again, after a question was counted or refused. */
 export const refreshLimits = () => queryClient.invalidateQueries({ queryKey: ['limits'] })
 
 const getUsedShare = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)

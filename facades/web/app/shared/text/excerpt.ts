@@ -1,14 +1,14 @@
-/** Words that were found in a text, and what stands around them. */
+/** A match of a search with the text around it. */
 export interface Excerpt {
   before: string
   words: string
   after: string
 }
 
-/** Characters that are shown before and after what was found. */
+/** Characters shown before and after a match. */
 const CONTEXT_LENGTH = 50
 
-/** The first place of a text with these words, whatever their case; undefined where there is none. */
+/** Returns the first match in a text, ignoring case; undefined if there is none. */
 export function findExcerpt(text: string, words: string): Excerpt | undefined {
   const wanted = words.toLocaleLowerCase()
   const at = text.toLocaleLowerCase().indexOf(wanted)
@@ -21,7 +21,7 @@ export function findExcerpt(text: string, words: string): Excerpt | undefined {
   }
 }
 
-/** A piece of Markdown as one line that people read, without most of its signs. */
+/** Removes most Markdown syntax from a text and puts it on one line. */
 export const stripMarkdown = (text: string): string =>
   text
     .replace(/\*\*|__|~~|`+/g, '')

@@ -5,23 +5,23 @@ let labels: Readonly<Record<string, string>> = {}
 
 const { locale = 'en_US', labels: address = '' } = document.documentElement.dataset
 
-/** The language of the page, as the service knows it. */
+/** The language of the page as the service names it, such as `de_DE`. */
 export const appLocale = locale
 
-/** The language of the page, as browsers know it. */
+/** The language of the page as browsers name it, such as `de-DE`. */
 export const language = locale.replace('_', '-')
 
-/** Dates and numbers are written in that language, as the browser's user has it where they have it. */
+/** Locales for dates and numbers: the browser's regional variants of the language, then the language itself. */
 export const regions = [...navigator.languages.filter((each) => each.slice(0, 2) === language.slice(0, 2)), language]
 
-/** Loads the texts in the language of the page; nothing is shown before. */
+/** Loads the labels in the language of the page, before anything is rendered. */
 export async function loadLabels(): Promise<void> {
   const response = await fetch(address)
   if (!response.ok) throw new Error(`The texts could not be loaded: ${response.status}`)
   labels = (await response.json()) as Record<string, string>
 }
 
-/** A text by its key. With a `count`, the text of its plural form. */
+/** Returns a label by its key, in the plural form for a `count`. */
 export function t(key: string, values: Values = {}): string {
   const { count } = values
   const form = typeof count === 'number' ? plurals.select(count) : undefined

@@ -3,20 +3,19 @@ import type { Confirmation } from './confirm-dialog.tsx'
 
 export type { Confirmation }
 
-/** Loaded when the first question is asked. */
 const ConfirmDialog = lazy(async () => ({ default: (await import('./confirm-dialog.tsx')).ConfirmDialog }))
 
 interface ConfirmButtonProps {
   className: string
-  /** Its name for screen readers, where its words alone do not tell of what it is. */
+  /** The accessible name, where the words alone do not say what the button is about. */
   label?: string
-  /** Asked before it acts; without one it acts at once. */
+  /** The question that is asked first; without one the button acts at once. */
   question: Confirmation | undefined
   act: () => unknown
   children: ReactNode
 }
 
-/** A button for what cannot be undone. */
+/** A button that asks for confirmation. */
 export function ConfirmButton({ className, label, question, act, children }: ConfirmButtonProps) {
   const [isAsking, setAsking] = useState(false)
   return (

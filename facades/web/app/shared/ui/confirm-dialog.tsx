@@ -4,7 +4,7 @@ import { t } from '../text/labels.ts'
 export interface Confirmation {
   title: string
   text: string
-  /** The words on the button that carries it out. */
+  /** The label of the button that confirms. */
   action: string
 }
 
@@ -13,7 +13,7 @@ interface ConfirmDialogProps extends Confirmation {
   close: () => void
 }
 
-/** Asks whether to carry out what cannot be undone. «Cancel» comes first and has the focus. */
+/** Asks for confirmation of something that cannot be undone. «Cancel» comes first and has the focus. */
 export const ConfirmDialog = ({ title, text, action: yes, confirm, close }: ConfirmDialogProps) => (
   <AlertDialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && close()}>
     <AlertDialog.Portal>

@@ -4,7 +4,7 @@ import { Icon } from './icon.tsx'
 
 const SHOWN_MS = 2000
 
-/** Copies a text, and says so. */
+/** Copies a text and confirms it. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
@@ -25,7 +25,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** Where a browser gives no clipboard, as on a plain address in a network, a selection is copied. */
+/** Copies through a selection where there is no clipboard API, as on plain HTTP. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const field = Object.assign(document.createElement('textarea'), { value: text, className: 'off-screen' })

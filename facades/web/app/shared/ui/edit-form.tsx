@@ -3,20 +3,20 @@ import { t } from '../text/labels.ts'
 import { ErrorMessage } from './error-message.tsx'
 
 interface EditFormProps {
-  /** Says what is edited. */
+  /** The accessible name of the field. */
   label: string
-  /** What stands there before. */
+  /** The text before the change. */
   text: string
-  /** What the button says that saves. */
+  /** The label of the button that saves. */
   action: string
-  /** Takes the new text; what it throws is shown, and the form stays. */
+  /** Saves the new text. An error is shown and keeps the form open. */
   save: (text: string) => Promise<unknown> | undefined
   close: () => void
-  /** What is to be known before it is saved. */
+  /** Hints shown above the buttons. */
   children?: ReactNode
 }
 
-/** Edits a text where it stands. */
+/** A form that replaces a text while it is edited. */
 export function EditForm({ label, text: before, action, save, close, children }: EditFormProps) {
   const [text, setText] = useState(before)
   const [error, setError] = useState<unknown>()
@@ -31,7 +31,7 @@ export function EditForm({ label, text: before, action, save, close, children }:
         dir="auto"
         aria-label={label}
         value={text}
-        // The person has just asked to write here.
+        // The person has just chosen to edit, so the field takes the focus.
         ref={(field) => field?.focus()}
         onChange={({ target }) => setText(target.value)}
         onKeyDown={(event) => event.key === 'Escape' && close()}

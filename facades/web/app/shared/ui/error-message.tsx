@@ -1,7 +1,7 @@
 import { describeError } from '../api/error-text.ts'
 
 interface ErrorMessageProps {
-  /** Nothing is shown as long as there is none. */
+  /** The error; nothing is shown for undefined or null. */
   error: unknown
   className?: string
 }

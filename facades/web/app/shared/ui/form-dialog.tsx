@@ -3,27 +3,25 @@ import { type FormEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { ErrorMessage } from './error-message.tsx'
 
-/** What `save` resolves with where the dialog is to stay, such as to show what came of it. */
+/** The result of `save` that keeps the dialog open, for example to show a result. */
 export const KEEP_OPEN = Symbol('keep open')
 
 interface FormDialogProps {
   title: string
-  /** The fields. */
   children: ReactNode
-  /** Takes what stands in them; what it throws is shown, and the dialog stays. Without it, the dialog is only closed. */
+  /** Saves the form. An error is shown and keeps the dialog open. Without `save`, the dialog can only be closed. */
   save?: (form: FormData) => Promise<unknown>
-  /** The label of the button that saves. */
   action?: string
   isDangerous?: boolean
   close: () => void
 }
 
-/** Asks for something, and saves it once. */
+/** A dialog with a form, which is submitted once at a time. */
 export function FormDialog({ title, children, save, action, isDangerous = false, close }: FormDialogProps) {
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    // A dialog may stand above the form of another one.
+    // React events bubble to the form of the dialog below.
     event.stopPropagation()
     if (!save || state === 'working') return
     setState('working')

@@ -36,7 +36,7 @@ const paths = {
 
 export type IconName = keyof typeof paths
 
-/** A picture beside a word, or in a button that has a name of its own. */
+/** A decorative icon beside a label or in a labelled button. */
 export const Icon = ({ name }: { name: IconName }) => (
   <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
     <path d={paths[name]} />
@@ -45,7 +45,7 @@ export const Icon = ({ name }: { name: IconName }) => (
 
 interface IconButtonProps extends Omit<ComponentProps<'button'>, 'children'> {
   icon: IconName
-  /** Its name for screen readers, and what a mouse that rests on it is shown. */
+  /** The accessible name and the tooltip. */
   label: string
 }
 

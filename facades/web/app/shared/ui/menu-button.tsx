@@ -2,7 +2,6 @@ import { lazy, Suspense, useState } from 'react'
 import { Icon } from './icon.tsx'
 import type { MenuProps } from './menu.tsx'
 
-/** Loaded when the first menu is opened. */
 const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 
 /** A button that opens a menu. */

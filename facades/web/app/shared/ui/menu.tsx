@@ -10,22 +10,22 @@ export interface MenuEntry {
 }
 
 export interface MenuProps {
-  /** What it is a menu of. */
+  /** The accessible name. */
   label: string
   className?: string
   items: readonly MenuEntry[]
-  /** What stands below them. */
+  /** A note below the items. */
   note?: ReactNode
 }
 
-/** A menu that is open when it comes. */
+/** A menu that is open when it is mounted. */
 export const Menu = ({ label, className = '', items, note }: MenuProps) => (
   <BaseMenu.Root defaultOpen>
     <BaseMenu.Trigger className={`icon-button ${className}`} aria-label={label}>
       <Icon name="more" />
     </BaseMenu.Trigger>
     <BaseMenu.Portal>
-      {/* A landmark of its own, as it stands outside of those of the page. */}
+      {/* Has a landmark of its own, as it is rendered outside the landmarks of the page. */}
       <BaseMenu.Positioner sideOffset={4} align="start" className="positioner" role="region" aria-label={label}>
         <BaseMenu.Popup className="popup">
           {items.map(({ icon, label: name, isDangerous, choose }) => (

@@ -3,7 +3,7 @@ import type { NameDialogProps } from './name-form-dialog.tsx'
 
 const NameFormDialog = lazy(async () => ({ default: (await import('./name-form-dialog.tsx')).NameFormDialog }))
 
-/** Asks for a name; loaded when the first one is asked for. */
+/** Asks for a name. The form loads on first use. */
 export const NameDialog = (props: NameDialogProps) => (
   <Suspense>
     <NameFormDialog {...props} />

@@ -6,11 +6,10 @@ import { FormDialog } from './form-dialog.tsx'
 export interface NameDialogProps {
   title: string
   name: string
-  /** What is to be known about the name. */
   hint?: string
-  /** Finds a name, where somebody asks for one. */
+  /** Suggests a name on demand. */
   suggest?: (() => Promise<string>) | undefined
-  /** Names that there are already, to choose from. */
+  /** Existing names to choose from. */
   suggestions?: readonly string[]
   save: (name: string) => Promise<void>
   close: () => void
@@ -36,7 +35,7 @@ export function NameFormDialog({ title, name, hint, suggest, suggestions = [], s
           value={value}
           onChange={(event) => setValue(event.target.value)}
           maxLength={120}
-          // More than blanks.
+          // Requires more than blanks.
           pattern=".*\S.*"
           required
           dir="auto"

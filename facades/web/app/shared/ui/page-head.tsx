@@ -5,7 +5,7 @@ import { t } from '../text/labels.ts'
 import { IconButton } from './icon.tsx'
 import { useIsNarrow, useSidebar } from './sidebar-state.ts'
 
-/** Names the page in the tab and the history of the browser. */
+/** Sets the title of the document. */
 export function usePageTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · ${siteName}`
@@ -15,7 +15,7 @@ export function usePageTitle(title: string): void {
   }, [title])
 }
 
-/** Opens the sidebar where the page is narrow. */
+/** Opens the sidebar on narrow screens. */
 function SidebarButton() {
   const { setOpen } = useSidebar()
   const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })

@@ -6,7 +6,7 @@ interface SecretProps {
   copyText: string
 }
 
-/** What is shown once, and must be kept. */
+/** Shows a secret that is displayed only once, with a button that copies it. */
 export const Secret = ({ label, text, copyText }: SecretProps) => (
   <div className="secret">
     <output aria-label={label}>{text}</output>

@@ -7,7 +7,7 @@ interface ListSearchProps {
   search: (text: string) => void
 }
 
-/** Narrows a list of the sidebar to some names. */
+/** Filters a list in the sidebar by name. */
 export const ListSearch = ({ label, text, search }: ListSearchProps) => (
   <input
     type="search"
@@ -20,7 +20,7 @@ export const ListSearch = ({ label, text, search }: ListSearchProps) => (
   />
 )
 
-/** Stands where a list could not be read. */
+/** Shows that a list could not be read, with a button to try again. */
 export const ListFailure = ({ error, read }: { error: unknown; read: () => void }) => (
   <div className="notice wrong" role="alert">
     <p>{describeError(error)}</p>

@@ -1,7 +1,7 @@
 import { createContext, useContext, useSyncExternalStore } from 'react'
 
 interface SidebarState {
-  /** Whether it lies over a narrow page. */
+  /** True while the drawer is open on a narrow screen. */
   isOpen: boolean
   setOpen: (isOpen: boolean) => void
 }
@@ -17,5 +17,5 @@ const subscribe = (listener: () => void) => {
   return () => narrow.removeEventListener('change', listener)
 }
 
-/** Whether there is no room for two columns. */
+/** Returns true if the screen is too narrow for the sidebar. */
 export const useIsNarrow = (): boolean => useSyncExternalStore(subscribe, () => narrow.matches)
