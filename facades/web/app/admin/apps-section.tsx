@@ -69,7 +69,7 @@ const buildColumns = (show: ShowCredential): Column<App>[] => [
 ]
 
 function AppActions({ app: { id, name, active, links }, show }: { app: App; show: ShowCredential }) {
-  const chosen = { id: String(id) }
+  const input = { id: String(id) }
   return (
     <span className="admin-buttons">
       <ActionButton
@@ -77,7 +77,7 @@ function AppActions({ app: { id, name, active, links }, show }: { app: App; show
         title={t('app.admin.rotateOf', { name })}
         text={t('app.admin.rotateText')}
         action={t('app.admin.rotate')}
-        act={async () => show((await api.extApps.rotateCredential.mutate(chosen)).meta.credential)}
+        act={async () => show((await api.extApps.rotateCredential.mutate(input)).meta.credential)}
       />
       <ActionButton
         label={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
@@ -85,7 +85,7 @@ function AppActions({ app: { id, name, active, links }, show }: { app: App; show
         text={t(active ? 'app.admin.appOffText' : 'app.admin.appOnText')}
         action={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
         isDangerous={active}
-        act={() => api.extApps.update.mutate({ ...chosen, active: !active })}
+        act={() => api.extApps.update.mutate({ ...input, active: !active })}
       />
       <ActionButton
         label={t('app.admin.remove')}
@@ -93,7 +93,7 @@ function AppActions({ app: { id, name, active, links }, show }: { app: App; show
         text={t('app.admin.removeAppText', { count: links })}
         action={t('app.admin.remove')}
         isDangerous
-        act={() => api.extApps.delete.mutate(chosen)}
+        act={() => api.extApps.delete.mutate(input)}
       />
     </span>
   )

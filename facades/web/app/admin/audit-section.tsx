@@ -20,11 +20,11 @@ const filterNames = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as cons
  */
 function useEntries(): Rows<Entry> {
   const { filters } = useFilters()
-  const chosen = Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
+  const criteria = Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
   const page = Number(filters['page'] ?? 1)
-  const { data, error } = useRecords(['audit', chosen, page], async (signal) => {
+  const { data, error } = useRecords(['audit', criteria, page], async (signal) => {
     const limit = Math.min(ALL_SIZE, page * PAGE_SIZE)
-    const { entries, next } = await api.audit.list.query({ ...chosen, limit }, { signal })
+    const { entries, next } = await api.audit.list.query({ ...criteria, limit }, { signal })
     return { entries: entries.slice((page - 1) * PAGE_SIZE), hasMore: next !== null && limit < ALL_SIZE }
   })
   const readAll = async () => {
@@ -32,7 +32,7 @@ function useEntries(): Rows<Entry> {
     let before: number | null = null
     do {
       const input: { limit: number; before?: number } = { limit: ALL_SIZE, ...(before !== null && { before }) }
-      const { entries, next } = await api.audit.list.query({ ...chosen, ...input })
+      const { entries, next } = await api.audit.list.query({ ...criteria, ...input })
       all.push(...entries)
       before = next
     } while (before !== null)

@@ -8,8 +8,8 @@ export function useFilters() {
   const navigate = useNavigate()
   const filters: Filters = Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]))
   const setFilters = (changes: Filters) => {
-    const { page: _, ...kept } = filters
-    const entries = Object.entries({ ...kept, ...changes }).filter(([, value]) => value !== '')
+    const { page: _, ...others } = filters
+    const entries = Object.entries({ ...others, ...changes }).filter(([, value]) => value !== '')
     const search = Object.fromEntries(entries.map(([name, value]) => [name, toNumber(value)]))
     void navigate({ to: '.', search: search as never, replace: true })
   }
@@ -22,5 +22,5 @@ const toNumber = (value: string) => (String(Number(value)) === value ? Number(va
 /** Returns the value if it is one of the choices. */
 export const findChoice = <Value extends string>(
   values: readonly Value[],
-  chosen: string | undefined,
-): Value | undefined => values.find((value) => value === chosen)
+  choice: string | undefined,
+): Value | undefined => values.find((value) => value === choice)

@@ -226,16 +226,16 @@ function LimitFields({ limit }: { limit?: Limit }) {
 /** Shows how many recorded calls the limit in the surrounding form would have refused. */
 function Simulation({ limit }: { limit?: Limit }) {
   const [outcome, setOutcome] = useState('')
-  const place = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const simulate = async () => {
-    const form = place.current?.closest('form')
+    const form = container.current?.closest('form')
     if (!form?.reportValidity()) return
     setOutcome(t('page.working'))
-    const asked = api.limits.preview.query({ config: { limits: [readEntry(new FormData(form), limit)] } })
-    setOutcome(await asked.then(describeSimulation, (error: unknown) => describeError(withServiceReason(error))))
+    const response = api.limits.preview.query({ config: { limits: [readEntry(new FormData(form), limit)] } })
+    setOutcome(await response.then(describeSimulation, (error: unknown) => describeError(withServiceReason(error))))
   }
   return (
-    <div ref={place} className="admin-text">
+    <div ref={container} className="admin-text">
       <button type="button" className="quiet-button" onClick={simulate}>
         {t('app.admin.simulate')}
       </button>

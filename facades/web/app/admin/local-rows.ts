@@ -25,15 +25,15 @@ export function useLocalRows<Row>({
 }: LocalRowsOptions<Row>): Rows<Row> {
   const { filters } = useFilters()
   if (!records) return { rows: undefined, error, hasMore: false }
-  const wanted = (filters['q'] ?? '').trim().toLowerCase()
-  const found = records.filter(
-    (row) => matchesFilters(row, filters) && texts(row).some((text) => (text ?? '').toLowerCase().includes(wanted)),
+  const needle = (filters['q'] ?? '').trim().toLowerCase()
+  const matches = records.filter(
+    (row) => matchesFilters(row, filters) && texts(row).some((text) => (text ?? '').toLowerCase().includes(needle)),
   )
-  const ordered = sortRows(found, columns, filters['sort'] ?? '')
-  const begin = (Number(filters['page'] ?? 1) - 1) * PAGE_SIZE
-  const rows = ordered.slice(begin, begin + PAGE_SIZE)
-  const hasMore = begin + PAGE_SIZE < ordered.length
-  return { rows, error, hasMore, total: ordered.length, readAll: async () => ordered }
+  const sorted = sortRows(matches, columns, filters['sort'] ?? '')
+  const start = (Number(filters['page'] ?? 1) - 1) * PAGE_SIZE
+  const rows = sorted.slice(start, start + PAGE_SIZE)
+  const hasMore = start + PAGE_SIZE < sorted.length
+  return { rows, error, hasMore, total: sorted.length, readAll: async () => sorted }
 }
 
 const collator = new Intl.Collator([...regions], { numeric: true })

@@ -82,8 +82,8 @@ const parts = ['database', 'cache', 'kvstore', 'storage', 'changeBus'] as const
 
 /** Returns the label of a part. Parts of extensions show their own name. */
 function getPartLabel(name: string): string {
-  const known = findChoice(parts, name)
-  return known ? t(partLabels[known]) : name
+  const part = findChoice(parts, name)
+  return part ? t(partLabels[part]) : name
 }
 
 /** The health of another replica, as it reports it. */
@@ -288,8 +288,8 @@ const formatSeconds = (time: number | null) =>
 
 function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
   const { data = [] } = useFigures(['quality', order], (signal) => api.overview.models.query({ order }, { signal }))
-  const shown = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
-  if (shown.length === 0) return null
+  const models = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
+  if (models.length === 0) return null
   return (
     <Part title={title}>
       <PlainTable
@@ -301,7 +301,7 @@ function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: s
           `#${t('app.admin.median')}`,
           `#${t('app.admin.firstToken')}`,
         ]}
-        rows={shown.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
+        rows={models.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
           key: `${provider} ${model}`,
           cells: [
             model,

@@ -133,7 +133,7 @@ export const AddPerson = () => (
 
 /** Creates a local account, and shows once the link that sets its password. */
 export function InvitePerson() {
-  const [made, setMade] = useState<{ link: string; expiresAt: string }>()
+  const [invitation, setInvitation] = useState<{ link: string; expiresAt: string }>()
   return (
     <>
       <ActionButton
@@ -142,7 +142,7 @@ export function InvitePerson() {
         text={t('app.admin.inviteText')}
         action={t('app.admin.invite')}
         act={async (form) =>
-          setMade(
+          setInvitation(
             await api.accountInvitations.create.mutate({
               ...readAccount(form),
             }),
@@ -152,10 +152,10 @@ export function InvitePerson() {
         <AccountFields />
         <OpenInvitations />
       </ActionButton>
-      {made && (
-        <FormDialog title={t('app.admin.invited')} close={() => setMade(undefined)}>
-          <p>{t('app.admin.invitedText', { time: formatDateTime(made.expiresAt) })}</p>
-          <Secret label={t('app.admin.link')} text={made.link} copyText={t('app.admin.linkCopy')} />
+      {invitation && (
+        <FormDialog title={t('app.admin.invited')} close={() => setInvitation(undefined)}>
+          <p>{t('app.admin.invitedText', { time: formatDateTime(invitation.expiresAt) })}</p>
+          <Secret label={t('app.admin.link')} text={invitation.link} copyText={t('app.admin.linkCopy')} />
         </FormDialog>
       )}
     </>

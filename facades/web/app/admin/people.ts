@@ -25,7 +25,7 @@ export function usePeople(): Rows<ListedPerson> {
     findChoice(sources, filters['source']),
     findChoice(orders, filters['sort']),
   ]
-  const chosen = {
+  const criteria = {
     text: filters['q'] ?? '',
     ...(role && { role }),
     ...(filters['group'] && { group: filters['group'] }),
@@ -33,11 +33,11 @@ export function usePeople(): Rows<ListedPerson> {
     ...(source && { source }),
     ...(order && { order }),
   }
-  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const input = { ...criteria, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useRecords(['people', input], (signal) => api.users.search.query(input, { signal }))
   const readAll = () =>
     readPages(async (page) => {
-      const { users, hasMore } = await api.users.search.query({ ...chosen, page, size: ALL_SIZE })
+      const { users, hasMore } = await api.users.search.query({ ...criteria, page, size: ALL_SIZE })
       return { rows: users, hasMore }
     })
   return { rows: data?.users, error, hasMore: data?.hasMore ?? false, readAll }

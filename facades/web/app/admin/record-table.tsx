@@ -200,18 +200,22 @@ interface ChoiceFieldProps {
   /** The values with their labels. */
   choices: readonly (readonly [value: string, text: string])[]
   /** The default value; without one, the default is all rows. */
-  usual?: string
+  defaultValue?: string
 }
 
 /** A filter with a list of choices. */
-export function ChoiceField({ name, label, choices, usual = '' }: ChoiceFieldProps) {
+export function ChoiceField({ name, label, choices, defaultValue = '' }: ChoiceFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select id={id} value={filters[name] ?? usual} onChange={(event) => setFilters({ [name]: event.target.value })}>
-        {usual === '' && <option value="">{t('app.admin.all')}</option>}
+      <select
+        id={id}
+        value={filters[name] ?? defaultValue}
+        onChange={(event) => setFilters({ [name]: event.target.value })}
+      >
+        {defaultValue === '' && <option value="">{t('app.admin.all')}</option>}
         {choices.map(([value, text]) => (
           <option key={value} value={value}>
             {text}
@@ -225,12 +229,12 @@ export function ChoiceField({ name, label, choices, usual = '' }: ChoiceFieldPro
 interface DayFieldProps {
   name: string
   label: string
-  usual?: string
+  defaultValue?: string
   type?: 'date' | 'month'
 }
 
 /** A filter by day or by month. */
-export function DayField({ name, label, usual = '', type = 'date' }: DayFieldProps) {
+export function DayField({ name, label, defaultValue = '', type = 'date' }: DayFieldProps) {
   const { filters, setFilters } = useFilters()
   const id = useId()
   return (
@@ -239,7 +243,7 @@ export function DayField({ name, label, usual = '', type = 'date' }: DayFieldPro
       <input
         id={id}
         type={type}
-        value={filters[name] ?? usual}
+        value={filters[name] ?? defaultValue}
         onChange={(event) => setFilters({ [name]: event.target.value })}
       />
     </div>

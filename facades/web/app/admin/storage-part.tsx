@@ -70,8 +70,8 @@ const kindLabels = {
 const kinds = ['document', 'image', 'audio', 'video'] as const
 
 function getKindLabel(kind: string): string {
-  const known = findChoice(kinds, kind)
-  return known ? t(kindLabels[known]) : t('app.admin.kindOther')
+  const choice = findChoice(kinds, kind)
+  return choice ? t(kindLabels[choice]) : t('app.admin.kindOther')
 }
 
 interface CountsProps {

@@ -144,9 +144,9 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
 /** Builds an example input from a JSON Schema. */
 function buildExampleInput(schema: unknown): string {
   const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown; default?: unknown }> }
-  const members = Object.entries(properties).map(([name, { type, default: usual }]) => [
+  const members = Object.entries(properties).map(([name, { type, default: defaultValue }]) => [
     name,
-    usual ?? emptyValues[String(type)] ?? null,
+    defaultValue ?? emptyValues[String(type)] ?? null,
   ])
   return JSON.stringify(Object.fromEntries(members), null, 2)
 }
@@ -168,7 +168,7 @@ interface DefinitionProps {
 
 /** Shows a definition line by line, and marks lines that the other one lacks. */
 function Definition({ title, definition, other }: DefinitionProps) {
-  const known = new Set(toLines(other))
+  const otherLines = new Set(toLines(other))
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
@@ -177,7 +177,7 @@ function Definition({ title, definition, other }: DefinitionProps) {
           {toLines(definition).map((line, index) => {
             const text = `${line}\n`
             // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name.
-            return known.has(line) ? text : <mark key={index}>{text}</mark>
+            return otherLines.has(line) ? text : <mark key={index}>{text}</mark>
           })}
         </pre>
       ) : (
@@ -205,8 +205,8 @@ const serverLabels = {
 } as const
 
 function ServerState({ status }: { status: string }) {
-  const known = findChoice(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
-  return <StateBadge kind={serverKinds[known]}>{t(serverLabels[known])}</StateBadge>
+  const state = findChoice(['online', 'unknown', 'offline'] as const, status) ?? 'unknown'
+  return <StateBadge kind={serverKinds[state]}>{t(serverLabels[state])}</StateBadge>
 }
 
 /** The MCP servers, and the tools that models may call. */

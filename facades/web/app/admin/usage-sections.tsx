@@ -75,7 +75,7 @@ const ByField = ({ dimensions }: { dimensions: readonly Dimension[] }) => (
     name="by"
     label={t('app.admin.by')}
     choices={dimensions.map((each) => [each, t(dimensionLabels[each])])}
-    usual="group"
+    defaultValue="group"
   />
 )
 
@@ -93,8 +93,8 @@ export function UsageSection() {
   const { filters } = useFilters()
   const by = findChoice(usageDimensions, filters['by']) ?? 'group'
   const firstDay = `${getThisMonth()}-01`
-  const chosen = { by, from: filters['from'] ?? firstDay, ...(filters['to'] && { to: filters['to'] }) }
-  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const criteria = { by, from: filters['from'] ?? firstDay, ...(filters['to'] && { to: filters['to'] }) }
+  const input = { ...criteria, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useFigures(['usage', input], (signal) => api.usage.list.query(input, { signal }))
   return (
     <RecordTable
@@ -102,12 +102,12 @@ export function UsageSection() {
       columns={[buildNameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...buildSumColumns()]}
       rowKey={(sum) => `${sum[by]} ${sum.currency}`}
       {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
-      readAll={() => readPages((page) => api.usage.list.query({ ...chosen, page, size: ALL_SIZE }))}
+      readAll={() => readPages((page) => api.usage.list.query({ ...criteria, page, size: ALL_SIZE }))}
       none={t('app.admin.noUsage')}
       filters={
         <>
           <ByField dimensions={usageDimensions} />
-          <DayField name="from" label={t('app.admin.from')} usual={firstDay} />
+          <DayField name="from" label={t('app.admin.from')} defaultValue={firstDay} />
           <DayField name="to" label={t('app.admin.to')} />
         </>
       }
@@ -120,8 +120,8 @@ export function UsageSection() {
 export function BillsSection() {
   const { filters } = useFilters()
   const by = findChoice(billDimensions, filters['by']) ?? 'group'
-  const chosen = { by, month: filters['month'] ?? getThisMonth() }
-  const input = { ...chosen, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
+  const criteria = { by, month: filters['month'] ?? getThisMonth() }
+  const input = { ...criteria, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
   const { data, error } = useFigures(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
   const closedAt = data?.closedAt ?? null
   return (
@@ -134,18 +134,18 @@ export function BillsSection() {
       ]}
       rowKey={({ name, currency }) => `${name} ${currency}`}
       {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
-      readAll={() => readPages((page) => api.usage.bill.query({ ...chosen, page, size: ALL_SIZE }))}
+      readAll={() => readPages((page) => api.usage.bill.query({ ...criteria, page, size: ALL_SIZE }))}
       none={t('app.admin.noUsage')}
       filters={
         <>
-          <DayField name="month" type="month" label={t('app.admin.month')} usual={getThisMonth()} />
+          <DayField name="month" type="month" label={t('app.admin.month')} defaultValue={getThisMonth()} />
           <ByField dimensions={billDimensions} />
         </>
       }
       actions={
         <>
           {closedAt === null ? (
-            <CloseMonth month={chosen.month} />
+            <CloseMonth month={criteria.month} />
           ) : (
             <span>{t('app.admin.closedAt', { time: formatDateTime(closedAt) })}</span>
           )}

@@ -22,10 +22,10 @@ export function buildPath(messages: readonly OpenedMessage[], choices: Choices):
   let follows: string | undefined = ROOT_NUMBER
   while (follows !== undefined) {
     const versions: OpenedMessage[] = (following.get(follows) ?? []).flatMap((index) => messages[index] ?? [])
-    const chosen: OpenedMessage | undefined =
+    const message: OpenedMessage | undefined =
       versions.find(({ number }) => number === choices[follows ?? '']) ?? versions.at(-1)
-    if (chosen) steps.push({ message: chosen, versions: versions.map(({ number }) => number), follows })
-    follows = chosen?.number
+    if (message) steps.push({ message, versions: versions.map(({ number }) => number), follows })
+    follows = message?.number
   }
   return steps
 }
@@ -44,9 +44,9 @@ export function findChoicesFor(messages: readonly OpenedMessage[], number: strin
   const choices: Record<string, string> = {}
   let index = messages.findIndex((message) => message.number === number)
   while (index >= 0) {
-    const { number: chosen = '' } = messages[index] ?? {}
+    const { number: version = '' } = messages[index] ?? {}
     const follows = findParentNumber(messages, index)
-    choices[follows] = chosen
+    choices[follows] = version
     // Parents precede their children, so the search goes backwards.
     index = messages.slice(0, index).findLastIndex((message) => message.number === follows)
   }

@@ -67,7 +67,7 @@ function NewChat() {
 }
 
 function Chat({ slug }: { slug: string }) {
-  const { query, models, model, choose, turn, steps, actions, systemPrompt, wanted } = useChat(slug)
+  const { query, models, model, choose, turn, steps, actions, systemPrompt, targetNumber } = useChat(slug)
   const isBlocked = useIsSendingBlocked()
   return (
     <ActionsProvider value={actions}>
@@ -81,7 +81,7 @@ function Chat({ slug }: { slug: string }) {
           <MessageList
             steps={steps}
             turn={turn}
-            wanted={wanted}
+            targetNumber={targetNumber}
             models={models ?? []}
             hasEarlier={query.hasNextPage}
             loadEarlier={() => void query.fetchNextPage()}

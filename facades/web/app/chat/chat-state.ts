@@ -39,10 +39,10 @@ export function useChat(slug: string) {
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const steps = useMemo(() => buildPath(messages, choices), [messages, choices])
   // A streaming answer replaces the messages after its question.
-  const wanted = useLinkedMessage(query, messages, setChoices)
-  const shown = turn && turn.phase !== 'failed' ? takeStepsUpTo(steps, turn.parent) : steps
+  const targetNumber = useLinkedMessage(query, messages, setChoices)
+  const shownSteps = turn && turn.phase !== 'failed' ? takeStepsUpTo(steps, turn.parent) : steps
   const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
-  return { query, models, model, choose, turn, steps: shown, actions, systemPrompt, wanted }
+  return { query, models, model, choose, turn, steps: shownSteps, actions, systemPrompt, targetNumber }
 }
 
 /** Returns the message number in the fragment of the address, and loads earlier messages until that one is there. */
@@ -51,16 +51,16 @@ function useLinkedMessage(
   messages: readonly OpenedMessage[],
   setChoices: (choices: Choices) => void,
 ): string {
-  const wanted = useLocation({ select: ({ hash }) => hash })
-  const isLoaded = messages.some(({ number }) => number === wanted)
+  const targetNumber = useLocation({ select: ({ hash }) => hash })
+  const isLoaded = messages.some(({ number }) => number === targetNumber)
   useEffect(() => {
-    if (wanted !== '' && !isLoaded && hasNextPage && !isFetching) void fetchNextPage()
-  }, [wanted, isLoaded, hasNextPage, isFetching, fetchNextPage])
+    if (targetNumber !== '' && !isLoaded && hasNextPage && !isFetching) void fetchNextPage()
+  }, [targetNumber, isLoaded, hasNextPage, isFetching, fetchNextPage])
   // biome-ignore lint/correctness/useExhaustiveDependencies: what comes later does not change what was chosen since.
   useEffect(() => {
-    if (isLoaded) setChoices(findChoicesFor(messages, wanted))
-  }, [wanted, isLoaded])
-  return wanted
+    if (isLoaded) setChoices(findChoicesFor(messages, targetNumber))
+  }, [targetNumber, isLoaded])
+  return targetNumber
 }
 
 /** Reads and decrypts the system prompt of a conversation. */
@@ -70,12 +70,12 @@ function useSystemPrompt(key: ConversationKey, slug: string): string {
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
   })
   const sealed = data?.systemPrompt
-  const opened = useQuery({
+  const prompt = useQuery({
     queryKey: ['system-prompt', sealed],
     queryFn: () => (sealed ? key.open(sealed).catch(() => '') : ''),
     staleTime: Number.POSITIVE_INFINITY,
   })
-  return opened.data ?? ''
+  return prompt.data ?? ''
 }
 
 interface ActionContext {
@@ -99,7 +99,7 @@ function createActions(state: () => ActionContext): ChatActions {
     const { slug, key, systemPrompt } = state()
     return { slug, key, systemPrompt, modelId: modelId ?? '' }
   }
-  const before = (number: string) => {
+  const stepsBefore = (number: string) => {
     const { steps } = state()
     return steps.slice(
       0,
@@ -111,11 +111,11 @@ function createActions(state: () => ActionContext): ChatActions {
   return {
     send: (question) => sendQuestion(chat(), question, state().steps),
     async resend(number, text) {
-      await sendQuestion(chat(), { text, attachments: [] }, before(number))
+      await sendQuestion(chat(), { text, attachments: [] }, stepsBefore(number))
       showNewest()
     },
     regenerate(number, modelId) {
-      requestAnswer(chat(modelId), before(number))
+      requestAnswer(chat(modelId), stepsBefore(number))
       showNewest()
     },
     continueAnswer: () => continueAnswer(chat(), state().steps, t('app.message.continueInstruction')),

@@ -99,8 +99,8 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
     scrollMargin: list.current?.offsetTop ?? 0,
     overscan: 8,
   })
-  const shown = virtualizer.getVirtualItems()
-  const isAtEnd = (shown.at(-1)?.index ?? 0) >= lines.length - 1
+  const items = virtualizer.getVirtualItems()
+  const isAtEnd = (items.at(-1)?.index ?? 0) >= lines.length - 1
   useEffect(() => {
     if (isAtEnd && hasNextPage && !isFetching) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, fetchNextPage])
@@ -109,7 +109,7 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
     return <p className="hint">{t(name === '' ? 'app.conversations.none' : 'app.conversations.notFound')}</p>
   return (
     <ul className="virtual" ref={list} style={{ height: virtualizer.getTotalSize() }}>
-      {shown.map(({ index, start }) => {
+      {items.map(({ index, start }) => {
         const line = lines[index]
         const style = { transform: `translateY(${start - virtualizer.options.scrollMargin}px)` }
         if (line === undefined) return null

@@ -44,11 +44,12 @@ export function serializeAnswer(answer: Answer, maxBytes = MAX_BYTES): string {
   const whole = JSON.stringify(answer)
   if (countBytes(whole) <= maxBytes) return whole
   const { text, citations, cut } = answer
-  const write = (shown: string) => JSON.stringify({ text: shown, citations: citations.slice(0, 50), cut })
+  const write = (shortened: string) => JSON.stringify({ text: shortened, citations: citations.slice(0, 50), cut })
   // Escaped characters take more bytes in JSON than in the text.
-  let shown = truncateToBytes(text, maxBytes / 2)
-  while (countBytes(write(shown)) > maxBytes && shown !== '') shown = truncateToBytes(shown, countBytes(shown) / 2)
-  return write(shown)
+  let shortened = truncateToBytes(text, maxBytes / 2)
+  while (countBytes(write(shortened)) > maxBytes && shortened !== '')
+    shortened = truncateToBytes(shortened, countBytes(shortened) / 2)
+  return write(shortened)
 }
 
 const encoder = new TextEncoder()

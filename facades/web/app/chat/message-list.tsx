@@ -13,16 +13,16 @@ interface MessageListProps {
   steps: readonly PathStep[]
   turn: Turn | undefined
   /** The number of the message to scroll to; empty if there is none. */
-  wanted: string
+  targetNumber: string
   models: readonly ChatModel[]
   hasEarlier: boolean
   loadEarlier: () => void
 }
 
 /** The messages of a conversation, with the streaming answer at the end. */
-export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarlier }: MessageListProps) {
+export function MessageList({ steps, turn, targetNumber, models, hasEarlier, loadEarlier }: MessageListProps) {
   const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowEnd(turn)
-  useScrollToTarget(wanted, steps, stopFollowing)
+  useScrollToTarget(targetNumber, steps, stopFollowing)
   return (
     <div className="thread">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
@@ -33,7 +33,7 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
               {t('app.messages.earlier')}
             </button>
           )}
-          {renderRows({ steps, turn, wanted, models })}
+          {renderRows({ steps, turn, targetNumber, models })}
         </div>
         <div ref={spacer} />
       </div>
@@ -50,22 +50,22 @@ export function MessageList({ steps, turn, wanted, models, hasEarlier, loadEarli
 const renderRows = ({
   steps,
   turn,
-  wanted,
+  targetNumber,
   models,
-}: Pick<MessageListProps, 'steps' | 'turn' | 'wanted' | 'models'>) => {
-  const open = turn && toMessageNumber(turn.parent)
+}: Pick<MessageListProps, 'steps' | 'turn' | 'targetNumber' | 'models'>) => {
+  const openNumber = turn && toMessageNumber(turn.parent)
   const failure = turn?.phase === 'failed' ? turn.error : undefined
   const rows = steps.map((step, index) => {
     const { message, follows } = step
-    const shared = { step, models, isWanted: message.number === wanted }
+    const shared = { step, models, isTarget: message.number === targetNumber }
     if (message.role === 'user') return <QuestionMessage key={message.number} {...shared} />
     const isLast = !turn && index === steps.length - 1
-    const ended = follows === open ? failure : undefined
-    return <AnswerMessage key={`after ${follows}`} {...shared} failure={ended} isLast={isLast} />
+    const error = follows === openNumber ? failure : undefined
+    return <AnswerMessage key={`after ${follows}`} {...shared} failure={error} isLast={isLast} />
   })
-  const isStored = steps.some(({ message, follows }) => message.role === 'assistant' && follows === open)
+  const isStored = steps.some(({ message, follows }) => message.role === 'assistant' && follows === openNumber)
   if (!turn || isStored) return rows
-  return [...rows, <AnswerMessage key={`after ${open}`} turn={turn} failure={failure} models={models} />]
+  return [...rows, <AnswerMessage key={`after ${openNumber}`} turn={turn} failure={failure} models={models} />]
 }
 
 /**
@@ -89,7 +89,7 @@ function useFollowEnd(turn: Turn | undefined) {
     const [box, inner, room] = [scroller.current, content.current, spacer.current]
     if (!box || !inner || !room) return
     let before = box.scrollTop
-    const look = () => {
+    const update = () => {
       const isNear = getDistanceToEnd(box) < NEAR_END
       // Growing content does not end the following, only scrolling up does.
       if (isNear || box.scrollTop < before) isFollowing.current = isNear
@@ -97,21 +97,21 @@ function useFollowEnd(turn: Turn | undefined) {
       setAtEnd(isNear)
     }
     const adjust = () => {
-      const hadRoom = room.offsetHeight > 0
+      const hadSpace = room.offsetHeight > 0
       const height = hasAsked.current ? getMissingHeight(box, inner) : 0
       room.style.height = `${height}px`
       // The answer now fills the view, so the reader at its beginning is not moved on.
-      if (hadRoom && height === 0) isFollowing.current = false
+      if (hadSpace && height === 0) isFollowing.current = false
       if (isFollowing.current) box.scrollTop = box.scrollHeight
       setAtEnd(getDistanceToEnd(box) < NEAR_END)
     }
     const observer = new ResizeObserver(adjust)
     observer.observe(inner)
     observer.observe(box)
-    box.addEventListener('scroll', look, { passive: true })
+    box.addEventListener('scroll', update, { passive: true })
     return () => {
       observer.disconnect()
-      box.removeEventListener('scroll', look)
+      box.removeEventListener('scroll', update)
     }
   }, [])
   const stopFollowing = () => {
@@ -121,14 +121,14 @@ function useFollowEnd(turn: Turn | undefined) {
 }
 
 /** Scrolls to a message once it is rendered. */
-function useScrollToTarget(wanted: string, steps: readonly PathStep[], stopFollowing: () => void): void {
-  const shown = useRef('')
+function useScrollToTarget(targetNumber: string, steps: readonly PathStep[], stopFollowing: () => void): void {
+  const scrolledTo = useRef('')
   useLayoutEffect(() => {
-    if (wanted === shown.current || !steps.some(({ message }) => message.number === wanted)) return
-    shown.current = wanted
+    if (targetNumber === scrolledTo.current || !steps.some(({ message }) => message.number === targetNumber)) return
+    scrolledTo.current = targetNumber
     stopFollowing()
-    document.getElementById(wanted)?.scrollIntoView({ block: 'center' })
-  }, [wanted, steps, stopFollowing])
+    document.getElementById(targetNumber)?.scrollIntoView({ block: 'center' })
+  }, [targetNumber, steps, stopFollowing])
 }
 
 const getDistanceToEnd = ({ scrollHeight, scrollTop, clientHeight }: HTMLElement) =>

@@ -18,17 +18,17 @@ interface MessageProps {
   step: PathStep
   models: readonly ChatModel[]
   /** True if the address links to this message. */
-  isWanted: boolean
+  isTarget: boolean
 }
 
 /** A stored question. */
-export const QuestionMessage = memo(({ step, models, isWanted }: MessageProps) => {
+export const QuestionMessage = memo(({ step, models, isTarget }: MessageProps) => {
   const { message } = step
   const { number, answer, isUnreadable, attachments } = message
   const [isEditing, setEditing] = useState(false)
   const name = t('app.message.you')
   return (
-    <article id={number} className={getMessageClass('user', isWanted)} aria-label={t('app.message.by', { name })}>
+    <article id={number} className={getMessageClass('user', isTarget)} aria-label={t('app.message.by', { name })}>
       <h2>{name}</h2>
       {isUnreadable && <Unreadable />}
       <AttachedFiles files={attachments} />
@@ -67,7 +67,7 @@ interface AnswerMessageProps {
   /** The error that ended it. */
   failure?: unknown
   models: readonly ChatModel[]
-  isWanted?: boolean
+  isTarget?: boolean
   /** True for the last answer, which can be continued. */
   isLast?: boolean
 }
@@ -76,14 +76,14 @@ interface AnswerMessageProps {
  * An answer, in the same element while it streams and once it is stored, so that nothing is rendered anew at its end.
  */
 export const AnswerMessage = memo(
-  ({ step, turn, failure, models, isWanted = false, isLast = false }: AnswerMessageProps) => {
+  ({ step, turn, failure, models, isTarget = false, isLast = false }: AnswerMessageProps) => {
     const { answer, model, isComplete } = getShownAnswer(step, turn)
     const name = findModelLabel(model, models)
     const isStreaming = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
     return (
       <article
         id={step?.message.number}
-        className={getMessageClass('assistant', isWanted)}
+        className={getMessageClass('assistant', isTarget)}
         aria-label={t('app.message.by', { name })}
         aria-busy={turn && turn.phase !== 'failed'}
       >
@@ -113,8 +113,8 @@ const getShownAnswer = (step: PathStep | undefined, turn: Turn | undefined): Sho
         isComplete: step?.message.isComplete ?? true,
       }
 
-const getMessageClass = (role: 'user' | 'assistant', isWanted: boolean) =>
-  isWanted ? `message ${role} found` : `message ${role}`
+const getMessageClass = (role: 'user' | 'assistant', isTarget: boolean) =>
+  isTarget ? `message ${role} found` : `message ${role}`
 
 const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 

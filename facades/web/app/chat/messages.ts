@@ -51,15 +51,15 @@ export async function putMessageInCache(
 ): Promise<OpenedMessage> {
   ownChanges.add(`${slug}/${stored.number}`)
   const message = await openMessage(key, stored)
-  queryClient.setQueryData(getMessagesKey(slug), (known: InfiniteData<Page, string | undefined> | undefined) => {
-    const pages = known?.pages ?? [{ messages: [], next: null }]
+  queryClient.setQueryData(getMessagesKey(slug), (cached: InfiniteData<Page, string | undefined> | undefined) => {
+    const pages = cached?.pages ?? [{ messages: [], next: null }]
     const at = pages.findIndex(({ messages }) => messages.some(({ number }) => number === stored.number))
-    const kept = pages.map((page, index) => {
+    const updated = pages.map((page, index) => {
       if (index === at)
         return { ...page, messages: page.messages.map((each) => (each.number === stored.number ? message : each)) }
       return at === -1 && index === 0 ? { ...page, messages: [...page.messages, message] } : page
     })
-    return { pages: kept, pageParams: known?.pageParams ?? [undefined] }
+    return { pages: updated, pageParams: cached?.pageParams ?? [undefined] }
   })
   return message
 }

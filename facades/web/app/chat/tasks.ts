@@ -53,8 +53,8 @@ const MAX_TITLE = 120
 /** Asks a model for a title of the conversation. */
 export async function suggestTitle(key: ConversationKey, slug: string, task: Task): Promise<string> {
   const { data } = await api.conversations.messages.query({ slug, page: { size: MAX_MESSAGES } })
-  const opened = await Promise.all(data.map((message) => openMessage(key, message)))
-  const said = opened.map(({ role, answer }) => `${role}: ${answer.text.slice(0, MAX_TEXT)}`).join('\n\n')
-  const title = await runTask(task, [{ role: 'user', content: [{ type: 'text', text: said }] }])
+  const messages = await Promise.all(data.map((message) => openMessage(key, message)))
+  const transcript = messages.map(({ role, answer }) => `${role}: ${answer.text.slice(0, MAX_TEXT)}`).join('\n\n')
+  const title = await runTask(task, [{ role: 'user', content: [{ type: 'text', text: transcript }] }])
   return title.replace(/^["'«„]|["'»“.]$/g, '').slice(0, MAX_TITLE)
 }

@@ -59,11 +59,11 @@ class TurnStore {
   }
 
   /** Requests an answer and stores it. What has arrived before an error or a stop is stored as well. */
-  async run({ slug, key, request, parent, partialAnswer: begun }: TurnRequest): Promise<void> {
+  async run({ slug, key, request, parent, partialAnswer }: TurnRequest): Promise<void> {
     const controller = new AbortController()
     this.#controllers.set(slug, controller)
-    const writer = new AnswerWriter({ slug, key, model: request.model, parent, number: begun?.number })
-    const builder = new AnswerBuilder(begun?.answer)
+    const writer = new AnswerWriter({ slug, key, model: request.model, parent, number: partialAnswer?.number })
+    const builder = new AnswerBuilder(partialAnswer?.answer)
     const turn = { model: request.model, parent }
     this.#set(slug, { ...turn, answer: builder.answer, phase: 'waiting' })
     const failure = await readStream(request, controller.signal, builder, (answer) => {
@@ -79,17 +79,17 @@ class TurnStore {
       this.#set(slug, { ...turn, answer, phase: 'failed', error })
     } finally {
       this.#controllers.delete(slug)
-      this.#tell()
+      this.#notify()
     }
   }
 
   #set(slug: string, turn: Turn | undefined): void {
     if (turn) this.#turns.set(slug, turn)
     else this.#turns.delete(slug)
-    this.#tell()
+    this.#notify()
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener()
   }
 }
@@ -108,7 +108,7 @@ interface AnswerTarget {
 /** Stores an answer while it streams and at its end. */
 class AnswerWriter {
   readonly #target: AnswerTarget
-  #writing: Promise<unknown> = Promise.resolve()
+  #lastWrite: Promise<unknown> = Promise.resolve()
   #number: string | undefined
   #storedAt = Date.now()
   #isBusy = false
@@ -139,12 +139,12 @@ class AnswerWriter {
 
   /** Stores one version after the other, as the first call returns the number that the others update. */
   #write(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
-    const written = this.#writing.then(
+    const write = this.#lastWrite.then(
       () => this.#store(answer, isComplete),
       () => this.#store(answer, isComplete),
     )
-    this.#writing = written
-    return written
+    this.#lastWrite = write
+    return write
   }
 
   async #store(answer: Answer, isComplete: boolean): Promise<StoredMessage> {

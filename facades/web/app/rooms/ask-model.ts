@@ -31,11 +31,11 @@ export function previewDisclosure({ view, thread, scope, text, withFiles }: Disc
     (each) => each.unreadable === undefined && !each.isDeleted,
   )
   const files = withFiles ? messages.flatMap((each) => each.files) : []
-  const signs = [...messages.map((each) => each.text), view.systemPrompt, text].reduce(
+  const characters = [...messages.map((each) => each.text), view.systemPrompt, text].reduce(
     (sum, { length }) => sum + length,
     0,
   )
-  return { scope, messages, files, tokens: Math.ceil(signs / CHARACTERS_PER_TOKEN) }
+  return { scope, messages, files, tokens: Math.ceil(characters / CHARACTERS_PER_TOKEN) }
 }
 
 const CHARACTERS_PER_TOKEN = 4
@@ -74,7 +74,7 @@ export async function askModel(
   const question = view.byId.get(id)
   const { room, systemPrompt } = view
   if (!room || !question) return
-  const told = await Promise.all(
+  const requestMessages = await Promise.all(
     [...disclosed.messages, question].map((message) =>
       toRequestMessages(message, view, withFiles || message === question),
     ),
@@ -84,7 +84,7 @@ export async function askModel(
   const { key, keyEpoch } = await store.getAiKey()
   await api.rooms.ask.mutate({
     ...{ id: room.id, model, key, keyEpoch, thread },
-    messages: [...system, ...told.flat()],
+    messages: [...system, ...requestMessages.flat()],
     optionalParameters: true,
     mayAsk: true,
   })
@@ -94,8 +94,8 @@ async function toRequestMessages(message: RoomMessage, view: RoomView, withFiles
   const { id: source, text, model, authorName } = message
   if (model !== null) return text === '' ? [] : [{ role: 'assistant', source, content: [{ type: 'text', text }] }]
   const files = withFiles ? await Promise.all(message.files.map((file) => toFilePart(file, view))) : []
-  const said = text === '' ? [] : [{ type: 'text' as const, text: `${authorName}: ${text}` }]
-  const content = [...files, ...said]
+  const textParts = text === '' ? [] : [{ type: 'text' as const, text: `${authorName}: ${text}` }]
+  const content = [...files, ...textParts]
   return content.length === 0 ? [] : [{ role: 'user', source, content }]
 }
 

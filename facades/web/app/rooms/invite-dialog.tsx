@@ -44,11 +44,11 @@ export function InviteDialog({ close }: { close: () => void }) {
 function InviteByName({ role }: { role: Role }) {
   const id = useId()
   const [text, setText] = useState('')
-  const wanted = useDeferredValue(text.trim())
-  const { data: found, error } = useQuery({
-    queryKey: ['people', wanted],
-    enabled: wanted.length >= MIN_CHARACTERS,
-    queryFn: () => findPeople(wanted),
+  const query = useDeferredValue(text.trim())
+  const { data: people, error } = useQuery({
+    queryKey: ['people', query],
+    enabled: query.length >= MIN_CHARACTERS,
+    queryFn: () => findPeople(query),
   })
   return (
     <div className="field">
@@ -65,9 +65,9 @@ function InviteByName({ role }: { role: Role }) {
         onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       />
       <ErrorMessage error={error} />
-      {found?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
+      {people?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
       <ul className="members found-people">
-        {(found ?? []).map((person) => (
+        {(people ?? []).map((person) => (
           <PersonRow key={person.id} person={person} role={role} />
         ))}
       </ul>

@@ -122,12 +122,12 @@ async function openArrivals(session: Session, room: Room): Promise<void> {
       }),
     )
     const others = items.filter((each) => ids.has(each.id) && getAuthor(each) !== username)
-    const opened = await openMessages(session, room, others)
+    const messages = await openMessages(session, room, others)
     addMentions(
       room.id,
-      opened.filter(({ text }) => mentionsUser(text, username)).map((each) => each.id),
+      messages.filter(({ text }) => mentionsUser(text, username)).map((each) => each.id),
     )
-    if (opened[0]) showNotification(room, opened[0])
+    if (messages[0]) showNotification(room, messages[0])
   } catch {
     // Messages that cannot be read now only count as unread.
   }

@@ -25,7 +25,7 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
   const { session } = useRoom()
   const room = useRoomView((view) => view.room)
   const members = useRoomView((view) => view.members)
-  const own = useRoomView((view) => view.ownMember)
+  const ownMember = useRoomView((view) => view.ownMember)
   const [isInviting, setInviting] = useState(false)
   const [, setForgotten] = useState(0)
   const navigate = useNavigate()
@@ -49,7 +49,7 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
               key={member.id}
               member={member}
               isPresent={present?.has(getRelatedId(member, 'user') ?? '') ?? false}
-              isOwn={member.id === own?.id}
+              isOwn={member.id === ownMember?.id}
               onLeave={() => void navigate({ to: '/rooms' })}
             />
           ))}

@@ -67,7 +67,7 @@ export const MessageItem = memo(
   },
 )
 
-const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ ownMember: own }) => own?.id === member)
+const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ ownMember }) => ownMember?.id === member)
 
 const useCanWrite = () => useRoomView(({ room }) => room !== undefined && canWrite(room))
 

@@ -101,9 +101,9 @@ export class MessageSender {
 
   /** Queues the messages that were written before a reload. */
   async resume(): Promise<void> {
-    const known = new Set(this.#outgoing.map(({ queued }) => queued.clientId))
+    const queuedIds = new Set(this.#outgoing.map(({ queued }) => queued.clientId))
     for (const queued of this.#options.outbox.list()) {
-      if (known.has(queued.clientId)) continue
+      if (queuedIds.has(queued.clientId)) continue
       const key = this.#options.getCurrent()?.keys.get(queued.keyEpoch)
       const text = queued.content && key ? await openMessage(key, queued.content).catch(() => '') : ''
       this.#outgoing = [...this.#outgoing, { queued, text, state: 'sending' }]

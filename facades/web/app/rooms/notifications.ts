@@ -12,8 +12,8 @@ export type NotificationLevel = 'off' | 'on' | 'text'
 
 /** Returns the level that the person has chosen, or `off` without the permission of the browser. */
 export function readNotificationLevel(): NotificationLevel {
-  const chosen = canNotify && Notification.permission === 'granted' ? localStorage.getItem(STORAGE_KEY) : null
-  return chosen === 'on' || chosen === 'text' ? chosen : 'off'
+  const level = canNotify && Notification.permission === 'granted' ? localStorage.getItem(STORAGE_KEY) : null
+  return level === 'on' || level === 'text' ? level : 'off'
 }
 
 /** Stores a level and asks for the browser's permission if necessary. Returns the level that then applies. */

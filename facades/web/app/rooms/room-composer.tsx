@@ -40,12 +40,12 @@ export function RoomComposer({ thread }: RoomComposerProps) {
 function MessageForm({ thread }: RoomComposerProps) {
   const { session } = useRoom()
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, question, error, maySend, submit } = useMessageForm(thread)
-  const tell = useTypingSignal()
+  const { draft, uploads, question, error, canSend, submit } = useMessageForm(thread)
+  const sendTyping = useTypingSignal()
   useQuotations(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
-    if (text !== '') tell()
+    if (text !== '') sendTyping()
   }
   const placeholder = t(thread === null ? 'app.rooms.placeholder' : 'app.rooms.reply', { handle: getAiHandle(session) })
   return (
@@ -60,7 +60,7 @@ function MessageForm({ thread }: RoomComposerProps) {
         <div className="composer-tools">
           <AttachButton add={uploads.add} />
           <span className="spacer" />
-          <SendButton disabled={!maySend} />
+          <SendButton disabled={!canSend} />
         </div>
       </div>
     </form>
@@ -133,9 +133,9 @@ function useMessageForm(thread: string | null) {
   const obstacle = useObstacle()
   const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
   // Questions are not queued while offline: the answer would cost money when nobody is there to read it.
-  const mayAsk = question === undefined || (isOnline && question.model !== undefined)
+  const canAsk = question === undefined || (isOnline && question.model !== undefined)
   const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
-  const maySend = hasContent && mayAsk && !isBlocked && obstacle === undefined && state !== 'sending'
+  const canSend = hasContent && canAsk && !isBlocked && obstacle === undefined && state !== 'sending'
   const send = async () => {
     const clientId = (await store.sender?.send(text, uploads.ids, thread)) ?? ''
     draft.clear()
@@ -148,7 +148,7 @@ function useMessageForm(thread: string | null) {
   }
   const submit = async (event: FormEvent) => {
     event.preventDefault()
-    if (!maySend) return
+    if (!canSend) return
     setState('sending')
     await send().then(
       () => setState('ready'),
@@ -156,7 +156,7 @@ function useMessageForm(thread: string | null) {
     )
   }
   const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, question, error, maySend, submit }
+  return { draft, uploads, question, error, canSend, submit }
 }
 
 interface AskPanelProps {
@@ -221,26 +221,26 @@ const MAX_SUGGESTIONS = 5
 function MentionList({ text, field, write }: MentionListProps) {
   const { session } = useRoom()
   const members = useRoomView((view) => view.members)
-  const own = useRoomView((view) => view.ownMember?.id)
-  const begun = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
-  if (begun === undefined) return null
+  const ownMemberId = useRoomView((view) => view.ownMember?.id)
+  const typed = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
+  if (typed === undefined) return null
   const people = listPeople(members)
-    .filter(({ id }) => id !== own)
+    .filter(({ id }) => id !== ownMemberId)
     .map((member) => ({ word: member.username ?? '', name: getMemberName(member) }))
-  const everybody = [{ word: getAiHandle(session), name: t('app.rooms.aModel') }, ...people]
-  const wanted = begun.toLocaleLowerCase()
-  const offered = everybody
-    .filter(({ word, name }) => word.toLowerCase().startsWith(wanted) || name.toLocaleLowerCase().startsWith(wanted))
-    .filter(({ word }) => word !== begun)
+  const candidates = [{ word: getAiHandle(session), name: t('app.rooms.aModel') }, ...people]
+  const needle = typed.toLocaleLowerCase()
+  const suggestions = candidates
+    .filter(({ word, name }) => word.toLowerCase().startsWith(needle) || name.toLocaleLowerCase().startsWith(needle))
+    .filter(({ word }) => word !== typed)
     .slice(0, MAX_SUGGESTIONS)
-  if (offered.length === 0) return null
+  if (suggestions.length === 0) return null
   const choose = (word: string) => {
-    write(`${text.slice(0, text.length - begun.length)}${word} `)
+    write(`${text.slice(0, text.length - typed.length)}${word} `)
     field.current?.focus()
   }
   return (
     <ul className="mention-list" aria-label={t('app.rooms.mention')}>
-      {offered.map(({ word, name }) => (
+      {suggestions.map(({ word, name }) => (
         <li key={word}>
           <button type="button" className="plain-button" onClick={() => choose(word)}>
             {name} <span className="hint">@{word}</span>

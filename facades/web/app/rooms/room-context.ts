@@ -44,12 +44,12 @@ export function useOpenRoom(slug: string, showThread: RoomState['showThread']): 
   const session = useSession()
   const [{ store, search }, setOpened] = useState(() => openRoom(session, slug))
   useEffect(() => {
-    const opened = openRoom(session, slug)
-    setOpened(opened)
-    void opened.store.start()
+    const room = openRoom(session, slug)
+    setOpened(room)
+    void room.store.start()
     return () => {
-      opened.store.stop()
-      opened.search.forget()
+      room.store.stop()
+      room.search.forget()
     }
   }, [session, slug])
   const { data: models = noModels } = useModels()

@@ -54,9 +54,9 @@ function useOpenedFile(file: RoomFile) {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
     if (!data) return
-    const made = URL.createObjectURL(data)
-    setUrl(made)
-    return () => URL.revokeObjectURL(made)
+    const objectUrl = URL.createObjectURL(data)
+    setUrl(objectUrl)
+    return () => URL.revokeObjectURL(objectUrl)
   }, [data])
   return { url, error }
 }

@@ -102,8 +102,8 @@ export class RoomHistory {
   async readChanged(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const readIds = ids.length > MAX_SINGLE_READS ? await this.readNewest() : new Set()
-    const found = await Promise.all(ids.filter((id) => !readIds.has(id)).map(readMessage))
-    await this.#addMessages(found.filter((each) => each !== undefined))
+    const changed = await Promise.all(ids.filter((id) => !readIds.has(id)).map(readMessage))
+    await this.#addMessages(changed.filter((each) => each !== undefined))
   }
 
   /** Decrypts messages whose key has arrived since. */
@@ -135,8 +135,8 @@ export class RoomHistory {
   async #addMessages(stored: readonly StoredRoomMessage[]): Promise<void> {
     const { keys, room } = this.#options.getCurrent()
     const shares = room?.sharesEarlierKeys ?? true
-    const opened = await Promise.all(stored.map((each) => this.#options.opener.open(each, keys, shares)))
-    for (const message of opened) {
+    const messages = await Promise.all(stored.map((each) => this.#options.opener.open(each, keys, shares)))
+    for (const message of messages) {
       this.#setMessage(message)
       if (message.clientId !== null) this.#options.onStored(message.clientId)
     }

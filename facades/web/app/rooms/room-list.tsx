@@ -35,12 +35,12 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   const [isCreating, setCreating] = useState(false)
   const session = useSession()
   const { data: last } = useLastMessages(session, rooms)
-  const wanted = search.trim().toLocaleLowerCase()
-  const found = (rooms ?? []).filter(({ name }) => name.toLocaleLowerCase().includes(wanted))
+  const needle = search.trim().toLocaleLowerCase()
+  const matches = (rooms ?? []).filter(({ name }) => name.toLocaleLowerCase().includes(needle))
   const activeAt = (room: Room) => last?.get(room.id)?.createdAt ?? room.createdAt
-  const sorted = found.toSorted((one, other) => activeAt(other).localeCompare(activeAt(one)))
-  const kept = sorted.filter(({ isArchived }) => !isArchived)
-  const aside = sorted.filter(({ isArchived }) => isArchived)
+  const sorted = matches.toSorted((one, other) => activeAt(other).localeCompare(activeAt(one)))
+  const active = sorted.filter(({ isArchived }) => !isArchived)
+  const archived = sorted.filter(({ isArchived }) => isArchived)
   return (
     <>
       <div className="conversation-search">
@@ -61,19 +61,19 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
             </ul>
           </section>
         )}
-        {rooms && kept.length === 0 && (
-          <p className="hint">{t(wanted === '' ? 'app.rooms.none' : 'app.rooms.notFound')}</p>
+        {rooms && active.length === 0 && (
+          <p className="hint">{t(needle === '' ? 'app.rooms.none' : 'app.rooms.notFound')}</p>
         )}
         <ul>
-          {kept.map((room) => (
+          {active.map((room) => (
             <RoomRow key={room.id} room={room} last={last?.get(room.id)} onChoose={onChoose} />
           ))}
         </ul>
-        {aside.length > 0 && (
+        {archived.length > 0 && (
           <details className="archived">
-            <summary>{t('app.rooms.archived', { count: aside.length })}</summary>
+            <summary>{t('app.rooms.archived', { count: archived.length })}</summary>
             <ul>
-              {aside.map((room) => (
+              {archived.map((room) => (
                 <RoomRow key={room.id} room={room} last={last?.get(room.id)} onChoose={onChoose} />
               ))}
             </ul>

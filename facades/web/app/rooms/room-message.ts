@@ -81,13 +81,13 @@ export class MessageOpener {
     if (content === null) return message
     const key = keys.get(keyEpoch)
     if (key === undefined) {
-      const isEarlier = [...keys.keys()].some((known) => known > keyEpoch)
+      const isEarlier = [...keys.keys()].some((epoch) => epoch > keyEpoch)
       return { ...message, unreadable: isEarlier && !sharesEarlierKeys ? 'earlier' : 'missing' }
     }
     try {
-      const opened =
+      const decrypted =
         model === null ? { text: await openMessage(key, content), sources: [] } : await this.#openAnswer(key, message)
-      return { ...message, ...opened, unreadable: undefined }
+      return { ...message, ...decrypted, unreadable: undefined }
     } catch (error) {
       if (!(error instanceof CannotOpen) && !(error instanceof Malformed)) throw error
       return { ...message, unreadable: 'damaged' }
@@ -108,8 +108,8 @@ export class MessageOpener {
   /** Decrypts a part of a streaming answer, which does not name its key. The newest keys are tried first. */
   async openProgress(sealed: string, keys: RoomKeys): Promise<string> {
     for (const [keyEpoch, key] of [...keys].toSorted(([one], [other]) => other - one).slice(0, 2)) {
-      const opened = await unseal(await this.#aiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
-      if (opened !== undefined) return opened
+      const decrypted = await unseal(await this.#aiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
+      if (decrypted !== undefined) return decrypted
     }
     throw new CannotOpen()
   }

@@ -23,12 +23,12 @@ const MAX_UNREAD = 1000
 
 interface RoomMessagesProps {
   /** The search hit that was chosen last. */
-  wanted: { id: string } | undefined
+  target: { id: string } | undefined
 }
 
 /** The messages of a room, grouped by day. */
-export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
-  const list = useMessageWindow(wanted)
+export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
+  const list = useMessageWindow(target)
   const { scroller, content, isAtEnd, showEnd } = useFollowEnd(list.isNewest)
   useMarkRead(isAtEnd && list.isNewest)
   const unread = useFirstUnread(list.show)
@@ -49,7 +49,7 @@ export const RoomMessages = memo(({ wanted }: RoomMessagesProps) => {
               message={message}
               before={list.shown[index - 1]}
               isFirstUnread={message.id === unread.id}
-              isFound={message.id === wanted?.id}
+              isHighlighted={message.id === target?.id}
             />
           ))}
           <ListEnd list={list} />
@@ -109,11 +109,11 @@ interface MessageLineProps {
   message: RoomMessage
   before: RoomMessage | undefined
   isFirstUnread: boolean
-  isFound: boolean
+  isHighlighted: boolean
 }
 
 /** A message, with a line above it where a day or the unread messages begin. */
-const MessageLine = memo(({ message, before, isFirstUnread, isFound }: MessageLineProps) => {
+const MessageLine = memo(({ message, before, isFirstUnread, isHighlighted }: MessageLineProps) => {
   const day = formatDay(message)
   const isNewDay = before === undefined || formatDay(before) !== day
   const isContinued =
@@ -134,7 +134,7 @@ const MessageLine = memo(({ message, before, isFirstUnread, isFound }: MessageLi
           <span>{t('app.rooms.new.line')}</span>
         </p>
       )}
-      <MessageItem message={message} isContinued={isContinued} isHighlighted={isFound} />
+      <MessageItem message={message} isContinued={isContinued} isHighlighted={isHighlighted} />
     </>
   )
 })
@@ -150,7 +150,7 @@ function formatDay({ createdAt }: RoomMessage): string {
 }
 
 /** Selects the messages that are in the document. A reader who scrolls back stays at the same messages. */
-function useMessageWindow(wanted: RoomMessagesProps['wanted']) {
+function useMessageWindow(target: RoomMessagesProps['target']) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
   /** The id of the first message in the document; undefined while the newest are shown. */
@@ -171,8 +171,8 @@ function useMessageWindow(wanted: RoomMessagesProps['wanted']) {
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is shown once.
   useEffect(() => {
-    if (wanted) void store.loadBackTo(Number(wanted.id)).then(() => show(wanted.id), ignoreFailure)
-  }, [wanted])
+    if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), ignoreFailure)
+  }, [target])
   const earlier = async () => {
     const top = messages[start]
     if (start === 0) await store.loadEarlier()
@@ -198,17 +198,17 @@ const ignoreFailure = () => {}
 /** Keeps a message in place while others are inserted above it, or scrolls to one once it is in the document. */
 function useScrollAnchors() {
   const anchor = useRef<{ id: string; top: number }>(undefined)
-  const goal = useRef<string>(undefined)
-  const [, drawAgain] = useReducer((count: number) => count + 1, 0)
+  const scrollTarget = useRef<string>(undefined)
+  const [, renderAgain] = useReducer((count: number) => count + 1, 0)
   useLayoutEffect(() => {
     const { current } = anchor
     anchor.current = undefined
-    const element = current && findMessageElement(current.id)
-    if (element && current) findScroller(element).scrollTop += element.getBoundingClientRect().top - current.top
-    const sought = goal.current === undefined ? null : findMessageElement(goal.current)
-    if (!sought) return
-    goal.current = undefined
-    sought.scrollIntoView({ block: 'center' })
+    const anchored = current && findMessageElement(current.id)
+    if (anchored && current) findScroller(anchored).scrollTop += anchored.getBoundingClientRect().top - current.top
+    const element = scrollTarget.current === undefined ? null : findMessageElement(scrollTarget.current)
+    if (!element) return
+    scrollTarget.current = undefined
+    element.scrollIntoView({ block: 'center' })
   })
   return {
     keepInPlace(id: string) {
@@ -216,9 +216,9 @@ function useScrollAnchors() {
       if (element) anchor.current = { id, top: element.getBoundingClientRect().top }
     },
     bringIntoView(id: string) {
-      goal.current = id
+      scrollTarget.current = id
       // Renders again, as the message may already be in the document.
-      drawAgain()
+      renderAgain()
     },
   }
 }
@@ -240,7 +240,7 @@ function useFollowEnd(isNewest: boolean) {
   useEffect(() => {
     const [box, inner] = [scroller.current, content.current]
     if (!box || !inner) return
-    const look = () => {
+    const update = () => {
       const isNear = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END
       isFollowing.current = isNear && isNewest
       setAtEnd(isNear)
@@ -251,10 +251,10 @@ function useFollowEnd(isNewest: boolean) {
     const observer = new ResizeObserver(adjust)
     observer.observe(inner)
     observer.observe(box)
-    box.addEventListener('scroll', look, { passive: true })
+    box.addEventListener('scroll', update, { passive: true })
     return () => {
       observer.disconnect()
-      box.removeEventListener('scroll', look)
+      box.removeEventListener('scroll', update)
     }
   }, [isNewest])
   return { scroller, content, isAtEnd, showEnd }
@@ -266,11 +266,11 @@ function useMarkRead(isAtEnd: boolean): void {
   const last = useRoomView(({ messages }) => messages.at(-1)?.id)
   const [isFocused, setFocused] = useState(() => document.hasFocus())
   useEffect(() => {
-    const look = () => setFocused(document.hasFocus() && !document.hidden)
+    const update = () => setFocused(document.hasFocus() && !document.hidden)
     const events = ['focus', 'blur', 'visibilitychange']
-    for (const event of events) addEventListener(event, look)
+    for (const event of events) addEventListener(event, update)
     return () => {
-      for (const event of events) removeEventListener(event, look)
+      for (const event of events) removeEventListener(event, update)
     }
   }, [])
   const room = useRoomView((view) => view.room?.id)
@@ -285,8 +285,8 @@ function useMarkRead(isAtEnd: boolean): void {
   }, [store, isAtEnd, isFocused, last, room])
 }
 
-const findFirstUnread = (messages: readonly RoomMessage[], readUpTo: number, own: string | undefined) =>
-  messages.find(({ id, member }) => Number(id) > readUpTo && member !== own)
+const findFirstUnread = (messages: readonly RoomMessage[], readUpTo: number, ownId: string | undefined) =>
+  messages.find(({ id, member }) => Number(id) > readUpTo && member !== ownId)
 
 /** Finds the first message that was unread when the room was opened, and scrolls to it. */
 function useFirstUnread(show: (id: string) => void) {
@@ -295,21 +295,21 @@ function useFirstUnread(show: (id: string) => void) {
   const messages = useRoomView((view) => view.messages)
   const readAtOpening = useRoomView((view) => view.readUpToAtOpening)
   const hasEarlier = useRoomView((view) => view.hasEarlier)
-  const own = useRoomView((view) => view.ownMember?.id)
+  const ownId = useRoomView((view) => view.ownMember?.id)
   const [openedAt] = useState(() => new Date().toISOString())
-  const found = findFirstUnread(messages, readAtOpening, own)
-  const isOld = found !== undefined && found.createdAt < openedAt
+  const firstUnread = findFirstUnread(messages, readAtOpening, ownId)
+  const isOld = firstUnread !== undefined && firstUnread.createdAt < openedAt
   const mayBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
   const jump = async () => {
     await store.loadBackTo(readAtOpening, MAX_UNREAD)
-    const first = findFirstUnread(store.view.messages, readAtOpening, own)
+    const first = findFirstUnread(store.view.messages, readAtOpening, ownId)
     if (first) show(first.id)
     setDone(true)
   }
   return {
     // Earlier messages may be unread as well while they are not loaded.
-    id: isOld && !mayBeEarlier ? found.id : undefined,
+    id: isOld && !mayBeEarlier ? firstUnread.id : undefined,
     /** A few unread messages are in view anyway. */
     canJump: isOld && !isDone && (mayBeEarlier || count > MIN_UNREAD_TO_JUMP),
     jump,
@@ -321,11 +321,11 @@ const MIN_UNREAD_TO_JUMP = 10
 /** The number of members who have read the person's last message, with their names. */
 function ReadBy() {
   const last = useRoomView(({ messages }) => messages.at(-1))
-  const own = useRoomView((view) => view.ownMember)
+  const ownMember = useRoomView((view) => view.ownMember)
   const members = useRoomView((view) => view.members)
-  if (!last || last.member !== own?.id || last.isDeleted) return null
+  if (!last || last.member !== ownMember?.id || last.isDeleted) return null
   const readers = [...members.values()].filter(
-    ({ id, readUpTo, role }) => id !== own.id && role !== 'assistant' && Number(readUpTo ?? 0) >= Number(last.id),
+    ({ id, readUpTo, role }) => id !== ownMember.id && role !== 'assistant' && Number(readUpTo ?? 0) >= Number(last.id),
   )
   if (readers.length === 0) return null
   return (

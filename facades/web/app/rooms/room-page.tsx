@@ -45,7 +45,7 @@ interface RoomContentProps {
 
 function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
   const { session, store } = useRoom()
-  const [wanted, setWanted] = useState<{ id: string }>()
+  const [chosenHit, setChosenHit] = useState<{ id: string }>()
   const present = usePresentUsers(session, slug)
   const close = () => setPanel(undefined)
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
@@ -57,7 +57,7 @@ function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
   return (
     <main id="main" className={panel ? 'chat room-page with-panel' : 'chat room-page'}>
       <RoomHead present={present} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
-      {isOpen ? <RoomMessages wanted={wanted} /> : <RoomPlaceholder />}
+      {isOpen ? <RoomMessages target={chosenHit} /> : <RoomPlaceholder />}
       {isOpen && (
         <div className="room-foot">
           <RoomStatus slug={slug} />
@@ -68,7 +68,7 @@ function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
         <Suspense>
           {panel.kind === 'members' && <MembersPanel present={present} close={close} />}
           {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
-          {panel.kind === 'search' && <SearchPanel choose={(id) => setWanted({ id })} close={close} />}
+          {panel.kind === 'search' && <SearchPanel choose={(id) => setChosenHit({ id })} close={close} />}
         </Suspense>
       )}
     </main>

@@ -157,14 +157,14 @@ export class RoomStore {
   /** Resolves with the id of a message once it is stored, or with undefined if it could not be sent. */
   waitUntilSent(clientId: string): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         const id = this.#history.findByClientId(clientId)?.id
         if (id === undefined && this.sender?.isWaitingFor(clientId)) return
         stop()
         resolve(id)
       }
-      const stop = this.subscribe(look)
-      look()
+      const stop = this.subscribe(check)
+      check()
     })
   }
 

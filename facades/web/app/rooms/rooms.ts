@@ -127,14 +127,14 @@ export const useLastMessages = (session: Session, rooms: readonly Room[] | undef
 async function readLastMessages(session: Session, rooms: readonly Room[], signal: AbortSignal) {
   const byId = new Map(rooms.map((room) => [room.id, room]))
   const stored = await api.rooms.lastMessages.query(undefined, { signal })
-  const opened = await Promise.all(
+  const entries = await Promise.all(
     stored.map(async ({ room: id, content, keyEpoch, model, author, createdAt }): Promise<[string, LastMessage]> => {
       const room = byId.get(id)
       const text = room && content ? await openText(session, room, { content, keyEpoch, model }) : ''
       return [id, { author, model, text, createdAt }]
     }),
   )
-  return new Map(opened)
+  return new Map(entries)
 }
 
 /** Returns an empty text while its key is missing. */

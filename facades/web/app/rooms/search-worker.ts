@@ -41,8 +41,8 @@ let newest = 0
 
 async function addMessages({ room, keys, salts }: SearchedRoom, stored: readonly StoredRoomMessage[]): Promise<void> {
   const opener = new MessageOpener(room.slug, salts)
-  const opened = await Promise.all(stored.map((each) => opener.open(each, keys, room.sharesEarlierKeys)))
-  for (const { id, thread, authorName, model, createdAt, text } of opened) {
+  const decrypted = await Promise.all(stored.map((each) => opener.open(each, keys, room.sharesEarlierKeys)))
+  for (const { id, thread, authorName, model, createdAt, text } of decrypted) {
     size += text.length - (messages.get(id)?.text.length ?? 0)
     newest = Math.max(newest, Number(id))
     messages.set(id, { id, thread, authorName, model, createdAt, text })

@@ -20,13 +20,13 @@ interface StreamingAnswer {
 
 /** The streaming answers of a room by the ids of their disclosures. */
 export class StreamingAnswers {
-  readonly #open: (sealed: string) => Promise<string>
+  readonly #decrypt: (sealed: string) => Promise<string>
   readonly #streaming = new Map<string, StreamingAnswer>()
   #answers: ReadonlyMap<string, Answer> = new Map()
-  #opening: Promise<unknown> = Promise.resolve()
+  #decrypting: Promise<unknown> = Promise.resolve()
 
-  constructor(open: (sealed: string) => Promise<string>) {
-    this.#open = open
+  constructor(decrypt: (sealed: string) => Promise<string>) {
+    this.#decrypt = decrypt
   }
 
   /** The answers. The map is a new object after each change. */
@@ -38,7 +38,7 @@ export class StreamingAnswers {
   apply({ kind, subject, content }: PassingEvent, show: () => void): void {
     if (kind !== PROGRESS) return
     const add = async () => {
-      const { number, isWhole, parts } = JSON.parse(await this.#open(content)) as Progress
+      const { number, isWhole, parts } = JSON.parse(await this.#decrypt(content)) as Progress
       const known = this.#streaming.get(subject)
       if (!isWhole && known?.number !== number - 1) return
       const builder = isWhole || !known ? new AnswerBuilder() : known.builder
@@ -48,13 +48,13 @@ export class StreamingAnswers {
       show()
     }
     // Decrypts the parts in order. A part whose key is missing is skipped, and the whole answer is sent again later.
-    this.#opening = this.#opening.then(add).catch(() => {})
+    this.#decrypting = this.#decrypting.then(add).catch(() => {})
   }
 
   /** Forgets the answers that have ended. */
   retain(ids: ReadonlySet<string>): void {
     for (const id of this.#streaming.keys()) if (!ids.has(id)) this.#streaming.delete(id)
-    const kept = [...this.#answers].filter(([id]) => ids.has(id))
-    if (kept.length < this.#answers.size) this.#answers = new Map(kept)
+    const running = [...this.#answers].filter(([id]) => ids.has(id))
+    if (running.length < this.#answers.size) this.#answers = new Map(running)
   }
 }

@@ -26,7 +26,7 @@ function LanguageChoice() {
       <ChoiceGroup
         label={t('app.settings.languageTitle')}
         choices={languages.map(({ lang, nameInLanguage }) => ({ value: lang, text: nameInLanguage, lang }))}
-        chosen={appLocale}
+        selected={appLocale}
         choose={(lang) => run(() => changeLanguage(lang))}
       />
       <Outcome {...state} />
@@ -47,14 +47,14 @@ const schemes = ['system', 'light', 'dark'] as const
 const root = document.documentElement
 
 function SchemeChoice() {
-  const [chosen, setChosen] = useState(root.dataset['scheme'] ?? 'system')
+  const [selected, setSelected] = useState(root.dataset['scheme'] ?? 'system')
   const { run, ...state } = useAction()
   const choose = (scheme: string) =>
     run(async () => {
       const { scheme: stored } = await api.appearance.change.mutate({ scheme: scheme as (typeof schemes)[number] })
       if (stored === 'system') delete root.dataset['scheme']
       else root.dataset['scheme'] = stored
-      setChosen(stored)
+      setSelected(stored)
       return undefined
     })
   return (
@@ -62,7 +62,7 @@ function SchemeChoice() {
       <ChoiceGroup
         label={t('app.settings.schemeTitle')}
         choices={schemes.map((value) => ({ value, text: t(`app.settings.scheme.${value}`) }))}
-        chosen={chosen}
+        selected={selected}
         choose={choose}
       />
       <Outcome {...state} />
@@ -80,18 +80,18 @@ interface Choice {
 interface ChoiceGroupProps {
   label: string
   choices: readonly Choice[]
-  chosen: string
+  selected: string
   choose: (value: string) => unknown
 }
 
 /** Radio buttons that apply at once. */
-function ChoiceGroup({ label, choices, chosen, choose }: ChoiceGroupProps) {
+function ChoiceGroup({ label, choices, selected, choose }: ChoiceGroupProps) {
   const name = useId()
   return (
     <div role="radiogroup" aria-label={label} className="choices">
       {choices.map(({ value, text, lang }) => (
         <label key={value} lang={lang?.slice(0, 2)}>
-          <input type="radio" name={name} value={value} checked={value === chosen} onChange={() => choose(value)} />{' '}
+          <input type="radio" name={name} value={value} checked={value === selected} onChange={() => choose(value)} />{' '}
           {text}
         </label>
       ))}

@@ -32,7 +32,7 @@ export function DataSettings() {
         <ErrorMessage error={error} />
       ) : (
         <div aria-busy={data === undefined} role="status">
-          {data && <ExportState made={data} />}
+          {data && <ExportState personExport={data} />}
         </div>
       )}
       <p className="settings-buttons">
@@ -68,7 +68,11 @@ async function requestExport(): Promise<undefined> {
 
 const sizeFormat = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 })
 
-function ExportState({ made: { state, requestedAt, endedAt, expiresAt, bytes } }: { made: PersonExport }) {
+function ExportState({
+  personExport: { state, requestedAt, endedAt, expiresAt, bytes },
+}: {
+  personExport: PersonExport
+}) {
   if (state === 'waiting') return <p>{t('app.settings.dataWaiting', { time: formatDateTime(requestedAt) })}</p>
   if (state === 'failed')
     return <p className="wrong">{t('app.settings.dataFailed', { time: formatDateTime(endedAt ?? requestedAt) })}</p>

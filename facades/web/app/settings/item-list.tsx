@@ -31,7 +31,7 @@ interface ItemListProps {
 export function ItemList({ title, intro, items, error, none, removeText = '', children }: ItemListProps) {
   const titleRef = useRef<HTMLHeadingElement>(null)
   const { outcome, isWrong, run } = useAction()
-  const take = (remove: () => Promise<string | undefined>) =>
+  const removeItem = (remove: () => Promise<string | undefined>) =>
     run(async () => {
       const text = await remove()
       titleRef.current?.focus()
@@ -58,7 +58,7 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
                   className="quiet-button"
                   label={t('app.settings.itemButton', { action: removeText, name })}
                   question={question}
-                  act={() => take(remove)}
+                  act={() => removeItem(remove)}
                 >
                   {removeText}
                 </ConfirmButton>

@@ -15,8 +15,8 @@ export function ProfileSettings() {
   const bioId = useId()
   const save = async (form: HTMLFormElement) => {
     const picture = await readPicture(form, Number(maxBytes))
-    const shown = { displayName: readField(form, 'name'), bio: readField(form, 'bio') || null }
-    await api.users.update.mutate({ id: String(id), ...shown, ...(picture && { avatar: picture }) })
+    const profile = { displayName: readField(form, 'name'), bio: readField(form, 'bio') || null }
+    await api.users.update.mutate({ id: String(id), ...profile, ...(picture && { avatar: picture }) })
     await refreshSession()
     return t('app.settings.saved')
   }

@@ -135,11 +135,11 @@ function forbidPaste(field: HTMLInputElement): () => void {
 async function renewBackup({ salts, userinfo }: Connection, passkey: string): Promise<string> {
   if (!crypto.subtle) throw new InputError(t('page.insecure'))
   if (!salts || !userinfo) throw new InputError(t('page.error'))
-  const own = salts as unknown as Salts
+  const knownSalts = salts as unknown as Salts
   const { publicKey, validator } = (await api.userKeychainValues.validator.query()).meta
-  if (publicKey === null || !(await unlock(passkey, { publicKey, validator }, own)))
+  if (publicKey === null || !(await unlock(passkey, { publicKey, validator }, knownSalts)))
     throw new InputError(t('page.unlock.wrong'))
-  const { backupCode, passkeyBackup } = await makeBackup(passkey, userinfo.username, own)
+  const { backupCode, passkeyBackup } = await makeBackup(passkey, userinfo.username, knownSalts)
   await api.passkey.renewBackup.mutate(passkeyBackup)
   return backupCode
 }

@@ -84,8 +84,8 @@ function TokenForm() {
     setToken('')
     const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
-    const made = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt })
-    setToken(made.token)
+    const created = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt })
+    setToken(created.token)
     form.reset()
     await queryClient.invalidateQueries({ queryKey: key })
     return t('app.settings.tokenOnce')

@@ -161,12 +161,12 @@ const listLastDays = (days: number) =>
 
 function buildBars(sums: readonly UsageSum[], axis: readonly string[], series: ReadonlyMap<string, Series>) {
   const byDay = Map.groupBy(sums, ({ day }) => day)
-  const most = Math.max(1, ...[...byDay.values()].map((own) => sumBy(own, countTokens)))
+  const max = Math.max(1, ...[...byDay.values()].map((sums) => sumBy(sums, countTokens)))
   return axis.flatMap((day, index) => {
     let top = HEIGHT
-    return [...Map.groupBy(byDay.get(day) ?? [], ({ model }) => series.get(model))].map(([part, own]) => {
-      const tokens = sumBy(own, countTokens)
-      const height = (tokens / most) * HEIGHT
+    return [...Map.groupBy(byDay.get(day) ?? [], ({ model }) => series.get(model))].map(([part, partSums]) => {
+      const tokens = sumBy(partSums, countTokens)
+      const height = (tokens / max) * HEIGHT
       top -= height
       return {
         key: `${day} ${part?.className}`,

@@ -20,20 +20,20 @@ type ChangeEvent = Pick<Change, 'kind' | 'subject'> | undefined
  * unsubscribes.
  */
 export function followChanges(apply: (change: ChangeEvent) => void, source: SourceName = 'own'): () => void {
-  const stopped = new AbortController()
+  const controller = new AbortController()
   // The tab that holds the lock subscribes for all tabs, as a browser opens few connections to one origin.
   const lock = `svc:live:${source}`
   const channel = new BroadcastChannel(lock)
   channel.onmessage = ({ data }: MessageEvent<ChangeEvent>) => apply(data)
-  const hear = (change: ChangeEvent) => {
+  const publish = (change: ChangeEvent) => {
     apply(change)
     channel.postMessage(change)
   }
   navigator.locks
-    .request(lock, { signal: stopped.signal }, () => followAsLeader(source, hear, stopped.signal))
+    .request(lock, { signal: controller.signal }, () => followAsLeader(source, publish, controller.signal))
     .catch(ignoreAbort)
   return () => {
-    stopped.abort()
+    controller.abort()
     channel.close()
   }
 }
@@ -43,13 +43,13 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
 /** Subscribes again after a pause when the stream ends, as it does when the session gets another id. */
 async function followAsLeader(
   source: SourceName,
-  hear: (change: ChangeEvent) => void,
+  publish: (change: ChangeEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
   let pause = FIRST_PAUSE_MS
   while (!signal.aborted) {
     const beganAt = Date.now()
-    await followUntilEnd(source, hear, signal)
+    await followUntilEnd(source, publish, signal)
     pause = Date.now() - beganAt > LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS)
     await sleep(pause, signal)
   }
@@ -64,12 +64,16 @@ const sleep = (milliseconds: number, signal: AbortSignal) =>
     })
   })
 
-function followUntilEnd(source: SourceName, hear: (change: ChangeEvent) => void, signal: AbortSignal): Promise<void> {
+function followUntilEnd(
+  source: SourceName,
+  publish: (change: ChangeEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
   return new Promise((resolve) => {
     const live = follow({
       ...sources[source](),
-      read: () => hear(undefined),
-      apply: ({ kind, subject }) => hear({ kind, subject }),
+      read: () => publish(undefined),
+      apply: ({ kind, subject }) => publish({ kind, subject }),
       ended: () => resolve(),
     })
     signal.addEventListener('abort', () => {

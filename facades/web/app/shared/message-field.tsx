@@ -106,34 +106,34 @@ const getDraftKey = (owner: string, slug: string | undefined) => `svc:draft:${ow
 
 /** Keeps the text that is being written in a conversation, encrypted in this browser, so that it survives a reload. */
 export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
-  const slot = getDraftKey(owner, slug)
+  const storageKey = getDraftKey(owner, slug)
   const [text, setText] = useState('')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => {
-    const sealed = localStorage.getItem(slot)
+    const sealed = localStorage.getItem(storageKey)
     if (sealed === null) return
     key.open(sealed).then(
-      (kept) => setText((written) => written || kept),
+      (draft) => setText((current) => current || draft),
       // The draft was encrypted with an earlier key, which no longer exists.
-      () => localStorage.removeItem(slot),
+      () => localStorage.removeItem(storageKey),
     )
-  }, [key, slot])
+  }, [key, storageKey])
   const write = (next: string) => {
     setText(next)
     clearTimeout(timer.current)
-    timer.current = setTimeout(() => saveDraft(key, slot, next), SAVE_DELAY_MS)
+    timer.current = setTimeout(() => saveDraft(key, storageKey, next), SAVE_DELAY_MS)
   }
   const clear = () => {
     setText('')
     clearTimeout(timer.current)
-    localStorage.removeItem(slot)
+    localStorage.removeItem(storageKey)
   }
   return { text, write, clear }
 }
 
-async function saveDraft(key: ConversationKey, slot: string, text: string): Promise<void> {
-  if (text.trim() === '') return localStorage.removeItem(slot)
-  localStorage.setItem(slot, await key.seal(text))
+async function saveDraft(key: ConversationKey, storageKey: string, text: string): Promise<void> {
+  if (text.trim() === '') return localStorage.removeItem(storageKey)
+  localStorage.setItem(storageKey, await key.seal(text))
 }
 
 /** The fields that a quotation can be inserted into. */
@@ -154,13 +154,13 @@ interface Draft {
 /** Inserts quotations above the text of a draft. */
 export function useQuotations(field: FieldName, draft: Draft, element: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const take = (quotation: string) => {
+    const insert = (quotation: string) => {
       draft.write(`${quotation}\n\n${draft.text}`)
       element.current?.focus()
     }
-    quotationTargets.set(field, take)
+    quotationTargets.set(field, insert)
     return () => {
-      if (quotationTargets.get(field) === take) quotationTargets.delete(field)
+      if (quotationTargets.get(field) === insert) quotationTargets.delete(field)
     }
   }, [field, draft, element])
 }

@@ -15,12 +15,12 @@ export function SessionEndDialog() {
   const { connection } = useSession()
   const person = connection.userinfo?.id
   useEffect(() => {
-    const look = () => void resumeSession(person)
-    addEventListener('focus', look)
-    document.addEventListener('visibilitychange', look)
+    const check = () => void resumeSession(person)
+    addEventListener('focus', check)
+    document.addEventListener('visibilitychange', check)
     return () => {
-      removeEventListener('focus', look)
-      document.removeEventListener('visibilitychange', look)
+      removeEventListener('focus', check)
+      document.removeEventListener('visibilitychange', check)
     }
   }, [person])
   return (

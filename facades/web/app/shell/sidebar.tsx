@@ -79,31 +79,31 @@ type Area = 'chat' | 'rooms' | 'admin'
 /** Returns the area that the address belongs to. People who are no administrators never see the administration. */
 function useArea(): Area {
   const { isAdministrator } = useSession()
-  const subject = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
-  if (subject === 'rooms') return subject
-  return subject === 'admin' && isAdministrator ? subject : 'chat'
+  const area = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
+  if (area === 'rooms') return area
+  return area === 'admin' && isAdministrator ? area : 'chat'
 }
 
 function AreaTabs() {
   const { isAdministrator, isLocked } = useSession()
-  const subject = useArea()
+  const area = useArea()
   const isCalm = useIsIdle()
-  const markIf = (own: Area) => (own === subject ? 'page' : undefined)
+  const markCurrent = (each: Area) => (each === area ? 'page' : undefined)
   return (
     <nav className="subjects" aria-label={t('app.navigation')}>
-      <Link to="/chat" aria-current={markIf('chat')}>
+      <Link to="/chat" aria-current={markCurrent('chat')}>
         {t('app.chats')}
       </Link>
-      <Link to="/rooms" aria-current={markIf('rooms')}>
+      <Link to="/rooms" aria-current={markCurrent('rooms')}>
         {t('app.rooms')}
-        {!isLocked && (subject === 'rooms' || isCalm) && (
+        {!isLocked && (area === 'rooms' || isCalm) && (
           <Suspense>
             <RoomsCount />
           </Suspense>
         )}
       </Link>
       {isAdministrator && (
-        <Link to="/admin" aria-current={markIf('admin')}>
+        <Link to="/admin" aria-current={markCurrent('admin')}>
           {t('app.admin')}
         </Link>
       )}
@@ -115,9 +115,9 @@ const areaLists = { chat: ConversationList, rooms: RoomList, admin: AdminNav }
 
 function AreaList({ close }: { close: () => void }) {
   const { isLocked } = useSession()
-  const subject = useArea()
-  if (isLocked && subject !== 'admin') return <p className="conversations hint">{t('app.settings.locked')}</p>
-  const List = areaLists[subject]
+  const area = useArea()
+  if (isLocked && area !== 'admin') return <p className="conversations hint">{t('app.settings.locked')}</p>
+  const List = areaLists[area]
   return (
     <Suspense>
       <List onChoose={close} />

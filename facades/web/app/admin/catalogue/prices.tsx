@@ -55,7 +55,7 @@ export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pric
   const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
   if (kind === 'free') return { free: true }
-  const known = getPriceRanges(model)
+  const storedRanges = getPriceRanges(model)
   const currency = readText(form, 'currency').toUpperCase()
   const steps = form
     .getAll('step')
@@ -67,9 +67,9 @@ export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pric
     )
     return {
       // The prices of searches have no field and keep their values.
-      ...known[step],
+      ...storedRanges[step],
       currency,
-      range: [from, steps[at + 1]?.from ?? known.at(-1)?.range[1] ?? null],
+      range: [from, steps[at + 1]?.from ?? storedRanges.at(-1)?.range[1] ?? null],
       inputCostPerToken: input,
       inputCostPerCachedToken: cached,
       inputCostPerCacheWriteToken: cacheWrite,

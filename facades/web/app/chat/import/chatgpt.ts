@@ -15,9 +15,9 @@ export const isFromChatGpt = (conversation: Fields): boolean => 'mapping' in con
 
 /** Reads a conversation of an export of ChatGPT: a tree of messages, in which an answer is a chain of several. */
 export function readChatGpt(conversation: Fields): ImportedConversation {
-  const left = { unreadable: 0, files: 0 }
+  const omitted = { unreadable: 0, files: 0 }
   const nodes = Object.entries(toFields(conversation['mapping'])).map(([id, node]) =>
-    readNode(id, toFields(node), left),
+    readNode(id, toFields(node), omitted),
   )
   const createdAt = toTime(conversation['create_time'])
   const id = toText(conversation['conversation_id']) || toText(conversation['id']) || `${createdAt}:${nodes[0]?.id}`
@@ -29,13 +29,13 @@ export function readChatGpt(conversation: Fields): ImportedConversation {
     current: toText(conversation['current_node']),
     joinsAnswers: true,
   }
-  return toConversation(head, nodes, left)
+  return toConversation(head, nodes, omitted)
 }
 
-function readNode(id: string, node: Fields, left: OmittedCounts): TreeMessage {
+function readNode(id: string, node: Fields, omitted: OmittedCounts): TreeMessage {
   const message = toFields(node['message'])
   const parent = toText(node['parent']) || undefined
-  const place = {
+  const emptyNode = {
     id,
     parent,
     role: 'none' as const,
@@ -46,17 +46,17 @@ function readNode(id: string, node: Fields, left: OmittedCounts): TreeMessage {
   const metadata = toFields(message['metadata'])
   const role = toText(toFields(message['author'])['role'])
   const isHidden = metadata['is_visually_hidden_from_conversation'] === true || role === 'system'
-  if (node['message'] == null || isHidden) return place
+  if (node['message'] == null || isHidden) return emptyNode
   const content = toFields(message['content'])
-  const text = readText(content, left)
+  const text = readText(content, omitted)
   if (role === 'tool')
-    return { ...place, toolOutput: { name: getToolName(message), text: removeCitationMarks(text, metadata) } }
+    return { ...emptyNode, toolOutput: { name: getToolName(message), text: removeCitationMarks(text, metadata) } }
   if (role !== 'user' && role !== 'assistant') {
-    left.unreadable++
-    return place
+    omitted.unreadable++
+    return emptyNode
   }
   const model = toText(metadata['model_slug']) || null
-  return { ...place, role, model, answer: readAnswer({ id, message, content, metadata, text }) }
+  return { ...emptyNode, role, model, answer: readAnswer({ id, message, content, metadata, text }) }
 }
 
 const getToolName = (message: Fields) => toText(toFields(message['author'])['name']) || 'tool'
@@ -78,7 +78,7 @@ function readAnswer({ id, message, content, metadata, text }: AnswerParts): Answ
 }
 
 /** Returns the texts of a message, and counts the pictures, sounds and files. */
-function readText(content: Fields, left: OmittedCounts): string {
+function readText(content: Fields, omitted: OmittedCounts): string {
   const type = toText(content['content_type'])
   if (type === 'thoughts' || type === 'reasoning_recap') return ''
   if (type === 'code') return toCodeBlock(toText(content['text']), toText(content['language']))
@@ -86,7 +86,7 @@ function readText(content: Fields, left: OmittedCounts): string {
     if (typeof part === 'string') return part
     const { text, content_type: kind } = toFields(part)
     if (typeof text === 'string') return text
-    if (toText(kind) !== '') left.files++
+    if (toText(kind) !== '') omitted.files++
     return ''
   })
   const texts = [...parts, toText(content['text']), toText(content['result'])]

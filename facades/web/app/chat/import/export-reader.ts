@@ -19,8 +19,8 @@ export type Finding =
 type ReportFinding = (finding: Finding) => Promise<void>
 
 /** Reads an export piece by piece. Unreadable parts are reported and skipped. */
-export async function readExport(file: File, tell: ReportFinding): Promise<void> {
-  const fail = (failure: ReadFailure, name = file.name) => tell({ type: 'failure', failure, file: name })
+export async function readExport(file: File, report: ReportFinding): Promise<void> {
+  const fail = (failure: ReadFailure, name = file.name) => report({ type: 'failure', failure, file: name })
   const files = await listJsonFiles(file).catch(() => undefined)
   if (!files) return fail('archive')
   if (files.length === 0) return fail('otherFile')
@@ -30,10 +30,10 @@ export async function readExport(file: File, tell: ReportFinding): Promise<void>
   let read = 0
   const count = (bytes: number) => {
     read += bytes
-    return tell({ type: 'progress', progress: read / total })
+    return report({ type: 'progress', progress: read / total })
   }
   for (const each of files) {
-    const failure = await new ConversationFinder(each.name, tell).readAll(each, count)
+    const failure = await new ConversationFinder(each.name, report).readAll(each, count)
     if (failure) await fail(failure, each.name)
   }
 }
@@ -42,14 +42,14 @@ export async function readExport(file: File, tell: ReportFinding): Promise<void>
 class ConversationFinder {
   readonly #splitter = new JsonSplitter()
   readonly #file: string
-  readonly #tell: ReportFinding
+  readonly #report: ReportFinding
   #position = 0
   #hasConversations = false
-  #strange: number[] = []
+  #unknownPositions: number[] = []
 
-  constructor(file: string, tell: ReportFinding) {
+  constructor(file: string, report: ReportFinding) {
     this.#file = file
-    this.#tell = tell
+    this.#report = report
   }
 
   /** Returns the reason if the file was not read to its end. */
@@ -60,12 +60,12 @@ class ConversationFinder {
       for (const member of this.#splitter.push(decoder.decode(bytes, { stream: true }))) await this.#read(member)
     }
     let error: unknown
-    const note = (thrown: unknown) => {
+    const rememberError = (thrown: unknown) => {
       error ??= thrown
       throw thrown
     }
     // The archive library reports only that writing failed, so the error is kept here.
-    const sink = new WritableStream<Uint8Array>({ write: (bytes) => write(bytes).catch(note) })
+    const sink = new WritableStream<Uint8Array>({ write: (bytes) => write(bytes).catch(rememberError) })
     try {
       await file.pipeTo(sink)
     } catch {
@@ -73,7 +73,7 @@ class ConversationFinder {
       throw error
     }
     if (!this.#hasConversations) return this.#splitter.isCut ? 'cut' : 'otherFile'
-    for (const position of this.#strange) await this.#fail('other', position)
+    for (const position of this.#unknownPositions) await this.#fail('other', position)
     return this.#splitter.isCut ? 'cut' : undefined
   }
 
@@ -84,15 +84,15 @@ class ConversationFinder {
     if (parsed === undefined) return this.#fail('damaged', position)
     const conversation = readConversation(parsed)
     if (!conversation) {
-      if (this.#strange.length < MAX_UNKNOWN) this.#strange.push(position)
+      if (this.#unknownPositions.length < MAX_UNKNOWN) this.#unknownPositions.push(position)
       return
     }
     this.#hasConversations = true
-    await this.#tell({ type: 'conversation', conversation })
+    await this.#report({ type: 'conversation', conversation })
   }
 
   #fail(failure: ReadFailure, position: number): Promise<void> {
-    return this.#tell({ type: 'failure', failure, file: this.#file, position })
+    return this.#report({ type: 'failure', failure, file: this.#file, position })
   }
 }
 
@@ -161,6 +161,6 @@ const MAX_NAME_LENGTH = 120
 const ZIP_SIGNATURE = [0x50, 0x4b]
 
 async function isArchive(file: File): Promise<boolean> {
-  const begin = new Uint8Array(await file.slice(0, ZIP_SIGNATURE.length).arrayBuffer())
-  return ZIP_SIGNATURE.every((byte, index) => begin[index] === byte)
+  const signature = new Uint8Array(await file.slice(0, ZIP_SIGNATURE.length).arrayBuffer())
+  return ZIP_SIGNATURE.every((byte, index) => signature[index] === byte)
 }

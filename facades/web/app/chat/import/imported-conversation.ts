@@ -73,7 +73,7 @@ interface ConversationHead {
 export function toConversation(
   head: ConversationHead,
   nodes: readonly TreeMessage[],
-  left: OmittedCounts,
+  omitted: OmittedCounts,
 ): ImportedConversation {
   const { id, title } = head
   const createdAt = head.createdAt || nodes.find(({ time }) => time > 0)?.time || Date.now()
@@ -84,8 +84,8 @@ export function toConversation(
     createdAt: toIsoDate(createdAt),
     updatedAt: toIsoDate(Math.max(createdAt, head.updatedAt)),
     messages,
-    unreadable: left.unreadable + unreached,
-    files: left.files,
+    unreadable: omitted.unreadable + unreached,
+    files: omitted.files,
   }
 }
 
@@ -97,17 +97,17 @@ function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, n
   const following = groupByParent(nodes, current)
   const messages: ImportedMessage[] = []
   const reached = new Set<TreeMessage>()
-  const open: { node: TreeMessage; parent: number }[] = []
-  const openAfter = (id: string | undefined, parent: number) => {
-    for (const node of (following.get(id) ?? []).toReversed()) open.push({ node, parent })
+  const stack: { node: TreeMessage; parent: number }[] = []
+  const pushChildren = (id: string | undefined, parent: number) => {
+    for (const node of (following.get(id) ?? []).toReversed()) stack.push({ node, parent })
   }
-  openAfter(ROOT, 0)
-  for (let next = open.pop(); next; next = open.pop()) {
+  pushChildren(ROOT, 0)
+  for (let next = stack.pop(); next; next = stack.pop()) {
     const chain = joinsAnswers ? collectChain(next.node, following) : [next.node]
     for (const node of chain) reached.add(node)
     const message = joinChain(chain, next.parent, createdAt)
     if (message) messages.push(message)
-    openAfter(chain.at(-1)?.id, message ? messages.length : next.parent)
+    pushChildren(chain.at(-1)?.id, message ? messages.length : next.parent)
   }
   const unreached = nodes.filter((node) => node.role !== 'none' && !reached.has(node)).length
   return { messages, unreached }
@@ -124,9 +124,10 @@ const ROOT = undefined
 /** Groups the nodes by parent and sorts them by time, with the branch that was shown last at the end. */
 function groupByParent(nodes: readonly TreeMessage[], current: string) {
   const byId = new Map(nodes.map((node) => [node.id, node]))
-  const shown = new Set<TreeMessage>()
-  for (let node = byId.get(current); node && !shown.has(node); node = byId.get(node.parent ?? '')) shown.add(node)
-  const rank = (node: TreeMessage) => (shown.has(node) ? Number.MAX_VALUE : node.time)
+  const shownBranch = new Set<TreeMessage>()
+  for (let node = byId.get(current); node && !shownBranch.has(node); node = byId.get(node.parent ?? ''))
+    shownBranch.add(node)
+  const rank = (node: TreeMessage) => (shownBranch.has(node) ? Number.MAX_VALUE : node.time)
   const sorted = nodes.toSorted((a, b) => rank(a) - rank(b))
   return Map.groupBy(sorted, ({ parent }) => (parent !== undefined && byId.has(parent) ? parent : ROOT))
 }

@@ -15,10 +15,10 @@ export const isFromLibreChat = (conversation: Fields): boolean => Array.isArray(
 
 /** Reads a conversation of an export of LibreChat, whose messages are a list or nested. */
 export function readLibreChat(conversation: Fields): ImportedConversation {
-  const left = { unreadable: 0, files: 0 }
+  const omitted = { unreadable: 0, files: 0 }
   const options = toFields(conversation['options'])
   const messages = flatten(toList(conversation['messages']))
-  const nodes = messages.map(({ message, parent, id }) => readMessage(message, { id, parent }, left, options))
+  const nodes = messages.map(({ message, parent, id }) => readMessage(message, { id, parent }, omitted, options))
   const head = {
     id: `librechat:${toText(conversation['conversationId']) || nodes[0]?.id}`,
     title: toText(conversation['title']),
@@ -27,7 +27,7 @@ export function readLibreChat(conversation: Fields): ImportedConversation {
     current: '',
     joinsAnswers: false,
   }
-  return toConversation(head, nodes, left)
+  return toConversation(head, nodes, omitted)
 }
 
 interface MessagePosition {
@@ -38,15 +38,16 @@ interface MessagePosition {
 /** Flattens nested messages. A message without a parent follows the one before it. */
 function flatten(list: readonly unknown[]): (MessagePosition & { message: Fields })[] {
   const flat: (MessagePosition & { message: Fields })[] = []
-  const open = list
+  const stack = list
     .toReversed()
     .map((message) => ({ message: toFields(message), container: undefined as string | undefined }))
-  for (let next = open.pop(); next; next = open.pop()) {
+  for (let next = stack.pop(); next; next = stack.pop()) {
     const { message, container } = next
     const id = toText(message['messageId']) || `#${flat.length}`
     const parent = container ?? (toText(message['parentMessageId']) || flat.at(-1)?.id)
     flat.push({ id, parent, message })
-    for (const child of toList(message['children']).toReversed()) open.push({ message: toFields(child), container: id })
+    for (const child of toList(message['children']).toReversed())
+      stack.push({ message: toFields(child), container: id })
   }
   return flat
 }
@@ -54,15 +55,15 @@ function flatten(list: readonly unknown[]): (MessagePosition & { message: Fields
 function readMessage(
   message: Fields,
   { id, parent }: MessagePosition,
-  left: OmittedCounts,
+  omitted: OmittedCounts,
   options: Fields,
 ): TreeMessage {
   const time = toTime(message['createdAt'])
-  left.files += toList(message['files']).length
-  const answer = readAnswer(message, left)
+  omitted.files += toList(message['files']).length
+  const answer = readAnswer(message, omitted)
   const model = toText(message['model']) || toText(options['model']) || toText(message['endpoint']) || null
   const role = readRole(message)
-  if (role === 'none') left.unreadable++
+  if (role === 'none') omitted.unreadable++
   return { id, parent, role, model, time, answer: role === 'none' ? emptyAnswer : answer }
 }
 
@@ -73,10 +74,10 @@ function readRole({ isCreatedByUser, sender, role }: Fields): TreeMessage['role'
   return role === undefined && typeof sender === 'string' ? 'assistant' : 'none'
 }
 
-function readAnswer(message: Fields, left: OmittedCounts): Answer {
+function readAnswer(message: Fields, omitted: OmittedCounts): Answer {
   const parts = toList(message['content']).map(toFields)
   const texts = parts.map(({ text }) => toText(text) || toText(toFields(text)['value'])).filter((text) => text !== '')
-  left.files += parts.filter(({ type }) => type === 'image_file' || type === 'image_url').length
+  omitted.files += parts.filter(({ type }) => type === 'image_file' || type === 'image_url').length
   return {
     ...emptyAnswer,
     text: toText(message['text']) || texts.join('\n\n'),

@@ -8,8 +8,8 @@ export class AnswerBuilder {
   #thinkingSince: number | undefined
 
   /** Continues an answer that was cut. */
-  constructor(begun: Answer = emptyAnswer) {
-    this.#answer = { ...begun, cut: undefined }
+  constructor(initial: Answer = emptyAnswer) {
+    this.#answer = { ...initial, cut: undefined }
   }
 
   get answer(): Answer {
@@ -18,44 +18,44 @@ export class AnswerBuilder {
 
   add(part: StreamPart): void {
     if (part.type !== 'reasoning') this.#endThinking()
-    if (part.type === 'delta') this.#change({ text: this.#answer.text + part.text })
-    else if (part.type === 'reasoning') this.#think(part.text, part.signature)
+    if (part.type === 'delta') this.#update({ text: this.#answer.text + part.text })
+    else if (part.type === 'reasoning') this.#appendThought(part.text, part.signature)
     else if (part.type === 'source') this.#addSource(part)
-    else if (part.type === 'usage') this.#change({ usage: addUsage(this.#answer.usage, part), cut: part.cut })
+    else if (part.type === 'usage') this.#update({ usage: addUsage(this.#answer.usage, part), cut: part.cut })
     else this.#addTool(part)
   }
 
   /** Marks the answer as incomplete. */
   interrupt(cut: 'stopped' | 'interrupted'): void {
     this.#endThinking()
-    this.#change({ cut })
+    this.#update({ cut })
   }
 
-  #change(change: Partial<Answer>): void {
+  #update(change: Partial<Answer>): void {
     this.#answer = { ...this.#answer, ...change }
   }
 
   /** Appends to the last thought, unless that already has its signature; a signature ends a thought. */
-  #think(text: string, signature: string | undefined): void {
+  #appendThought(text: string, signature: string | undefined): void {
     this.#thinkingSince ??= Date.now()
     const { thoughts } = this.#answer
     const last = thoughts.at(-1)
     const isOpen = last !== undefined && last.signature === undefined
     const thought = { text: (isOpen ? last.text : '') + text, ...(signature !== undefined && { signature }) }
-    this.#change({ thoughts: [...(isOpen ? thoughts.slice(0, -1) : thoughts), thought] })
+    this.#update({ thoughts: [...(isOpen ? thoughts.slice(0, -1) : thoughts), thought] })
   }
 
   #endThinking(): void {
     if (this.#thinkingSince === undefined) return
     const { thinkingSeconds = 0 } = this.#answer
-    this.#change({ thinkingSeconds: thinkingSeconds + (Date.now() - this.#thinkingSince) / 1000 })
+    this.#update({ thinkingSeconds: thinkingSeconds + (Date.now() - this.#thinkingSince) / 1000 })
     this.#thinkingSince = undefined
   }
 
   #addSource({ url, title, places }: Extract<StreamPart, { type: 'source' }>): void {
-    if (this.#answer.citations.some((known) => known.url === url)) return
+    if (this.#answer.citations.some((citation) => citation.url === url)) return
     const source = { url, ...(title !== undefined && { title }), ...(places && { places }) }
-    this.#change({ citations: [...this.#answer.citations, source] })
+    this.#update({ citations: [...this.#answer.citations, source] })
   }
 
   #addTool(part: StreamPart): void {
@@ -63,7 +63,7 @@ export class AnswerBuilder {
     const step = toToolStep(part, tools)
     if (!step) return
     const isKnown = tools.some(({ id }) => id === step.id)
-    this.#change({
+    this.#update({
       tools: isKnown ? tools.map((each) => (each.id === step.id ? { ...each, ...step } : each)) : [...tools, step],
     })
   }
@@ -81,8 +81,8 @@ function toToolStep(part: StreamPart, tools: readonly ToolStep[]): ToolStep | un
   const step = { id, name, server, input, signature }
   if (part.type === 'tool-start') return { ...step, state: 'running' }
   if (part.type === 'tool-run') return { ...step, state: part.isError ? 'failed' : 'done', output: part.output }
-  const begun = tools.find((each) => each.name === name && each.state === 'running' && each.question === undefined)
-  return { ...step, id: begun?.id ?? id, question: id, state: 'waiting' }
+  const started = tools.find((each) => each.name === name && each.state === 'running' && each.question === undefined)
+  return { ...step, id: started?.id ?? id, question: id, state: 'waiting' }
 }
 
 const toStartedStep = ({ id, name, input, by }: Extract<StreamPart, { type: 'tool-use' }>): ToolStep => ({
@@ -97,9 +97,9 @@ function toFinishedStep(
   { id, name, output, isError }: Extract<StreamPart, { type: 'tool-result' }>,
   tools: readonly ToolStep[],
 ): ToolStep {
-  const begun = tools.find((each) => each.id === id)
-  const state = wasRefused(begun?.question) ? 'refused' : isError ? 'failed' : 'done'
-  return { server: '', ...begun, id, name, output, state }
+  const started = tools.find((each) => each.id === id)
+  const state = wasRefused(started?.question) ? 'refused' : isError ? 'failed' : 'done'
+  return { server: '', ...started, id, name, output, state }
 }
 
 /** Parses the arguments of a call, which need not be JSON. */

@@ -45,26 +45,26 @@ const ToolData = ({ title, value }: { title: string; value: unknown }) => (
 
 /** Asks whether a tool may be called, and shows the complete arguments. */
 function ApprovalRequest({ tool: { id, question = id, name, server, input } }: { tool: ToolStep }) {
-  const [given, setGiven] = useState<'open' | 'given' | { error: unknown }>('open')
+  const [state, setState] = useState<'open' | 'answered' | { error: unknown }>('open')
   const answer = async (allow: boolean, remember = false) => {
-    setGiven('given')
-    await answerApproval(question, { allow, remember }).catch((error: unknown) => setGiven({ error }))
+    setState('answered')
+    await answerApproval(question, { allow, remember }).catch((error: unknown) => setState({ error }))
   }
-  const isGiven = given === 'given'
+  const isAnswered = state === 'answered'
   return (
     <section className="approval" aria-label={t('app.tool.question', { name })}>
       <h3>{t('app.tool.question', { name })}</h3>
       <p className="hint">{t('app.tool.leaves', { server })}</p>
       <ToolData title={t('app.tool.input')} value={input} />
-      {typeof given === 'object' && <ErrorMessage error={given.error} />}
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
       <p className="actions">
-        <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(false)}>
+        <button type="button" className="quiet-button" disabled={isAnswered} onClick={() => answer(false)}>
           {t('app.tool.no')}
         </button>
-        <button type="button" className="quiet-button" disabled={isGiven} onClick={() => answer(true, true)}>
+        <button type="button" className="quiet-button" disabled={isAnswered} onClick={() => answer(true, true)}>
           {t('app.tool.always')}
         </button>
-        <button type="button" className="button" disabled={isGiven} onClick={() => answer(true)}>
+        <button type="button" className="button" disabled={isAnswered} onClick={() => answer(true)}>
           {t('app.tool.once')}
         </button>
       </p>

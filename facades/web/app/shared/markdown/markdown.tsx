@@ -10,9 +10,9 @@ import './markdown.css'
 export const Markdown = memo(({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) => {
   const parser = useRef<IncrementalMarkdown>(null)
   parser.current ??= new IncrementalMarkdown()
-  const shown = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
+  const blocks = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
   const sections: Token[][] = []
-  for (let at = 0; at < shown.length; at += SECTION_SIZE) sections.push(shown.slice(at, at + SECTION_SIZE))
+  for (let at = 0; at < blocks.length; at += SECTION_SIZE) sections.push(blocks.slice(at, at + SECTION_SIZE))
   return (
     <div className="markdown">
       {sections.map((tokens, index) => (

@@ -55,8 +55,8 @@ export class IncrementalMarkdown {
     if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
     const tail = lex(text.slice(this.#finished.length))
     if (!hasDefinitions) this.#finish(tail)
-    const shown = tail.filter(isBlock)
-    return hasDefinitions ? shown : [...this.#blocks, ...shown]
+    const tailBlocks = tail.filter(isBlock)
+    return hasDefinitions ? tailBlocks : [...this.#blocks, ...tailBlocks]
   }
 
   /** Moves finished blocks out of the tail: those that a blank line ends and several blocks follow. */

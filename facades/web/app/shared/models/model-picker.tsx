@@ -15,7 +15,7 @@ export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) =>
     defaultOpen
     items={models}
     value={model ?? null}
-    onValueChange={(chosen) => chosen && choose(chosen.modelId)}
+    onValueChange={(selected) => selected && choose(selected.modelId)}
     itemToStringLabel={({ label }: ChatModel) => label}
     filter={matches}
   >
@@ -53,6 +53,6 @@ const ModelItem = ({ model }: { model: ChatModel }) => (
 )
 
 function matches(model: ChatModel, query: string): boolean {
-  const wanted = query.trim().toLowerCase()
-  return [model.label, model.modelId, model.providerName].some((text) => text.toLowerCase().includes(wanted))
+  const needle = query.trim().toLowerCase()
+  return [model.label, model.modelId, model.providerName].some((text) => text.toLowerCase().includes(needle))
 }

@@ -42,11 +42,11 @@ function getProviderId({ relations }: Model): string {
 
 /** Returns the model for the next question: the one chosen last, or else the first that is reachable. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {
-  const [chosen, setChosen] = useState(() => localStorage.getItem(LAST_MODEL))
-  const model = models?.find(({ modelId }) => modelId === chosen) ?? models?.find(isReachable) ?? models?.[0]
+  const [selectedId, setSelectedId] = useState(() => localStorage.getItem(LAST_MODEL))
+  const model = models?.find(({ modelId }) => modelId === selectedId) ?? models?.find(isReachable) ?? models?.[0]
   const choose = (modelId: string) => {
     localStorage.setItem(LAST_MODEL, modelId)
-    setChosen(modelId)
+    setSelectedId(modelId)
   }
   return { model, choose }
 }

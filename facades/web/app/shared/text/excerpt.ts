@@ -10,10 +10,10 @@ const CONTEXT_LENGTH = 50
 
 /** Returns the first match in a text, ignoring case; undefined if there is none. */
 export function findExcerpt(text: string, words: string): Excerpt | undefined {
-  const wanted = words.toLocaleLowerCase()
-  const at = text.toLocaleLowerCase().indexOf(wanted)
-  if (at === -1 || wanted === '') return undefined
-  const end = at + wanted.length
+  const needle = words.toLocaleLowerCase()
+  const at = text.toLocaleLowerCase().indexOf(needle)
+  if (at === -1 || needle === '') return undefined
+  const end = at + needle.length
   return {
     before: (at > CONTEXT_LENGTH ? '…' : '') + stripMarkdown(text.slice(Math.max(0, at - CONTEXT_LENGTH), at)),
     words: text.slice(at, end),
