@@ -210,14 +210,14 @@ export function AnnouncementPage({ id }: { id: string }) {
   )
 }
 
-interface TextsProps {
+interface AnnouncementTextsProps {
   id: string
   title: string
   /** True once people have accepted it, when it can no longer be changed. */
   isFixed: boolean
 }
 
-function AnnouncementTexts({ id, title, isFixed }: TextsProps) {
+function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
   const { data = [], error } = useRecords(['texts', id], (signal) => api.announcements.texts.query({ id }, { signal }))
   const textIn = (locale: string) => data.find((text) => text.locale === locale)?.text ?? ''
   return (

@@ -19,15 +19,11 @@ type Entry = Parameters<typeof api.limits.set.mutate>[0]
 const WARN_SHARE = 0.8
 
 /** Describes the target of a limit; one that applies to each member of a kind says so. */
-const describeTarget = (limit: Limit) =>
-  isForEach(limit)
-    ? [
-        `${describeSubject({ ...limit, subjectId: '', subjectName: null })}: ${t('app.admin.each')}`,
-        limit.subjectName ?? limit.subjectId,
-      ]
-        .filter(Boolean)
-        .join(' · ')
-    : describeSubject(limit)
+function describeTarget(limit: Limit): string {
+  if (!isForEach(limit)) return describeSubject(limit)
+  const kind = describeSubject({ ...limit, subjectId: '', subjectName: null })
+  return [`${kind}: ${t('app.admin.each')}`, limit.subjectName ?? limit.subjectId].filter(Boolean).join(' · ')
+}
 
 const isForEach = ({ target, subject }: Limit) => subject !== 'installation' && target === subject
 
@@ -84,7 +80,7 @@ function UsageCell({ limit }: { limit: Limit }) {
   const share = getUsedShare(limit)
   return (
     <span>
-      <StateBadge kind={share >= 1 ? 'wrong' : share >= WARN_SHARE ? 'warn' : 'ok'}>
+      <StateBadge kind={getShareState(share)}>
         {`${formatLimitAmount(limit, used + held)} (${formatNumber(Math.round(share * 100))} %)`}
       </StateBadge>
       <span className="sub">
@@ -94,6 +90,11 @@ function UsageCell({ limit }: { limit: Limit }) {
       </span>
     </span>
   )
+}
+
+function getShareState(share: number): 'ok' | 'warn' | 'wrong' {
+  if (share >= 1) return 'wrong'
+  return share >= WARN_SHARE ? 'warn' : 'ok'
 }
 
 function LimitActions({ limit }: { limit: Limit }) {

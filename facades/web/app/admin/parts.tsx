@@ -69,10 +69,10 @@ export function PlainTable({ label, heads, rows }: PlainTableProps) {
   )
 }
 
-interface StateProps {
+interface StateBadgeProps {
   kind: 'ok' | 'warn' | 'wrong' | 'idle'
   children: string
 }
 
 /** A state as a word with a colored mark. */
-export const StateBadge = ({ kind, children }: StateProps) => <span className={`state ${kind}`}>{children}</span>
+export const StateBadge = ({ kind, children }: StateBadgeProps) => <span className={`state ${kind}`}>{children}</span>

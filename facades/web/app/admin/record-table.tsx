@@ -54,7 +54,7 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
       {rows.error ? (
         <ErrorMessage error={rows.error} />
       ) : (
-        <Table {...{ label, columns, rowKey, none }} rows={rows.rows} />
+        <Table label={label} columns={columns} rowKey={rowKey} none={none} rows={rows.rows} />
       )}
       <Pages hasMore={rows.hasMore} total={rows.total} />
     </section>
@@ -72,7 +72,7 @@ function Table<Row>({ label, columns: all, rowKey, none, rows }: TableProps<Row>
       <thead>
         <tr>
           {columns.map(({ key, label: name, isSortable, isNumber }) => (
-            <Head key={key} name={key} label={name} isSortable={isSortable} isNumber={isNumber} />
+            <ColumnHead key={key} name={key} label={name} isSortable={isSortable} isNumber={isNumber} />
           ))}
         </tr>
       </thead>
@@ -91,7 +91,7 @@ function Table<Row>({ label, columns: all, rowKey, none, rows }: TableProps<Row>
   )
 }
 
-interface HeadProps {
+interface ColumnHeadProps {
   name: string
   label: string
   isSortable?: boolean | undefined
@@ -99,22 +99,29 @@ interface HeadProps {
 }
 
 /** The head of a column. A click sorts by it, and a second one reverses the order. */
-function Head({ name, label, isSortable, isNumber }: HeadProps) {
+function ColumnHead({ name, label, isSortable, isNumber }: ColumnHeadProps) {
   const { filters, setFilters } = useFilters()
   const { sort } = filters
-  const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
+  const order = getSortOrder(sort, name)
   return (
     <th scope="col" className={isNumber ? 'number' : undefined} aria-sort={order}>
       {isSortable ? (
         <button type="button" onClick={() => setFilters({ sort: order === 'ascending' ? `-${name}` : name })}>
           {label}
-          <span aria-hidden="true">{order === 'ascending' ? ' ↑' : order === 'descending' ? ' ↓' : ' ↕'}</span>
+          <span aria-hidden="true">{sortArrows[order ?? 'none']}</span>
         </button>
       ) : (
         <span>{label}</span>
       )}
     </th>
   )
+}
+
+const sortArrows = { ascending: ' ↑', descending: ' ↓', none: ' ↕' } as const
+
+function getSortOrder(sort: string | undefined, name: string): 'ascending' | 'descending' | undefined {
+  if (sort === name) return 'ascending'
+  return sort === `-${name}` ? 'descending' : undefined
 }
 
 function CsvButton<Row>({

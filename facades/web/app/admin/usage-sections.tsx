@@ -101,7 +101,9 @@ export function UsageSection() {
       label={t('app.admin.usage')}
       columns={[buildNameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...buildSumColumns()]}
       rowKey={(sum) => `${sum[by]} ${sum.currency}`}
-      {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
+      rows={data?.rows}
+      error={error}
+      hasMore={data?.hasMore ?? false}
       readAll={() => readPages((page) => api.usage.list.query({ ...criteria, page, size: ALL_SIZE }))}
       none={t('app.admin.noUsage')}
       filters={
@@ -133,7 +135,9 @@ export function BillsSection() {
         buildCountColumn('estimated', 'app.admin.estimated'),
       ]}
       rowKey={({ name, currency }) => `${name} ${currency}`}
-      {...{ rows: data?.rows, error, hasMore: data?.hasMore ?? false }}
+      rows={data?.rows}
+      error={error}
+      hasMore={data?.hasMore ?? false}
       readAll={() => readPages((page) => api.usage.bill.query({ ...criteria, page, size: ALL_SIZE }))}
       none={t('app.admin.noUsage')}
       filters={

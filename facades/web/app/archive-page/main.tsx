@@ -14,15 +14,9 @@ function ArchivePage() {
     <main>
       <h1>{texts.title}</h1>
       {archive && <ArchiveOrigin archive={archive} />}
-      {archive ? (
-        opener ? (
-          <Parts archive={archive} opener={opener} />
-        ) : (
-          <UnlockForm archive={archive} opened={setOpener} />
-        )
-      ) : (
-        <ArchiveChoice chosen={setArchive} />
-      )}
+      {!archive && <ArchiveChoice onChoose={setArchive} />}
+      {archive && !opener && <UnlockForm archive={archive} onUnlock={setOpener} />}
+      {archive && opener && <Parts archive={archive} opener={opener} />}
     </main>
   )
 }
@@ -32,11 +26,11 @@ function ArchiveOrigin({ archive: { manifest } }: { archive: Archive }) {
   return <p>{fillText(texts.madeAt, { service, name: person.displayName, time: formatMoment(createdAt) })}</p>
 }
 
-function ArchiveChoice({ chosen }: { chosen: (archive: Archive) => void }) {
+function ArchiveChoice({ onChoose }: { onChoose: (archive: Archive) => void }) {
   const [isWrong, setWrong] = useState(false)
   const choose = (files: FileList | null) => {
     setWrong(false)
-    Archive.open([...(files ?? [])]).then(chosen, () => setWrong(true))
+    Archive.open([...(files ?? [])]).then(onChoose, () => setWrong(true))
   }
   return (
     <section aria-labelledby="choose">
@@ -85,7 +79,7 @@ const outcomeTexts: Record<Outcome, string> = {
   failed: texts.failed,
 }
 
-function UnlockForm({ archive, opened }: { archive: Archive; opened: (opener: Opener) => void }) {
+function UnlockForm({ archive, onUnlock }: { archive: Archive; onUnlock: (opener: Opener) => void }) {
   const [outcome, setOutcome] = useState<Outcome>('asking')
   const id = useId()
   const unlock = async (event: FormEvent<HTMLFormElement>) => {
@@ -93,7 +87,7 @@ function UnlockForm({ archive, opened }: { archive: Archive; opened: (opener: Op
     const secret = String(new FormData(event.currentTarget).get('secret') ?? '')
     setOutcome('opening')
     try {
-      opened(await Opener.unlock(archive, secret))
+      onUnlock(await Opener.unlock(archive, secret))
     } catch (error) {
       setOutcome(error instanceof WrongSecret ? 'wrong' : 'failed')
     }

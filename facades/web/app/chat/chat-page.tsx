@@ -111,14 +111,14 @@ function useIsSendingBlocked(): boolean {
 
 const OfflineNotice = () => !useIsOnline() && <p className="notice warn">{t('app.offline')}</p>
 
-interface HeadProps {
+interface ChatHeadProps {
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
   choose: (modelId: string) => void
   children: ReactNode
 }
 
-const ChatHead = ({ models, model, choose, children }: HeadProps) => (
+const ChatHead = ({ models, model, choose, children }: ChatHeadProps) => (
   <PageHead>
     {children}
     <ModelButton models={models} model={model} choose={choose} />

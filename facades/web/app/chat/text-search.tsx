@@ -21,6 +21,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is opened grows with the count.
   const hits = useMemo(() => textSearch.find(words), [words, state.count])
   const isReading = state.phase === 'reading'
+  const startLabel = state.phase === 'idle' ? 'app.search.begin' : 'app.search.again'
   return (
     <section className="text-results" aria-label={t('app.search.texts')}>
       <h2>{t('app.search.texts')}</h2>
@@ -38,7 +39,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
         className="plain-button"
         onClick={() => (isReading ? textSearch.stop() : void textSearch.read(key))}
       >
-        {t(isReading ? 'app.composer.stop' : state.phase === 'idle' ? 'app.search.begin' : 'app.search.again')}
+        {t(isReading ? 'app.composer.stop' : startLabel)}
       </button>
     </section>
   )

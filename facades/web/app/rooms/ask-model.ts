@@ -68,14 +68,14 @@ type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][num
 /** Requests an answer in the room. The model receives exactly what the preview showed. */
 export async function askModel(
   store: RoomStore,
-  { id, thread, model, disclosure: disclosed, withFiles }: ModelQuestion,
+  { id, thread, model, disclosure, withFiles }: ModelQuestion,
 ): Promise<void> {
   const { view } = store
   const question = view.byId.get(id)
   const { room, systemPrompt } = view
   if (!room || !question) return
   const requestMessages = await Promise.all(
-    [...disclosed.messages, question].map((message) =>
+    [...disclosure.messages, question].map((message) =>
       toRequestMessages(message, view, withFiles || message === question),
     ),
   )
@@ -83,7 +83,11 @@ export async function askModel(
     systemPrompt === '' ? [] : [{ role: 'system', content: [{ type: 'text', text: systemPrompt }] }]
   const { key, keyEpoch } = await store.getAiKey()
   await api.rooms.ask.mutate({
-    ...{ id: room.id, model, key, keyEpoch, thread },
+    id: room.id,
+    model,
+    key,
+    keyEpoch,
+    thread,
     messages: [...system, ...requestMessages.flat()],
     optionalParameters: true,
     mayAsk: true,

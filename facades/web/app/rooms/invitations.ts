@@ -36,7 +36,11 @@ export async function createInvitationLink(session: Session, room: Room, role: R
   const { secret, proofHash } = await makeInvitationSecret()
   const wrappedKey = await getKeyring(session).wrapForLink(secret, await getRoomKey(session, room))
   const { id } = await api.roomMembers.create.mutate({
-    ...{ room: room.id, role, wrappedKey, keyEpoch: room.keyEpoch, proofHash },
+    room: room.id,
+    role,
+    wrappedKey,
+    keyEpoch: room.keyEpoch,
+    proofHash,
   })
   return `${location.origin}/rooms/join${invitationFragment(id, secret)}`
 }

@@ -86,16 +86,12 @@ const unreadableLabels = {
   damaged: 'app.rooms.closed.damaged',
 } as const
 
-function MessageBody({
-  message: { text, model, sources, unreadable: closed, isDeleted, keyEpoch },
-}: {
-  message: RoomMessage
-}) {
+function MessageBody({ message: { text, model, sources, unreadable, isDeleted, keyEpoch } }: { message: RoomMessage }) {
   if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
-  if (closed !== undefined)
+  if (unreadable !== undefined)
     return (
       <p className="hint closed">
-        <Icon name="lock" /> {t(unreadableLabels[closed], { number: keyEpoch })}
+        <Icon name="lock" /> {t(unreadableLabels[unreadable], { number: keyEpoch })}
       </p>
     )
   return (
@@ -118,14 +114,14 @@ function RepliesButton({ message: { id, replyCount } }: { message: RoomMessage }
   )
 }
 
-interface ActionsProps {
+interface MessageActionsProps {
   message: RoomMessage
   isInThread: boolean
   edit: () => void
 }
 
 /** The buttons and the menu of a message. */
-function MessageActions({ message, isInThread, edit }: ActionsProps) {
+function MessageActions({ message, isInThread, edit }: MessageActionsProps) {
   const { store, showThread } = useRoom()
   const [dialog, setDialog] = useState<'delete' | 'disclosure'>()
   const close = () => setDialog(undefined)
@@ -220,39 +216,37 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
 }
 
 /** A message that is not stored yet. */
-export const OutgoingItem = memo(
-  ({ message: { queued: letter, text, state, error } }: { message: OutgoingMessage }) => {
-    const { store } = useRoom()
-    const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
-    return (
-      <article
-        className={`room-message outgoing ${state}`}
-        aria-label={t('app.message.by', { name: t('app.message.you') })}
-      >
-        <header>
-          <h2>{t('app.message.you')}</h2>
-          <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
-            {t(label)}
-          </span>
-        </header>
-        <div dir="auto">
-          <Markdown text={withLineBreaks(text)} />
-        </div>
-        {letter.attachments.length > 0 && (
-          <p className="hint">{t('app.rooms.filesWaiting', { count: letter.attachments.length })}</p>
-        )}
-        {state === 'failed' && (
-          <p className="actions left">
-            <span className="wrong">{describeError(error)}</span>
-            <button type="button" className="quiet-button" onClick={() => store.sender?.retry(letter.clientId)}>
-              {t('app.tryAgain')}
-            </button>
-            <button type="button" className="quiet-button" onClick={() => store.sender?.discard(letter.clientId)}>
-              {t('app.rooms.discard')}
-            </button>
-          </p>
-        )}
-      </article>
-    )
-  },
-)
+export const OutgoingItem = memo(({ message: { queued, text, state, error } }: { message: OutgoingMessage }) => {
+  const { store } = useRoom()
+  const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
+  return (
+    <article
+      className={`room-message outgoing ${state}`}
+      aria-label={t('app.message.by', { name: t('app.message.you') })}
+    >
+      <header>
+        <h2>{t('app.message.you')}</h2>
+        <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
+          {t(label)}
+        </span>
+      </header>
+      <div dir="auto">
+        <Markdown text={withLineBreaks(text)} />
+      </div>
+      {queued.attachments.length > 0 && (
+        <p className="hint">{t('app.rooms.filesWaiting', { count: queued.attachments.length })}</p>
+      )}
+      {state === 'failed' && (
+        <p className="actions left">
+          <span className="wrong">{describeError(error)}</span>
+          <button type="button" className="quiet-button" onClick={() => store.sender?.retry(queued.clientId)}>
+            {t('app.tryAgain')}
+          </button>
+          <button type="button" className="quiet-button" onClick={() => store.sender?.discard(queued.clientId)}>
+            {t('app.rooms.discard')}
+          </button>
+        </p>
+      )}
+    </article>
+  )
+})

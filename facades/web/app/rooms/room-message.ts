@@ -62,7 +62,16 @@ export class MessageOpener {
     const [seq = 0, subSeq = 0] = stored.number.split('.').map(Number)
     const { id, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion } = stored
     const message: RoomMessage = {
-      ...{ id, seq, subSeq, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion },
+      id,
+      seq,
+      subSeq,
+      clientId,
+      model,
+      content,
+      keyEpoch,
+      createdAt,
+      editedAt,
+      rowVersion,
       member: getRelatedId(stored, 'member') ?? '',
       authorName: getAuthorName(stored),
       thread: getRelatedId(stored, 'thread'),

@@ -93,7 +93,7 @@ function ListEnd({ list }: { list: MessageWindow }) {
         {t('app.rooms.later')}
       </button>
     )
-  const inRoom = outgoing.filter(({ queued: letter }) => letter.thread === null)
+  const inRoom = outgoing.filter(({ queued }) => queued.thread === null)
   return (
     <>
       <ReadBy />

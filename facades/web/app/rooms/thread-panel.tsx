@@ -17,7 +17,7 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
   useEffect(() => {
     void store.loadThread(id)
   }, [store, id])
-  const outgoing = allOutgoing.filter(({ queued: letter }) => letter.thread === id)
+  const outgoing = allOutgoing.filter(({ queued }) => queued.thread === id)
   const count = replies.length + outgoing.length
   // biome-ignore lint/correctness/useExhaustiveDependencies: each further reply is shown.
   useEffect(() => {

@@ -45,7 +45,7 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
       ) : (
         <ul className="settings-list" aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
-          {items?.map(({ key, name, details, remove, confirmation: question }) => (
+          {items?.map(({ key, name, details, remove, confirmation }) => (
             <li key={key}>
               <div>
                 <strong>{name}</strong>
@@ -57,7 +57,7 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
                 <ConfirmButton
                   className="quiet-button"
                   label={t('app.settings.itemButton', { action: removeText, name })}
-                  question={question}
+                  confirmation={confirmation}
                   act={() => removeItem(remove)}
                 >
                   {removeText}

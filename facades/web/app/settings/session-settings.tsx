@@ -69,7 +69,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
         )}
         <ConfirmButton
           className="danger-button"
-          question={{
+          confirmation={{
             title: t('app.settings.everywhereSure'),
             text: t('app.settings.everywhereText'),
             action: t('app.settings.everywhere'),

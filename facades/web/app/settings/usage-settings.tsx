@@ -171,7 +171,11 @@ function buildBars(sums: readonly UsageSum[], axis: readonly string[], series: R
       return {
         key: `${day} ${part?.className}`,
         title: `${formatUtcDay(day)}, ${part?.name}: ${formatNumber(tokens)}`,
-        ...{ x: index + 0.1, y: top, width: 0.8, height, className: part?.className },
+        x: index + 0.1,
+        y: top,
+        width: 0.8,
+        height,
+        className: part?.className,
       }
     })
   })

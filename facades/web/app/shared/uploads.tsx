@@ -124,14 +124,16 @@ export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; re
 
 function UploadRow({ upload, remove }: { upload: Upload; remove: () => void }) {
   const { id, name, progress, refusal } = upload
-  const readState = useTextState(id)
+  const textState = useTextState(id)
   const isSending = id === undefined && refusal === undefined
+  const isStored = id !== undefined && refusal === undefined
   return (
     <li className={refusal && 'refused'}>
       <span className="file-name">{name}</span>
       {isSending && <progress value={progress} aria-label={t('app.files.sending', { name })} />}
       <span className="hint">
-        {refusal ?? (isSending ? '' : t(readState === 'pending' ? 'app.files.reading' : 'app.files.ready'))}
+        {refusal}
+        {isStored && t(textState === 'pending' ? 'app.files.reading' : 'app.files.ready')}
       </span>
       <IconButton icon="close" label={t('app.files.remove', { name })} onClick={remove} />
     </li>

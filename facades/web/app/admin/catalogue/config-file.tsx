@@ -25,8 +25,11 @@ export function useOrigins() {
 
 /** The attributes of the catalogue that differ from the names in the file. */
 const attributeNames: Record<string, string> = {
-  ...{ id: 'modelId', external: 'usageTypes' },
-  ...{ timeouts: 'settings', circuit: 'settings', continuousUsage: 'settings' },
+  id: 'modelId',
+  external: 'usageTypes',
+  timeouts: 'settings',
+  circuit: 'settings',
+  continuousUsage: 'settings',
 }
 
 /** Returns the line of the file that sets an attribute; undefined if none does. */

@@ -108,8 +108,13 @@ export function EditPrices({ model }: PriceProps) {
   )
 }
 
+function getPriceKind(model: Pick<Model, 'pricing'>): 'free' | 'priced' | 'unknown' {
+  if (isFree(model)) return 'free'
+  return getFirstRange(model) ? 'priced' : 'unknown'
+}
+
 function PriceFields({ model }: PriceProps) {
-  const [kind, setKind] = useState(isFree(model) ? 'free' : getFirstRange(model) ? 'priced' : 'unknown')
+  const [kind, setKind] = useState(getPriceKind(model))
   const kinds = [
     ['priced', t('app.admin.priceByToken')],
     ['free', t('app.model.free')],

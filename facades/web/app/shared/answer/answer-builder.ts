@@ -98,8 +98,9 @@ function toFinishedStep(
   tools: readonly ToolStep[],
 ): ToolStep {
   const started = tools.find((each) => each.id === id)
-  const state = wasRefused(started?.question) ? 'refused' : isError ? 'failed' : 'done'
-  return { server: '', ...started, id, name, output, state }
+  const result = { server: '', ...started, id, name, output }
+  if (wasRefused(started?.question)) return { ...result, state: 'refused' }
+  return { ...result, state: isError ? 'failed' : 'done' }
 }
 
 /** Parses the arguments of a call, which need not be JSON. */

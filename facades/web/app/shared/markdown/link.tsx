@@ -15,12 +15,12 @@ const IsInLink = createContext(false)
 export function Link({ href, words, children }: LinkProps) {
   const target = parseLinkTarget(href, words)
   const isInLink = useContext(IsInLink)
-  const [isAsking, setAsking] = useState(false)
+  const [isDialogOpen, setDialogOpen] = useState(false)
   if (isInLink) return children
   if (!target) return <span title={href}>{children}</span>
   const ask = (event: MouseEvent) => {
     event.preventDefault()
-    setAsking(true)
+    setDialogOpen(true)
   }
   return (
     <>
@@ -34,9 +34,9 @@ export function Link({ href, words, children }: LinkProps) {
         <IsInLink value>{children}</IsInLink>
       </a>
       {target.isSuspicious && <span className="host"> ({target.host})</span>}
-      {isAsking && (
+      {isDialogOpen && (
         <Suspense>
-          <LeaveDialog target={target.href} close={() => setAsking(false)} />
+          <LeaveDialog target={target.href} close={() => setDialogOpen(false)} />
         </Suspense>
       )}
     </>

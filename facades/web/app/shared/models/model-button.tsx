@@ -8,7 +8,7 @@ const ModelPicker = lazy(async () => ({ default: (await import('./model-picker.t
 
 /** Shows the model for the next question, and opens the picker. */
 export function ModelButton(props: ModelPickerProps) {
-  const [isWanted, setWanted] = useState(false)
+  const [isPickerOpen, setPickerOpen] = useState(false)
   const name = props.model?.label ?? t('app.model.none')
   const button = (
     <button
@@ -18,13 +18,13 @@ export function ModelButton(props: ModelPickerProps) {
       aria-haspopup="listbox"
       aria-expanded={false}
       aria-label={t('app.model.chosen', { name })}
-      onClick={() => setWanted(true)}
+      onClick={() => setPickerOpen(true)}
     >
       <span>{name}</span>
       <Icon name="chevron" />
     </button>
   )
-  return isWanted ? (
+  return isPickerOpen ? (
     <Suspense fallback={button}>
       <ModelPicker {...props} />
     </Suspense>

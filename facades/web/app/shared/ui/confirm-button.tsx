@@ -10,27 +10,27 @@ interface ConfirmButtonProps {
   /** The accessible name, where the words alone do not say what the button is about. */
   label?: string
   /** The question that is asked first; without one the button acts at once. */
-  question: Confirmation | undefined
+  confirmation: Confirmation | undefined
   act: () => unknown
   children: ReactNode
 }
 
 /** A button that asks for confirmation. */
-export function ConfirmButton({ className, label, question, act, children }: ConfirmButtonProps) {
-  const [isAsking, setAsking] = useState(false)
+export function ConfirmButton({ className, label, confirmation, act, children }: ConfirmButtonProps) {
+  const [isOpen, setOpen] = useState(false)
   return (
     <>
       <button
         type="button"
         className={className}
         aria-label={label}
-        onClick={() => (question ? setAsking(true) : act())}
+        onClick={() => (confirmation ? setOpen(true) : act())}
       >
         {children}
       </button>
-      {isAsking && question && (
+      {isOpen && confirmation && (
         <Suspense>
-          <ConfirmDialog {...question} confirm={act} close={() => setAsking(false)} />
+          <ConfirmDialog {...confirmation} confirm={act} close={() => setOpen(false)} />
         </Suspense>
       )}
     </>

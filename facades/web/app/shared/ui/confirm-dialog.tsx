@@ -14,7 +14,7 @@ interface ConfirmDialogProps extends Confirmation {
 }
 
 /** Asks for confirmation of something that cannot be undone. «Cancel» comes first and has the focus. */
-export const ConfirmDialog = ({ title, text, action: yes, confirm, close }: ConfirmDialogProps) => (
+export const ConfirmDialog = ({ title, text, action, confirm, close }: ConfirmDialogProps) => (
   <AlertDialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && close()}>
     <AlertDialog.Portal>
       <AlertDialog.Backdrop className="backdrop" />
@@ -24,7 +24,7 @@ export const ConfirmDialog = ({ title, text, action: yes, confirm, close }: Conf
         <p className="actions">
           <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
           <AlertDialog.Close className="danger-button" onClick={confirm}>
-            {yes}
+            {action}
           </AlertDialog.Close>
         </p>
       </AlertDialog.Popup>

@@ -6,7 +6,7 @@ const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 
 /** A button that opens a menu. */
 export function MenuButton(props: MenuProps) {
-  const [isWanted, setWanted] = useState(false)
+  const [isMenuLoaded, setMenuLoaded] = useState(false)
   const { label, className = '' } = props
   const button = (
     <button
@@ -15,12 +15,12 @@ export function MenuButton(props: MenuProps) {
       aria-haspopup="menu"
       aria-expanded={false}
       aria-label={label}
-      onClick={() => setWanted(true)}
+      onClick={() => setMenuLoaded(true)}
     >
       <Icon name="more" />
     </button>
   )
-  return isWanted ? (
+  return isMenuLoaded ? (
     <Suspense fallback={button}>
       <Menu {...props} />
     </Suspense>
