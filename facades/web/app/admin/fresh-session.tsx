@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useId, useState, useSyncExternalStore } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
+import { Listeners } from '../shared/listeners.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -17,15 +18,7 @@ interface SignInRequest {
 let signInRequest: SignInRequest | undefined
 let pendingSignIn: Promise<void> | undefined
 let hosts: readonly string[] = []
-const listeners = new Set<() => void>()
-
-const notify = () => {
-  for (const listener of listeners) listener()
-}
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const listeners = new Listeners()
 
 const needsFreshLogin = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
 
@@ -44,11 +37,11 @@ export async function withFreshSession<Result>(call: () => Promise<Result>): Pro
 function askToSignIn(error: unknown): Promise<void> {
   const { promise: request, resolve, reject } = Promise.withResolvers<void>()
   signInRequest = { retry: resolve, cancel: () => reject(error) }
-  notify()
+  listeners.notify()
   return request.finally(() => {
     signInRequest = undefined
     pendingSignIn = undefined
-    notify()
+    listeners.notify()
   })
 }
 
@@ -57,13 +50,13 @@ export function FreshSessionDialog() {
   const id = useId()
   useEffect(() => {
     hosts = [...hosts, id]
-    notify()
+    listeners.notify()
     return () => {
       hosts = hosts.filter((each) => each !== id)
-      notify()
+      listeners.notify()
     }
   }, [id])
-  const request = useSyncExternalStore(subscribe, () => (hosts.at(-1) === id ? signInRequest : undefined))
+  const request = useSyncExternalStore(listeners.subscribe, () => (hosts.at(-1) === id ? signInRequest : undefined))
   return request ? <SignInDialog {...request} /> : null
 }
 

@@ -176,7 +176,7 @@ function Definition({ title, definition, other }: DefinitionProps) {
         <pre>
           {toLines(definition).map((line, index) => {
             const text = `${line}\n`
-            // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text have no other name.
+            // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their position.
             return otherLines.has(line) ? text : <mark key={index}>{text}</mark>
           })}
         </pre>

@@ -224,7 +224,7 @@ function Rows({ archive, type, count }: TypeProps) {
       {(found) => (
         <>
           {found.map(({ id, attributes }) => (
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard.
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard.
             <pre key={id} tabIndex={0}>
               {JSON.stringify({ id, ...attributes }, null, 2)}
             </pre>
@@ -245,7 +245,7 @@ function Rows({ archive, type, count }: TypeProps) {
 /** Reads once, and again when `key` changes. */
 function useRead<T>(read: () => Promise<T[]>, key: unknown = 0): T[] | 'failed' | undefined {
   const [rows, setRows] = useState<T[] | 'failed'>()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when it reads something else.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key changes with the function.
   useEffect(() => {
     let isShown = true
     read().then(

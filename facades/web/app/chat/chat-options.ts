@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import type { AiRequest } from '../shared/api/client.ts'
+import { Listeners } from '../shared/listeners.ts'
 
 type Parameters = NonNullable<AiRequest['parameters']>
 
@@ -14,7 +15,7 @@ const defaultOptions: ChatOptions = { parameters: {} }
 
 const getStorageKey = (slug: string | undefined) => `svc:options:${slug ?? 'new'}`
 
-const listeners = new Set<() => void>()
+const listeners = new Listeners()
 const optionsCache = new Map<string, { text: string | null; options: ChatOptions }>()
 
 /** Returns the same object until the options change, as `useSyncExternalStore` requires. */
@@ -30,7 +31,7 @@ export function readOptions(slug: string | undefined): ChatOptions {
 
 export function writeOptions(slug: string | undefined, options: ChatOptions): void {
   localStorage.setItem(getStorageKey(slug), JSON.stringify(options))
-  for (const listener of listeners) listener()
+  listeners.notify()
 }
 
 /** Moves the options that were set before the first question to the new conversation. */
@@ -41,10 +42,5 @@ export function moveOptions(slug: string): void {
   localStorage.removeItem(getStorageKey(undefined))
 }
 
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
 export const useOptions = (slug: string | undefined): ChatOptions =>
-  useSyncExternalStore(subscribe, () => readOptions(slug))
+  useSyncExternalStore(listeners.subscribe, () => readOptions(slug))

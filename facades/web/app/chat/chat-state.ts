@@ -56,7 +56,7 @@ function useLinkedMessage(
   useEffect(() => {
     if (targetNumber !== '' && !isLoaded && hasNextPage && !isFetching) void fetchNextPage()
   }, [targetNumber, isLoaded, hasNextPage, isFetching, fetchNextPage])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what comes later does not change what was chosen since.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: messages that load later must not undo later choices.
   useEffect(() => {
     if (isLoaded) setChoices(findChoicesFor(messages, targetNumber))
   }, [targetNumber, isLoaded])

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
+import { Listeners } from '../shared/listeners.ts'
 import { formatShortDate } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
@@ -94,7 +95,7 @@ interface DiscardedConversation {
   until: number
 }
 
-const listeners = new Set<() => void>()
+const listeners = new Listeners()
 let lastDiscarded = readDiscarded()
 
 /** Reads it from the tab's storage, so that it survives a reload. */
@@ -108,12 +109,7 @@ function writeDiscarded(discarded: DiscardedConversation | undefined): void {
   lastDiscarded = discarded
   if (discarded) sessionStorage.setItem(STORAGE_KEY, JSON.stringify(discarded))
   else sessionStorage.removeItem(STORAGE_KEY)
-  for (const listener of listeners) listener()
-}
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+  listeners.notify()
 }
 
 export async function discardConversation({ slug, name }: Conversation): Promise<void> {
@@ -130,7 +126,7 @@ export async function restoreConversation({ slug }: DiscardedConversation): Prom
 
 /** Returns the conversation that was deleted last, while it can be restored. */
 export function useDiscarded(): DiscardedConversation | undefined {
-  const discarded = useSyncExternalStore(subscribe, () => lastDiscarded)
+  const discarded = useSyncExternalStore(listeners.subscribe, () => lastDiscarded)
   useEffect(() => {
     if (!discarded) return
     const timer = setTimeout(() => writeDiscarded(undefined), discarded.until - Date.now())

@@ -25,7 +25,7 @@ export function MessageList({ steps, turn, targetNumber, models, hasEarlier, loa
   useScrollToTarget(targetNumber, steps, stopFollowing)
   return (
     <div className="thread">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t('app.messages')}>
         <div ref={content}>
           {hasEarlier && (

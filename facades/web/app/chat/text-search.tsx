@@ -3,6 +3,7 @@ import { useMemo, useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { Listeners } from '../shared/listeners.ts'
 import { useSession } from '../shared/session.tsx'
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
@@ -18,7 +19,7 @@ interface TextResultsProps {
 export function TextResults({ words, onChoose }: TextResultsProps) {
   const { conversationKey: key } = useSession()
   const state = useTextSearch()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is opened grows with the count.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the decrypted texts change with the count.
   const hits = useMemo(() => textSearch.find(words), [words, state.count])
   const isReading = state.phase === 'reading'
   const startLabel = state.phase === 'idle' ? 'app.search.begin' : 'app.search.again'
@@ -109,16 +110,13 @@ class TextSearch {
   #size = 0
   #state = idleState
   #stop = new AbortController()
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
 
   get state(): SearchState {
     return this.#state
   }
 
-  readonly subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
+  readonly subscribe = this.#listeners.subscribe
 
   /** Decrypts the conversations that are new or have changed. */
   async read(key: ConversationKey): Promise<void> {
@@ -195,7 +193,7 @@ class TextSearch {
 
   #set(state: SearchState): void {
     this.#state = state
-    for (const listener of this.#listeners) listener()
+    this.#listeners.notify()
   }
 }
 

@@ -4,6 +4,7 @@ import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { Listeners } from '../shared/listeners.ts'
 import { type OpenedMessage, serializeAnswer } from './message-content.ts'
 import { putMessageInCache } from './messages.ts'
 
@@ -35,12 +36,9 @@ export interface TurnRequest {
 class TurnStore {
   readonly #turns = new Map<string, Turn>()
   readonly #controllers = new Map<string, AbortController>()
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
 
-  readonly subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
+  readonly subscribe = this.#listeners.subscribe
 
   find(slug: string): Turn | undefined {
     return this.#turns.get(slug)
@@ -79,18 +77,14 @@ class TurnStore {
       this.#set(slug, { ...turn, answer, phase: 'failed', error })
     } finally {
       this.#controllers.delete(slug)
-      this.#notify()
+      this.#listeners.notify()
     }
   }
 
   #set(slug: string, turn: Turn | undefined): void {
     if (turn) this.#turns.set(slug, turn)
     else this.#turns.delete(slug)
-    this.#notify()
-  }
-
-  #notify(): void {
-    for (const listener of this.#listeners) listener()
+    this.#listeners.notify()
   }
 }
 

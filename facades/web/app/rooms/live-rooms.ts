@@ -8,7 +8,7 @@ import { showNotification } from './notifications.ts'
 import { asPage, getSalts, type Room, type StoredRoomMessage } from './room.ts'
 import { MessageOpener } from './room-message.ts'
 import { refreshRooms } from './rooms.ts'
-import { openSocket, type Socket } from './socket.ts'
+import { type Socket, subscribeOnSocket } from './socket.ts'
 
 /** Milliseconds between two reads of the list. */
 const REFRESH_MS = 1000
@@ -32,26 +32,15 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
   }, [])
   const slugs = (rooms ?? []).slice(0, MAX_ROOMS).map(({ slug }) => slug)
   const names = slugs.join(' ')
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the rooms matter, and not the list that holds them.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the slugs matter, not the array that holds them.
   useEffect(() => {
     if (slugs.length === 0) return
-    let stop = () => {}
-    let isStopped = false
-    openSocket(session.connection).then(
-      (socket) => {
-        if (!isStopped) stop = listenToRooms(socket, slugs, (slug, id) => onMessage(slug, id))
-      },
-      () => {},
-    )
     const onMessage = (slug: string, id: string) => {
       const room = queryClient.getQueryData<Room[]>(['rooms', 'list'])?.find((each) => each.slug === slug)
       refreshSoon()
       if (room && !isInView(slug)) queueArrival(session, room, id)
     }
-    return () => {
-      isStopped = true
-      stop()
-    }
+    return subscribeOnSocket(session.connection, (socket) => listenToRooms(socket, slugs, onMessage))
   }, [session, names])
 }
 

@@ -34,7 +34,7 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
   const waiting = room && isAdmin ? listPendingPeople(session, room.id) : []
   return (
     <SidePanel title={t('app.rooms.members')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="panel-body" tabIndex={0}>
         {isAdmin && (
           <p>

@@ -1,22 +1,18 @@
 import { useSyncExternalStore } from 'react'
+import { Listeners } from '../shared/listeners.ts'
 
 /**
  * Ids of unread messages that mention the person, by room. They are counted here, as only this browser can decrypt
  * them.
  */
 const unreadMentions = new Map<string, ReadonlySet<string>>()
-const listeners = new Set<() => void>()
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+const listeners = new Listeners()
 
 export const useMentions = (room: string): number =>
-  useSyncExternalStore(subscribe, () => unreadMentions.get(room)?.size ?? 0)
+  useSyncExternalStore(listeners.subscribe, () => unreadMentions.get(room)?.size ?? 0)
 
 export function forgetMentions(room: string): void {
-  if (unreadMentions.delete(room)) for (const listener of listeners) listener()
+  if (unreadMentions.delete(room)) listeners.notify()
 }
 
 /** Returns true if a text mentions a user. */
@@ -27,5 +23,5 @@ export const mentionsUser = (text: string, username: string): boolean =>
 export function addMentions(room: string, messages: readonly string[]): void {
   if (messages.length === 0) return
   unreadMentions.set(room, new Set([...(unreadMentions.get(room) ?? []), ...messages]))
-  for (const listener of listeners) listener()
+  listeners.notify()
 }

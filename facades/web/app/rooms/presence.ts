@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import type { Session } from '../shared/session.tsx'
 import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { openSocket } from './socket.ts'
+import { openSocket, subscribeOnSocket } from './socket.ts'
 
 /** Milliseconds between two typing events, and until one expires. */
 const [SEND_INTERVAL_MS, EXPIRY_MS] = [3000, 6000]
@@ -14,18 +14,15 @@ interface TypingEvent {
 }
 
 interface PresentMembers {
-  each: (take: (member: { id: string }) => void) => void
+  each: (callback: (member: { id: string }) => void) => void
 }
 
 /** Returns the ids of the users who are in the room now; undefined while unknown. */
 export function usePresentUsers(session: Session, slug: string): ReadonlySet<string> | undefined {
   const [present, setPresent] = useState<ReadonlySet<string>>()
-  useEffect(() => {
-    let stop = () => {}
-    let isStopped = false
-    openSocket(session.connection).then(
-      ({ pusher }) => {
-        if (isStopped) return
+  useEffect(
+    () =>
+      subscribeOnSocket(session.connection, ({ pusher }) => {
         const channel = pusher.subscribe(`presence-Rooms.${slug}`)
         const update = () => {
           const ids = new Set<string>()
@@ -35,18 +32,13 @@ export function usePresentUsers(session: Session, slug: string): ReadonlySet<str
         }
         const events = ['pusher:subscription_succeeded', 'pusher:member_added', 'pusher:member_removed']
         for (const event of events) channel.bind(event, update)
-        stop = () => {
+        return () => {
           for (const event of events) channel.unbind(event, update)
           pusher.unsubscribe(`presence-Rooms.${slug}`)
         }
-      },
-      () => {},
-    )
-    return () => {
-      isStopped = true
-      stop()
-    }
-  }, [session, slug])
+      }),
+    [session, slug],
+  )
   return present
 }
 
@@ -55,33 +47,26 @@ export function useTypingUsers(session: Session, slug: string): ReadonlyMap<stri
   const [typing, setTyping] = useState<ReadonlyMap<string, number>>(new Map())
   useEffect(() => {
     const timers = new Map<string, ReturnType<typeof setTimeout>>()
-    let stop = () => {}
-    let isStopped = false
     const onTyping = ({ user }: TypingEvent) => {
       if (typeof user !== 'string' || user === getOwnId(session)) return
       clearTimeout(timers.get(user))
-      const end = () => {
+      const expire = () => {
         timers.delete(user)
-        setTyping((known) => new Map([...known].filter(([each]) => each !== user)))
+        setTyping((users) => new Map([...users].filter(([id]) => id !== user)))
       }
-      timers.set(user, setTimeout(end, EXPIRY_MS))
-      setTyping((known) => new Map(known).set(user, Date.now()))
+      timers.set(user, setTimeout(expire, EXPIRY_MS))
+      setTyping((users) => new Map(users).set(user, Date.now()))
     }
-    openSocket(session.connection).then(
-      (socket) => {
-        if (isStopped) return
-        const channel = socket.subscribe(`private-Rooms.${slug}`)
-        channel.bind(TYPING, onTyping)
-        stop = () => {
-          channel.unbind(TYPING, onTyping)
-          socket.unsubscribe(`private-Rooms.${slug}`)
-        }
-      },
-      () => {},
-    )
+    const unsubscribe = subscribeOnSocket(session.connection, (socket) => {
+      const channel = socket.subscribe(`private-Rooms.${slug}`)
+      channel.bind(TYPING, onTyping)
+      return () => {
+        channel.unbind(TYPING, onTyping)
+        socket.unsubscribe(`private-Rooms.${slug}`)
+      }
+    })
     return () => {
-      isStopped = true
-      stop()
+      unsubscribe()
       for (const timer of timers.values()) clearTimeout(timer)
     }
   }, [session, slug])

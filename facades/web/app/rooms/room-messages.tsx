@@ -39,7 +39,7 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
   }
   return (
     <div className="thread">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
         <div ref={content}>
           <ListStart list={list} />
@@ -169,7 +169,7 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
     bringIntoView(id)
     beginAt(index - STEP)
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is shown once.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
   useEffect(() => {
     if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), ignoreFailure)
   }, [target])
@@ -274,7 +274,7 @@ function useMarkRead(isAtEnd: boolean): void {
     }
   }, [])
   const room = useRoomView((view) => view.room?.id)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each further message is looked at anew.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each new message restarts the timer.
   useEffect(() => {
     if (!isAtEnd || !isFocused || room === undefined) return
     const timer = setTimeout(() => {

@@ -1,5 +1,6 @@
 import { api } from '../shared/api/client.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
+import { Listeners } from '../shared/listeners.ts'
 import { createWorkerFactory } from '../shared/trusted-worker.ts'
 import { asPage, type StoredRoomMessage } from './room.ts'
 import type { SearchHit } from './search-hit.ts'
@@ -21,7 +22,7 @@ const idleState: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, is
 
 /** Searches the whole history of a room in a worker. The decrypted texts go with the room, the session or the page. */
 export class RoomSearch {
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
   #worker: SearchWorker | undefined
   #keys: SearchedRoom['keys'] | undefined
   #state = idleState
@@ -30,10 +31,7 @@ export class RoomSearch {
     return this.#state
   }
 
-  readonly subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
+  readonly subscribe = this.#listeners.subscribe
 
   /** Reads the history, or the rest of it. */
   async read(searched: SearchedRoom): Promise<void> {
@@ -86,7 +84,7 @@ export class RoomSearch {
 
   #set(state: SearchState): void {
     this.#state = state
-    for (const listener of this.#listeners) listener()
+    this.#listeners.notify()
   }
 }
 

@@ -2,6 +2,7 @@ import { SvcError } from '../../../client/index.ts'
 import { type Change, follow, type LiveStream, roomStream } from '../../../client/live/index.ts'
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { Listeners } from '../shared/listeners.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
@@ -61,7 +62,7 @@ export class RoomStore {
   readonly #keyring: Keyring
   readonly #slug: string
   readonly #opener: MessageOpener
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners()
   readonly #history: RoomHistory
   readonly #members: RoomMembers
   readonly #changedKeys = new Set<string>()
@@ -94,10 +95,7 @@ export class RoomStore {
     return this.#view
   }
 
-  readonly subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
+  readonly subscribe = this.#listeners.subscribe
 
   async start(): Promise<void> {
     try {
@@ -325,6 +323,6 @@ export class RoomStore {
       outgoing: this.sender?.outgoing ?? [],
       hasEarlier: this.#history.hasEarlier,
     }
-    for (const listener of this.#listeners) listener()
+    this.#listeners.notify()
   }
 }

@@ -22,7 +22,7 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
   const hits = useHits(words, state)
   return (
     <SidePanel title={t('app.rooms.search')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="panel-body" tabIndex={0}>
         <input
           type="search"
@@ -56,7 +56,7 @@ function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] 
   const { search } = useRoom()
   const byId = useRoomView((view) => view.byId)
   const [history, setHistory] = useState<{ words: string; hits: SearchHit[] }>({ words: '', hits: [] })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what can be found grows with the count.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the searchable messages change with the count.
   useEffect(() => {
     let isLate = false
     search.find(words).then((hits) => isLate || setHistory({ words, hits }), ignoreEnd)

@@ -21,6 +21,22 @@ export function openSocket({ websocket }: Connection): Promise<Socket> {
   return opening
 }
 
+/** Subscribes to something once there is a connection; without one nothing happens. Returns a function that unsubscribes. */
+export function subscribeOnSocket(connection: Connection, subscribe: (socket: Socket) => () => void): () => void {
+  let unsubscribe = () => {}
+  let isStopped = false
+  openSocket(connection).then(
+    (socket) => {
+      if (!isStopped) unsubscribe = subscribe(socket)
+    },
+    () => {},
+  )
+  return () => {
+    isStopped = true
+    unsubscribe()
+  }
+}
+
 async function connect({ key, host, port, forceTls, path }: WebsocketConfig): Promise<Socket> {
   const { default: Client } = await import('pusher-js')
   const pusher = new Client(key, {

@@ -19,13 +19,13 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
   }, [store, id])
   const outgoing = allOutgoing.filter(({ queued }) => queued.thread === id)
   const count = replies.length + outgoing.length
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each further reply is shown.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each new reply scrolls to the end.
   useEffect(() => {
     end.current?.scrollIntoView({ block: 'end' })
   }, [count])
   return (
     <SidePanel title={t('app.rooms.thread')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="panel-body" tabIndex={0} role="log" aria-live="off" aria-label={t('app.rooms.threadMessages')}>
         {root && <MessageItem message={root} isInThread />}
         {replies.length > 0 && (

@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { api } from '../../shared/api/client.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
+import { Listeners } from '../../shared/listeners.ts'
 import { formatTimestamp } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
 import { createWorkerFactory } from '../../shared/trusted-worker.ts'
@@ -36,11 +37,11 @@ const MAX_PROBLEMS = 500
 
 let state: ImportState | undefined
 let worker: Worker | undefined
-const listeners = new Set<() => void>()
+const listeners = new Listeners()
 
 function updateState(changes: Partial<ImportState>): void {
   if (state) state = { ...state, ...changes }
-  for (const listener of listeners) listener()
+  listeners.notify()
 }
 
 function addProblem(problem: ImportProblem): void {
@@ -103,13 +104,8 @@ async function importConversation(
 
 const startWorker = createWorkerFactory('import-worker', workerAddress)
 
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
 /** Returns the last import of this page. */
-export const useImport = (): ImportState | undefined => useSyncExternalStore(subscribe, () => state)
+export const useImport = (): ImportState | undefined => useSyncExternalStore(listeners.subscribe, () => state)
 
 export type Quota = Awaited<ReturnType<typeof api.conversations.quota.query>>
 type SealedMessage = Parameters<typeof api.conversations.import.mutate>[0]['messages'][number]

@@ -138,7 +138,7 @@ const Problems = ({ problems, unlisted }: { problems: readonly ImportProblem[]; 
     <h3>{t('app.import.problems')}</h3>
     <ul>
       {problems.map((problem, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: problems are only ever added at the end.
+        // biome-ignore lint/suspicious/noArrayIndexKey: problems are only appended.
         <li key={index} dir="auto">
           {describeProblem(problem)}
         </li>

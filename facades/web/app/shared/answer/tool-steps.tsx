@@ -38,7 +38,7 @@ const ToolDetails = ({ tool: { name, server, state, input, output } }: { tool: T
 const ToolData = ({ title, value }: { title: string; value: unknown }) => (
   <div className="tool-data">
     <h3>{title}</h3>
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
     <pre tabIndex={0}>{typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>
   </div>
 )

@@ -1,21 +1,17 @@
 import { useSyncExternalStore } from 'react'
+import { Listeners } from '../listeners.ts'
 
-const listeners = new Set<() => void>()
+const listeners = new Listeners()
 let hasEnded = false
 
 export function setSessionEnded(ended: boolean): void {
   if (ended === hasEnded) return
   hasEnded = ended
-  for (const listener of listeners) listener()
+  listeners.notify()
 }
 
 /** Registers a listener for the end of the session. */
-export const onSessionEnd = (listener: () => void): (() => void) => subscribe(() => hasEnded && listener())
-
-const subscribe = (listener: () => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+export const onSessionEnd = (listener: () => void): (() => void) => listeners.subscribe(() => hasEnded && listener())
 
 /** Returns true once the session has ended. */
-export const useSessionEnd = (): boolean => useSyncExternalStore(subscribe, () => hasEnded)
+export const useSessionEnd = (): boolean => useSyncExternalStore(listeners.subscribe, () => hasEnded)

@@ -25,7 +25,7 @@ export function CodeBlock({ code, language }: { code: string; language: string }
         <CopyButton text={code} label={t('app.code.copy')} />
       </figcaption>
       {isShown && <HtmlPreview source={code} />}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <pre tabIndex={0} dir="ltr">
         <code>{nodes ? nodes.map(renderNode) : code}</code>
       </pre>

@@ -16,7 +16,7 @@ export const Markdown = memo(({ text, isStreaming = false }: { text: string; isS
   return (
     <div className="markdown">
       {sections.map((tokens, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: sections stay in their places while a text grows.
+        // biome-ignore lint/suspicious/noArrayIndexKey: sections keep their positions while a text grows.
         <Section key={index} tokens={tokens} />
       ))}
     </div>
@@ -64,7 +64,7 @@ function renderBlock(token: Token): ReactNode {
 }
 
 const renderBlocks = (tokens: readonly Token[]): ReactNode =>
-  // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay in their places while a text grows.
+  // biome-ignore lint/suspicious/noArrayIndexKey: blocks keep their positions while a text grows.
   tokens.map((token, index) => <Block key={index} token={token} />)
 
 /** Lowers the level of headings, as each message has a heading with its author above them. */
@@ -79,7 +79,7 @@ function Heading({ depth, tokens }: Tokens.Heading) {
 
 function List({ ordered, start, items }: Tokens.List) {
   const content = items.map((item, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: items stay in their places while a text grows.
+    // biome-ignore lint/suspicious/noArrayIndexKey: items keep their positions while a text grows.
     <li key={index} dir="auto" className={item.task ? 'task' : undefined}>
       {item.task && (
         <input type="checkbox" disabled checked={item.checked ?? false} aria-label={t('app.markdown.task')} />
@@ -91,13 +91,13 @@ function List({ ordered, start, items }: Tokens.List) {
 }
 
 const Table = ({ header, align, rows }: Tokens.Table) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard.
   <section className="table" tabIndex={0} aria-label={t('app.markdown.table')}>
     <table>
       <thead>
         <tr>
           {header.map((cell, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
+            // biome-ignore lint/suspicious/noArrayIndexKey: cells have no identity but their position.
             <th key={index} dir="auto" className={align[index] ?? undefined}>
               {renderInline(cell.tokens)}
             </th>
@@ -106,10 +106,10 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
       </thead>
       <tbody>
         {rows.map((row, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows have no other name than their place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: rows have no identity but their position.
           <tr key={index}>
             {row.map((cell, column) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: cells have no other name than their place.
+              // biome-ignore lint/suspicious/noArrayIndexKey: cells have no identity but their position.
               <td key={column} dir="auto" className={align[column] ?? undefined}>
                 {renderInline(cell.tokens)}
               </td>

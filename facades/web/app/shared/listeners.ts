@@ -1,0 +1,13 @@
+/** The listeners of a state outside of React, which components read with `useSyncExternalStore`. */
+export class Listeners {
+  readonly #listeners = new Set<() => void>()
+
+  readonly subscribe = (listener: () => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  notify(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}
