@@ -219,7 +219,7 @@ interface AnnouncementTextsProps {
 
 function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
   const { data = [], error } = useRecords(['texts', id], (signal) => api.announcements.texts.query({ id }, { signal }))
-  const textIn = (locale: string) => data.find((text) => text.locale === locale)?.text ?? ''
+  const getText = (locale: string) => data.find((text) => text.locale === locale)?.text ?? ''
   return (
     <Part title={title}>
       <ErrorMessage error={error} />
@@ -241,7 +241,7 @@ function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
             action={t('app.save')}
             act={(form) => api.announcements.changeTexts.mutate({ id, texts: readTexts(form) })}
           >
-            <AnnouncementFields textIn={textIn} />
+            <AnnouncementFields getText={getText} />
           </ActionButton>
         </div>
       )}
@@ -250,18 +250,18 @@ function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
 }
 
 /** Fields for the texts of an announcement by language, with a preview. */
-export const AnnouncementFields = ({ textIn = () => '' }: { textIn?: (locale: string) => string }) => (
+export const AnnouncementFields = ({ getText = () => '' }: { getText?: (locale: string) => string }) => (
   <>
     <TextWithPreview
       label={t('app.admin.germanText')}
       name="de_DE"
-      value={textIn('de_DE')}
+      value={getText('de_DE')}
       hint={t('app.admin.textHint')}
     />
     <TextWithPreview
       label={t('app.admin.englishText')}
       name="en_US"
-      value={textIn('en_US')}
+      value={getText('en_US')}
       hint={t('app.admin.textHint')}
     />
   </>

@@ -83,12 +83,12 @@ export class Opener {
   /** Reads the messages of a conversation in order. */
   async conversation(id: string): Promise<Message[]> {
     const key = await this.#conversationKey()
-    const found: Row<ConversationMessage>[] = []
+    const rows: Row<ConversationMessage>[] = []
     for await (const row of this.#archive.rows<ConversationMessage>('conversation-messages'))
-      if (getRelatedId(row, 'conversation') === id) found.push(row)
-    found.sort(({ attributes: a }, { attributes: b }) => a.seq - b.seq || a.subSeq - b.subSeq)
+      if (getRelatedId(row, 'conversation') === id) rows.push(row)
+    rows.sort(({ attributes: a }, { attributes: b }) => a.seq - b.seq || a.subSeq - b.subSeq)
     return Promise.all(
-      found.map(async ({ id, attributes: { role, content, createdAt } }) => ({
+      rows.map(async ({ id, attributes: { role, content, createdAt } }) => ({
         id,
         author: role === 'user' ? ('self' as const) : ('model' as const),
         at: createdAt,
@@ -99,7 +99,7 @@ export class Opener {
 
   /** Reads the person's messages in a room in order. */
   async room({ id, attributes: room }: Row<Room>): Promise<Message[]> {
-    const keys = await this.#keysOf(id, room.slug)
+    const keys = await this.#getRoomKeys(id, room.slug)
     const messages: Message[] = []
     for await (const row of this.#archive.rows<RoomMessage>('room-messages')) {
       if (getRelatedId(row, 'room') !== id) continue
@@ -116,7 +116,7 @@ export class Opener {
   async file({ id, attributes, relationships }: Row<{ clientEncrypted: boolean; mime: string }>): Promise<Blob> {
     const stored = await this.#archive.file(id)
     if (!attributes.clientEncrypted) return stored
-    const keys = await this.#keysOfMessage(relationships?.['message']?.data?.id)
+    const keys = await this.#findKeysOfMessage(relationships?.['message']?.data?.id)
     return new Response(stored.stream().pipeThrough(openFile(keys))).blob()
   }
 
@@ -131,16 +131,16 @@ export class Opener {
     return entry && importKey(await unsealEntry(this.#passkeyKey, entry))
   }
 
-  async #keysOfMessage(message: string | undefined): Promise<RoomKeys> {
+  async #findKeysOfMessage(message: string | undefined): Promise<RoomKeys> {
     const rooms = await this.#archive.list<Room>('rooms')
     for await (const row of this.#archive.rows('room-messages')) {
       const room = row.id === message && rooms.find(({ id }) => id === getRelatedId(row, 'room'))
-      if (room) return this.#keysOf(room.id, room.attributes.slug)
+      if (room) return this.#getRoomKeys(room.id, room.attributes.slug)
     }
     throw new CannotOpen()
   }
 
-  #keysOf(id: string, slug: string): Promise<RoomKeys> {
+  #getRoomKeys(id: string, slug: string): Promise<RoomKeys> {
     const known = this.#roomKeys.get(id) ?? this.#readKeys(id, slug)
     this.#roomKeys.set(id, known)
     return known
@@ -148,9 +148,9 @@ export class Opener {
 
   /** Reads the keys in the keychain, and those that were wrapped for the person since. */
   async #readKeys(id: string, slug: string): Promise<RoomKeys> {
-    const kept = await roomKeysIn(this.#passkeyKey, slug, this.#keychain)
+    const keychainKeys = await roomKeysIn(this.#passkeyKey, slug, this.#keychain)
     const entry = this.#keychain.find(({ keyType }) => keyType === 'private_key')
-    if (!entry) return kept
+    if (!entry) return keychainKeys
     const [wrapped, epochs] = await Promise.all([
       this.#archive.list<{ epoch: number; wrappedKey: string }>('room-keys'),
       this.#archive.list<{ epoch: number; previousKey: string | null }>('room-key-epochs'),
@@ -159,7 +159,7 @@ export class Opener {
       ...wrapped.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStoredKey(id, attributes)),
       ...epochs.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStoredKey(id, attributes)),
     ]
-    return openStoredRoomKeys(await importPrivateKey(await unsealEntry(this.#passkeyKey, entry)), stored, kept)
+    return openStoredRoomKeys(await importPrivateKey(await unsealEntry(this.#passkeyKey, entry)), stored, keychainKeys)
   }
 }
 

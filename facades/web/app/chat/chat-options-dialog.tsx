@@ -3,7 +3,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { type ChatOptions, useOptions, writeOptions } from './chat-options.ts'
-import { conversationQueryKey } from './conversations.ts'
+import { getConversationQueryKey } from './conversations.ts'
 
 export interface ChatOptionsProps {
   /** The conversation; undefined before it is created. */
@@ -24,7 +24,7 @@ export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProp
     if (slug === undefined || prompt === systemPrompt) return
     const sealed = prompt === '' ? null : await key.seal(prompt)
     queryClient.setQueryData(
-      conversationQueryKey(slug),
+      getConversationQueryKey(slug),
       await api.conversations.update.mutate({ slug, systemPrompt: sealed }),
     )
   }

@@ -14,7 +14,7 @@ import { moveOptions } from './chat-options.ts'
 import { type Question, sendQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
-import { conversationQueryKey, createConversation } from './conversations.ts'
+import { createConversation, getConversationQueryKey } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { type Turn, turns } from './turn.ts'
 import './chat.css'
@@ -136,7 +136,7 @@ const SendObstacles = () => (
 
 function ConversationTitle({ slug }: { slug: string }) {
   const { data } = useQuery({
-    queryKey: conversationQueryKey(slug),
+    queryKey: getConversationQueryKey(slug),
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
   })
   return <h1 dir="auto">{data?.name}</h1>

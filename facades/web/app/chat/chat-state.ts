@@ -8,7 +8,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { buildPath, type Choices, findChoicesFor, type PathStep, takeStepsUpTo } from './branches.ts'
 import { type ChatContext, continueAnswer, type Question, requestAnswer, sendQuestion } from './chat-requests.ts'
-import { conversationQueryKey } from './conversations.ts'
+import { getConversationQueryKey } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { flattenPages, useMessages } from './messages.ts'
 import { turns, useTurn } from './turn.ts'
@@ -66,7 +66,7 @@ function useLinkedMessage(
 /** Reads and decrypts the system prompt of a conversation. */
 function useSystemPrompt(key: ConversationKey, slug: string): string {
   const { data } = useQuery({
-    queryKey: conversationQueryKey(slug),
+    queryKey: getConversationQueryKey(slug),
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
   })
   const sealed = data?.systemPrompt
@@ -95,7 +95,7 @@ function useActions(state: ActionContext): ChatActions {
 }
 
 function createActions(state: () => ActionContext): ChatActions {
-  const chat = (modelId = state().model?.modelId): ChatContext => {
+  const getContext = (modelId = state().model?.modelId): ChatContext => {
     const { slug, key, systemPrompt } = state()
     return { slug, key, systemPrompt, modelId: modelId ?? '' }
   }
@@ -109,23 +109,23 @@ function createActions(state: () => ActionContext): ChatActions {
   /** Without a choice the newest version is shown, which the new message is. */
   const showNewest = () => state().setChoices(() => ({}))
   return {
-    send: (question) => sendQuestion(chat(), question, state().steps),
+    send: (question) => sendQuestion(getContext(), question, state().steps),
     async resend(number, text) {
-      await sendQuestion(chat(), { text, attachments: [] }, stepsBefore(number))
+      await sendQuestion(getContext(), { text, attachments: [] }, stepsBefore(number))
       showNewest()
     },
     regenerate(number, modelId) {
-      requestAnswer(chat(modelId), stepsBefore(number))
+      requestAnswer(getContext(modelId), stepsBefore(number))
       showNewest()
     },
-    continueAnswer: () => continueAnswer(chat(), state().steps, t('app.message.continueInstruction')),
+    continueAnswer: () => continueAnswer(getContext(), state().steps, t('app.message.continueInstruction')),
     chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
     stop: () => turns.stop(state().slug),
     tryAgain() {
       turns.forget(state().slug)
       const { steps } = state()
       const isAnswered = steps.at(-1)?.message.role === 'assistant'
-      requestAnswer(chat(), isAnswered ? steps.slice(0, -1) : steps)
+      requestAnswer(getContext(), isAnswered ? steps.slice(0, -1) : steps)
     },
   }
 }

@@ -31,7 +31,7 @@ interface ComposerProps {
 /** The form in which a question is written. */
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, error, maySend, submit, fail } = useQuestionForm(slug, canSend && !isAnswering, send)
+  const { draft, uploads, error, canSubmit, submit, fail } = useQuestionForm(slug, canSend && !isAnswering, send)
   useQuotations('chat', draft, field)
   return (
     <form className="composer" onSubmit={submit} {...createDropHandlers(uploads.add)}>
@@ -51,7 +51,7 @@ export function Composer({ slug, canSend, isAnswering = false, obstacle, send, s
           <ImproveButton text={draft.text} write={draft.write} fail={fail} />
           {children}
           <span className="spacer" />
-          <SendOrStop isAnswering={isAnswering} maySend={maySend} stop={stop} />
+          <SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />
         </div>
       </div>
     </form>
@@ -60,17 +60,17 @@ export function Composer({ slug, canSend, isAnswering = false, obstacle, send, s
 
 const SendOrStop = ({
   isAnswering,
-  maySend,
+  canSubmit,
   stop,
 }: {
   isAnswering: boolean
-  maySend: boolean
+  canSubmit: boolean
   stop?: (() => void) | undefined
 }) =>
   isAnswering ? (
     <IconButton key="stop" icon="stop" label={t('app.composer.stop')} className="primary" onClick={stop} />
   ) : (
-    <SendButton disabled={!maySend} />
+    <SendButton disabled={!canSubmit} />
   )
 
 /** The question that is being written. It stays in the form if it cannot be sent. */
@@ -80,10 +80,10 @@ function useQuestionForm(slug: string | undefined, canSend: boolean, send: (ques
   const uploads = useUploads()
   const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
-  const maySend = canSend && !uploads.isUploading && state !== 'sending' && hasContent
+  const canSubmit = canSend && !uploads.isUploading && state !== 'sending' && hasContent
   const submit = async (event: FormEvent) => {
     event.preventDefault()
-    if (!maySend) return
+    if (!canSubmit) return
     setState('sending')
     try {
       await send({ text: draft.text.trim(), attachments: uploads.ids })
@@ -95,7 +95,7 @@ function useQuestionForm(slug: string | undefined, canSend: boolean, send: (ques
     }
   }
   const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, error, maySend, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
+  return { draft, uploads, error, canSubmit, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
 }
 
 interface ImproveButtonProps {

@@ -11,7 +11,7 @@ import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
 import { ConversationRow } from './conversation-row.tsx'
 import {
   changeFolder,
-  conversationQueryKey,
+  getConversationQueryKey,
   refreshConversations,
   restoreConversation,
   useConversations,
@@ -239,6 +239,6 @@ function useLiveConversations(): void {
 
 /** Skips the messages while an answer streams here, as the stored answer is older. */
 function refreshConversation(slug: string): void {
-  void queryClient.invalidateQueries({ queryKey: conversationQueryKey(slug) })
+  void queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) })
   if (!turns.isAnswering(slug)) void refreshMessages(slug)
 }

@@ -12,7 +12,7 @@ const MAX_CONVERSATIONS = 200
 /** The first element of the query keys of all lists. */
 const LISTS_KEY = 'conversations'
 
-export const conversationQueryKey = (slug: string) => ['conversation', slug]
+export const getConversationQueryKey = (slug: string) => ['conversation', slug]
 
 /** Queries the conversations outside of folders that are not pinned, or all whose names contain this text. */
 const buildListQuery = (name: string) =>
@@ -57,7 +57,7 @@ export const refreshConversations = () => queryClient.invalidateQueries({ queryK
 export async function createConversation(): Promise<Conversation> {
   const name = t('app.chat.dated', { date: formatShortDate(new Date()) })
   const created = await api.conversations.create.mutate({ name })
-  queryClient.setQueryData(conversationQueryKey(created.slug), created)
+  queryClient.setQueryData(getConversationQueryKey(created.slug), created)
   void refreshConversations()
   return created
 }
@@ -74,7 +74,7 @@ export async function organizeConversation(change: OrganizeInput): Promise<void>
 }
 
 async function updateCache(changed: Conversation): Promise<void> {
-  queryClient.setQueryData(conversationQueryKey(changed.slug), changed)
+  queryClient.setQueryData(getConversationQueryKey(changed.slug), changed)
   await refreshConversations()
 }
 

@@ -120,7 +120,7 @@ class TextSearch {
 
   /** Decrypts the conversations that are new or have changed. */
   async read(key: ConversationKey): Promise<void> {
-    const { signal } = this.#begin()
+    const { signal } = this.#startReading()
     try {
       await this.#readAll(key, signal)
     } catch (error) {
@@ -132,7 +132,7 @@ class TextSearch {
     const seen = new Set<string>()
     for await (const conversation of listConversations(signal)) {
       seen.add(conversation.slug)
-      await this.#open(key, conversation, signal)
+      await this.#decrypt(key, conversation, signal)
       if (signal.aborted) return
       if (this.#size > MAX_TEXT) return this.#set({ phase: 'full', count: this.#opened.size })
       this.#set({ phase: 'reading', count: seen.size })
@@ -169,14 +169,14 @@ class TextSearch {
       .toArray()
   }
 
-  #begin(): AbortController {
+  #startReading(): AbortController {
     this.#stop.abort()
     this.#stop = new AbortController()
     this.#set({ phase: 'reading', count: 0 })
     return this.#stop
   }
 
-  async #open(key: ConversationKey, conversation: Conversation, signal: AbortSignal): Promise<void> {
+  async #decrypt(key: ConversationKey, conversation: Conversation, signal: AbortSignal): Promise<void> {
     const { slug, updatedAt } = conversation
     if (this.#opened.get(slug)?.conversation.updatedAt === updatedAt) return
     const texts = await readTexts(key, slug, signal)
@@ -215,8 +215,8 @@ async function readTexts(key: ConversationKey, slug: string, signal: AbortSignal
   do {
     const page: { size: number; before?: string } = { size: MESSAGE_PAGE, ...(before !== null && { before }) }
     const { data, meta } = await api.conversations.messages.query({ slug, page }, { signal })
-    const opened = await Promise.all(data.map((message) => openMessage(key, message)))
-    texts.unshift(...opened.map(({ number, answer }) => ({ number, text: answer.text })))
+    const messages = await Promise.all(data.map((message) => openMessage(key, message)))
+    texts.unshift(...messages.map(({ number, answer }) => ({ number, text: answer.text })))
     before = meta.next
   } while (before !== null)
   return texts

@@ -37,8 +37,8 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   const { data: last } = useLastMessages(session, rooms)
   const needle = search.trim().toLocaleLowerCase()
   const matches = (rooms ?? []).filter(({ name }) => name.toLocaleLowerCase().includes(needle))
-  const activeAt = (room: Room) => last?.get(room.id)?.createdAt ?? room.createdAt
-  const sorted = matches.toSorted((one, other) => activeAt(other).localeCompare(activeAt(one)))
+  const getLastActivity = (room: Room) => last?.get(room.id)?.createdAt ?? room.createdAt
+  const sorted = matches.toSorted((one, other) => getLastActivity(other).localeCompare(getLastActivity(one)))
   const active = sorted.filter(({ isArchived }) => !isArchived)
   const archived = sorted.filter(({ isArchived }) => isArchived)
   return (

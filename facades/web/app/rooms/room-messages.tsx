@@ -34,7 +34,7 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
   const unread = useFirstUnread(list.show)
   const label = t('app.rooms.messages')
   const showNewest = () => {
-    list.newest()
+    list.showNewest()
     showEnd()
   }
   return (
@@ -77,7 +77,7 @@ function ListStart({ list }: { list: MessageWindow }) {
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
   if (hasEarlier || list.start > 0)
     return (
-      <button type="button" className="plain-button earlier" onClick={() => void list.earlier()}>
+      <button type="button" className="plain-button earlier" onClick={() => void list.showEarlier()}>
         {t('app.messages.earlier')}
       </button>
     )
@@ -89,7 +89,7 @@ function ListEnd({ list }: { list: MessageWindow }) {
   const outgoing = useRoomView((view) => view.outgoing)
   if (!list.isNewest)
     return (
-      <button type="button" className="plain-button earlier" onClick={list.later}>
+      <button type="button" className="plain-button earlier" onClick={list.showLater}>
         {t('app.rooms.later')}
       </button>
     )
@@ -159,7 +159,7 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
   const newestStart = Math.max(0, messages.length - WINDOW_SIZE)
   const at = first === undefined ? -1 : messages.findIndex(({ id }) => id === first)
   const start = at === -1 ? newestStart : at
-  const beginAt = (index: number) => {
+  const startAt = (index: number) => {
     const { messages: all } = store.view
     setFirst(index >= all.length - WINDOW_SIZE ? undefined : all[Math.max(0, index)]?.id)
   }
@@ -167,13 +167,13 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
     const index = store.view.messages.findIndex((each) => each.id === id)
     if (index === -1) return
     bringIntoView(id)
-    beginAt(index - STEP)
+    startAt(index - STEP)
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
   useEffect(() => {
     if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), ignoreFailure)
   }, [target])
-  const earlier = async () => {
+  const showEarlier = async () => {
     const top = messages[start]
     if (start === 0) await store.loadEarlier()
     if (top) keepInPlace(top.id)
@@ -185,9 +185,9 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
     shown: messages.slice(start, start + WINDOW_SIZE),
     start,
     isNewest: start >= newestStart,
-    earlier,
-    later: () => beginAt(start + STEP),
-    newest: () => setFirst(undefined),
+    showEarlier,
+    showLater: () => startAt(start + STEP),
+    showNewest: () => setFirst(undefined),
     show,
   }
 }
@@ -299,7 +299,7 @@ function useFirstUnread(show: (id: string) => void) {
   const [openedAt] = useState(() => new Date().toISOString())
   const firstUnread = findFirstUnread(messages, readAtOpening, ownId)
   const isOld = firstUnread !== undefined && firstUnread.createdAt < openedAt
-  const mayBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
+  const canBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
   const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
   const jump = async () => {
     await store.loadBackTo(readAtOpening, MAX_UNREAD)
@@ -309,9 +309,9 @@ function useFirstUnread(show: (id: string) => void) {
   }
   return {
     // Earlier messages may be unread as well while they are not loaded.
-    id: isOld && !mayBeEarlier ? firstUnread.id : undefined,
+    id: isOld && !canBeEarlier ? firstUnread.id : undefined,
     /** A few unread messages are in view anyway. */
-    canJump: isOld && !isDone && (mayBeEarlier || count > MIN_UNREAD_TO_JUMP),
+    canJump: isOld && !isDone && (canBeEarlier || count > MIN_UNREAD_TO_JUMP),
     jump,
   }
 }

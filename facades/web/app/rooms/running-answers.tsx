@@ -39,7 +39,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const model = modelName(disclosure.model)
   const answer = useRoomView(({ streamingAnswers }) => streamingAnswers.get(id))
   const isAsker = user === getOwnId(session)
-  const mayStop = isAsker || room?.role === 'admin'
+  const canStop = isAsker || room?.role === 'admin'
   const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
     <article className="room-message running" aria-busy="true" aria-label={t('app.message.by', { name: model })}>
@@ -55,7 +55,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
       <p className="hint" role="status">
         {t('app.rooms.answering', { asker: getAskerName(disclosure, members) })}
       </p>
-      {mayStop && (
+      {canStop && (
         <button type="button" className="quiet-button" onClick={() => void stop()}>
           {t('app.composer.stop')}
         </button>

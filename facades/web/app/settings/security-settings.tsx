@@ -94,8 +94,8 @@ function KeyLock() {
 function RecoveryCode() {
   const { connection } = useSession()
   const [code, setCode] = useState('')
-  const mayPaste = connection.configs['security']?.['passkeyAllowPaste'] === true
-  const make = async (form: HTMLFormElement) => {
+  const canPaste = connection.configs['security']?.['passkeyAllowPaste'] === true
+  const createCode = async (form: HTMLFormElement) => {
     setCode('')
     setCode(await renewBackup(connection, readField(form, 'passkey')))
     form.reset()
@@ -107,7 +107,7 @@ function RecoveryCode() {
       <SettingsForm
         label={t('app.settings.codeTitle')}
         submitText={t('app.settings.codeMake')}
-        submit={make}
+        submit={createCode}
         result={code && <Secret label={t('app.settings.codeTitle')} text={code} copyText={t('page.copy')} />}
       >
         <Field
@@ -115,8 +115,8 @@ function RecoveryCode() {
           label={t('page.handshake.passkey')}
           name="passkey"
           autoComplete="current-password"
-          hint={mayPaste ? t('page.passkey.what') : `${t('page.passkey.what')} ${t('page.handshake.noPaste')}`}
-          ref={mayPaste ? null : forbidPaste}
+          hint={canPaste ? t('page.passkey.what') : `${t('page.passkey.what')} ${t('page.handshake.noPaste')}`}
+          ref={canPaste ? null : forbidPaste}
         />
       </SettingsForm>
     </SettingsSection>

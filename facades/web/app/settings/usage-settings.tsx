@@ -258,12 +258,12 @@ const namedSubjects = new Set<string>(['provider', 'model', 'group'])
 const unitLabels = { requests: 'app.settings.limitRequests', tokens: 'app.settings.limitTokens' } as const
 
 function describeLimit({ unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
-  const amount = (count: number) => (unit === 'money' ? formatMoney(count, currency ?? '') : formatNumber(count))
-  const whole = unit === 'money' ? amount(cap) : t(unitLabels[unit], { count: cap })
+  const formatAmount = (count: number) => (unit === 'money' ? formatMoney(count, currency ?? '') : formatNumber(count))
+  const whole = unit === 'money' ? formatAmount(cap) : t(unitLabels[unit], { count: cap })
   return [
-    t('app.settings.limitUsed', { used: amount(used), cap: whole }),
-    held > 0 && t('app.settings.limitHeld', { held: amount(held) }),
-    t('app.settings.limitLeft', { left: amount(remaining) }),
+    t('app.settings.limitUsed', { used: formatAmount(used), cap: whole }),
+    held > 0 && t('app.settings.limitHeld', { held: formatAmount(held) }),
+    t('app.settings.limitLeft', { left: formatAmount(remaining) }),
     t('app.settings.limitResets', { at: formatDateTime(resetsAt) }),
     mode === 'observe' && t('app.settings.limitObserved'),
   ]

@@ -30,14 +30,14 @@ export class Session {
 
   /** The key that decrypts the keychain. */
   get passkeyKey(): Key {
-    return this.#unlocked().passkeyKey
+    return this.#requireKeys().passkeyKey
   }
 
   get conversationKey(): ConversationKey {
-    return this.#unlocked().conversationKey
+    return this.#requireKeys().conversationKey
   }
 
-  #unlocked(): SessionKeys {
+  #requireKeys(): SessionKeys {
     if (!this.#keys) throw new KeysLocked()
     return this.#keys
   }

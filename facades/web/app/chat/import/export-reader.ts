@@ -28,12 +28,12 @@ export async function readExport(file: File, report: ReportFinding): Promise<voi
   const total = files.reduce((sum, { size }) => sum + size, 0)
   if (total > MAX_UNPACKED) return fail('tooMuch')
   let read = 0
-  const count = (bytes: number) => {
+  const reportBytes = (bytes: number) => {
     read += bytes
     return report({ type: 'progress', progress: read / total })
   }
   for (const each of files) {
-    const failure = await new ConversationFinder(each.name, report).readAll(each, count)
+    const failure = await new ConversationFinder(each.name, report).readAll(each, reportBytes)
     if (failure) await fail(failure, each.name)
   }
 }
@@ -53,10 +53,10 @@ class ConversationFinder {
   }
 
   /** Returns the reason if the file was not read to its end. */
-  async readAll(file: JsonFile, count: (bytes: number) => Promise<void>): Promise<ReadFailure | undefined> {
+  async readAll(file: JsonFile, reportBytes: (bytes: number) => Promise<void>): Promise<ReadFailure | undefined> {
     const decoder = new TextDecoder()
     const write = async (bytes: Uint8Array) => {
-      await count(bytes.length)
+      await reportBytes(bytes.length)
       for (const member of this.#splitter.push(decoder.decode(bytes, { stream: true }))) await this.#read(member)
     }
     let error: unknown

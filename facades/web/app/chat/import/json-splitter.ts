@@ -24,20 +24,20 @@ export class JsonSplitter {
 
   /** Yields the members that end in this piece. */
   *push(piece: string): Generator<Member> {
-    const text = this.#withoutEscape(this.#escape + (this.#isList === undefined ? this.#begin(piece) : piece))
+    const text = this.#cutTrailingEscape(this.#escape + (this.#isList === undefined ? this.#detectList(piece) : piece))
     let start = 0
-    for (const { 0: sign, index } of text.matchAll(STRUCTURE)) {
-      if (!this.#endsMember(sign)) continue
+    for (const { 0: character, index } of text.matchAll(STRUCTURE)) {
+      if (!this.#endsMember(character)) continue
       // The closing bracket of an object belongs to the member, a comma or the end of the list does not.
-      this.#keep(text.slice(start, this.#isList ? index : index + 1))
+      this.#append(text.slice(start, this.#isList ? index : index + 1))
       start = index + 1
       yield* this.#takeMember()
     }
-    this.#keep(text.slice(start))
+    this.#append(text.slice(start))
   }
 
   /** Detects whether the text is a list, and removes its opening bracket. */
-  #begin(piece: string): string {
+  #detectList(piece: string): string {
     const text = piece.replace(/^[\uFEFF\s]+/, '')
     if (text === '') return ''
     this.#isList = text.startsWith('[')
@@ -46,23 +46,23 @@ export class JsonSplitter {
     return text.slice(1)
   }
 
-  #withoutEscape(text: string): string {
+  #cutTrailingEscape(text: string): string {
     let end = text.length
     while (text[end - 1] === '\\') end--
     this.#escape = (text.length - end) % 2 === 1 ? '\\' : ''
     return text.slice(0, text.length - this.#escape.length)
   }
 
-  #endsMember(sign: string): boolean {
-    if (sign === '"') this.#isInString = !this.#isInString
-    if (this.#isInString || sign === '"' || sign.startsWith('\\')) return false
-    if (sign === ',') return this.#isList === true && this.#depth === 1
-    const isOpening = sign === '{' || sign === '['
+  #endsMember(character: string): boolean {
+    if (character === '"') this.#isInString = !this.#isInString
+    if (this.#isInString || character === '"' || character.startsWith('\\')) return false
+    if (character === ',') return this.#isList === true && this.#depth === 1
+    const isOpening = character === '{' || character === '['
     this.#depth += isOpening ? 1 : -1
     return !isOpening && this.#depth === 0
   }
 
-  #keep(piece: string): void {
+  #append(piece: string): void {
     this.#length += piece.length
     if (this.#length <= MAX_MEMBER) this.#pieces.push(piece)
     else this.#pieces = []

@@ -21,7 +21,7 @@ export function NameFormDialog({ title, name, hint, suggest, suggestions = [], s
   const [isWorking, setWorking] = useState(false)
   const [error, setError] = useState<unknown>()
   const id = useId()
-  const propose = async (find: () => Promise<string>) => {
+  const suggestName = async (find: () => Promise<string>) => {
     setWorking(true)
     await find().then(setValue, setError)
     setWorking(false)
@@ -48,7 +48,7 @@ export function NameFormDialog({ title, name, hint, suggest, suggestions = [], s
           ))}
         </datalist>
         {suggest && (
-          <button type="button" className="plain-button" disabled={isWorking} onClick={() => propose(suggest)}>
+          <button type="button" className="plain-button" disabled={isWorking} onClick={() => suggestName(suggest)}>
             {t(isWorking ? 'page.working' : 'app.name.suggest')}
           </button>
         )}
