@@ -22,7 +22,7 @@ export interface Row<Attributes = Record<string, unknown>> {
 
 /** The chosen files are no archive. */
 export class NotAnArchive extends Error {
-  override readonly name = 'NoArchive'
+  override readonly name = 'NotAnArchive'
 }
 
 /** An archive of a person's data: a ZIP, or its unpacked folder. */

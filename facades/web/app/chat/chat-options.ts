@@ -20,12 +20,12 @@ const optionsCache = new Map<string, { text: string | null; options: ChatOptions
 
 /** Returns the same object until the options change, as `useSyncExternalStore` requires. */
 export function readOptions(slug: string | undefined): ChatOptions {
-  const slot = getStorageKey(slug)
-  const text = localStorage.getItem(slot)
-  const before = optionsCache.get(slot)
-  if (before?.text === text) return before.options
+  const storageKey = getStorageKey(slug)
+  const text = localStorage.getItem(storageKey)
+  const cached = optionsCache.get(storageKey)
+  if (cached?.text === text) return cached.options
   const options = text === null ? defaultOptions : { ...defaultOptions, ...(JSON.parse(text) as Partial<ChatOptions>) }
-  optionsCache.set(slot, { text, options })
+  optionsCache.set(storageKey, { text, options })
   return options
 }
 

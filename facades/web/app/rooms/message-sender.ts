@@ -13,7 +13,7 @@ export interface OutgoingMessage {
 
 /** The outbox holds the most messages that it can. */
 export class OutboxFull extends Error {
-  override readonly name = 'TooManyWaiting'
+  override readonly name = 'OutboxFull'
 }
 
 const RETRY_MS = 3000
@@ -205,15 +205,15 @@ interface QueuedMessage {
 
 /** The queue of a room's messages, encrypted in the storage of this browser, so that it survives a reload. */
 export class Outbox {
-  readonly #slot: string
+  readonly #storageKey: string
 
   constructor(owner: string, room: string) {
-    this.#slot = `svc:outbox:${owner}:${room}`
+    this.#storageKey = `svc:outbox:${owner}:${room}`
   }
 
   /** Lists the messages in the order in which they were written. Other tabs may have added some. */
   list(): QueuedMessage[] {
-    return JSON.parse(localStorage.getItem(this.#slot) ?? '[]') as QueuedMessage[]
+    return JSON.parse(localStorage.getItem(this.#storageKey) ?? '[]') as QueuedMessage[]
   }
 
   put(queued: QueuedMessage): void {
@@ -226,16 +226,16 @@ export class Outbox {
     this.#write(this.list().filter((each) => each.clientId !== clientId))
   }
 
-  #write(letters: readonly QueuedMessage[]): void {
-    if (letters.length === 0) localStorage.removeItem(this.#slot)
-    else localStorage.setItem(this.#slot, JSON.stringify(letters))
+  #write(messages: readonly QueuedMessage[]): void {
+    if (messages.length === 0) localStorage.removeItem(this.#storageKey)
+    else localStorage.setItem(this.#storageKey, JSON.stringify(messages))
   }
 }
 
 /** Encrypts a queued message again with the current key. */
 async function resealMessage(queued: QueuedMessage, keys: RoomKeys, keyEpoch: number): Promise<QueuedMessage> {
-  const [before, now] = [keys.get(queued.keyEpoch), keys.get(keyEpoch)]
-  if (queued.keyEpoch === keyEpoch || queued.content === null || before === undefined || now === undefined)
+  const [oldKey, newKey] = [keys.get(queued.keyEpoch), keys.get(keyEpoch)]
+  if (queued.keyEpoch === keyEpoch || queued.content === null || oldKey === undefined || newKey === undefined)
     return queued
-  return { ...queued, keyEpoch, content: await sealMessage(now, await openMessage(before, queued.content)) }
+  return { ...queued, keyEpoch, content: await sealMessage(newKey, await openMessage(oldKey, queued.content)) }
 }

@@ -75,8 +75,8 @@ export class RoomHistory {
   }
 
   /** Reads back to a message, but at most so many messages. */
-  async readBackTo(id: number, most: number, signal: AbortSignal): Promise<void> {
-    for (let read = 0; read < most && this.hasEarlier && this.#oldestReadId > id; read += LARGE_PAGE) {
+  async readBackTo(id: number, maxMessages: number, signal: AbortSignal): Promise<void> {
+    for (let read = 0; read < maxMessages && this.hasEarlier && this.#oldestReadId > id; read += LARGE_PAGE) {
       if (signal.aborted) return
       await this.readEarlier(LARGE_PAGE)
     }

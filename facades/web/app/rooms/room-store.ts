@@ -65,7 +65,7 @@ export class RoomStore {
   readonly #listeners = new Listeners()
   readonly #history: RoomHistory
   readonly #members: RoomMembers
-  readonly #changedKeys = new Set<string>()
+  readonly #pendingChanges = new Set<string>()
   readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages; undefined until the room is found. */
@@ -76,7 +76,7 @@ export class RoomStore {
   #shownAt = 0
   #readAt = 0
   #isReading = false
-  #isReplacingKey = false
+  #isRotatingKey = false
 
   constructor(session: Session, slug: string) {
     this.#session = session
@@ -141,8 +141,8 @@ export class RoomStore {
   }
 
   /** Loads back to a message, but at most so many messages and only while the room is open. */
-  async loadBackTo(id: number, most = Number.POSITIVE_INFINITY): Promise<void> {
-    await this.#history.readBackTo(id, most, this.#stopped.signal)
+  async loadBackTo(id: number, maxMessages = Number.POSITIVE_INFINITY): Promise<void> {
+    await this.#history.readBackTo(id, maxMessages, this.#stopped.signal)
     this.#show(true)
   }
 
@@ -209,15 +209,15 @@ export class RoomStore {
     )
     this.#view = { ...this.#view, room, keys, description: description ?? '', systemPrompt: systemPrompt ?? '' }
     await this.#history.reopenUnreadable()
-    if (room.rekeyRequired && canWrite(room)) void this.#replaceKey(room)
+    if (room.rekeyRequired && canWrite(room)) void this.#rotateKey(room)
   }
 
   /** Rotates the room key. A conflict is ignored, as another member has then just done so. */
-  async #replaceKey(room: Room): Promise<void> {
-    if (this.#isReplacingKey || !this.#view.keys.has(room.keyEpoch)) return
-    this.#isReplacingKey = true
+  async #rotateKey(room: Room): Promise<void> {
+    if (this.#isRotatingKey || !this.#view.keys.has(room.keyEpoch)) return
+    this.#isRotatingKey = true
     await this.#keyring.rotateKey(room).catch(() => {})
-    this.#isReplacingKey = false
+    this.#isRotatingKey = false
     await this.#readRoom(this.#stopped.signal).catch(() => {})
     this.#show()
   }
@@ -232,13 +232,13 @@ export class RoomStore {
   /** Marks something as changed. Changes are read in batches, and again after a failure. */
   #markChanged({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
-    this.#changedKeys.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
+    this.#pendingChanges.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
     this.#scheduleRead()
   }
 
   /** Reads at once if nothing was read lately, and otherwise no more often than the room is rendered. */
   #scheduleRead(): void {
-    if (this.#isReading || this.#changedKeys.size === 0) return
+    if (this.#isReading || this.#pendingChanges.size === 0) return
     const wait = this.#readAt + SHOW_MS - Date.now()
     this.#schedule('read', Math.max(BATCH_MS, wait), () => void this.#readChanges())
   }
@@ -246,18 +246,18 @@ export class RoomStore {
   /** Reads one batch at a time, so that no older state replaces a newer one. */
   async #readChanges(): Promise<void> {
     const { room } = this.#view
-    const changedKeys = [...this.#changedKeys]
-    this.#changedKeys.clear()
+    const changes = [...this.#pendingChanges]
+    this.#pendingChanges.clear()
     if (!room || this.#stopped.signal.aborted) return
     this.#isReading = true
     this.#readAt = Date.now()
     try {
-      await this.#readChanged(room, changedKeys)
+      await this.#readChanged(room, changes)
       this.#show()
     } catch (error) {
       // The person can no longer read the room.
       if (error instanceof SvcError && error.status === 404) return
-      for (const each of changedKeys) this.#changedKeys.add(each)
+      for (const each of changes) this.#pendingChanges.add(each)
       this.#readAt = Date.now() + RETRY_MS
     } finally {
       this.#isReading = false
@@ -265,18 +265,18 @@ export class RoomStore {
     }
   }
 
-  async #readChanged(room: Room, changedKeys: readonly string[]): Promise<void> {
+  async #readChanged(room: Room, changes: readonly string[]): Promise<void> {
     const idsOf = (type: string) => {
-      const named = changedKeys.filter((each) => each.startsWith(`${type}/`))
+      const named = changes.filter((each) => each.startsWith(`${type}/`))
       return named.map((each) => each.slice(type.length + 1))
     }
     const changedMembers = idsOf('room-members')
     const isOwnRole = changedMembers.includes(this.#members.ownMember?.id ?? '')
-    if (changedKeys.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
+    if (changes.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
       this.#history.readChanged(idsOf('room-messages')),
       this.#members.readChanged(room.id, changedMembers),
-      changedKeys.includes('room-disclosures') && this.#readDisclosures(room.id),
+      changes.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
     const isBehind = this.#history.some((each) => each.keyEpoch > room.keyEpoch && each.unreadable !== undefined)
     if (isBehind) await this.#readRoom(this.#stopped.signal)

@@ -70,12 +70,12 @@ const idle: ActionState = { isBusy: false, outcome: '', isWrong: false }
 export function useAction() {
   const [state, setState] = useState(idle)
   const isRunning = useRef(false)
-  const run = async (step: () => Promise<string | undefined>): Promise<void> => {
+  const run = async (action: () => Promise<string | undefined>): Promise<void> => {
     if (isRunning.current) return
     isRunning.current = true
     setState({ isBusy: true, outcome: t('page.working'), isWrong: false })
     try {
-      setState({ ...idle, outcome: (await step()) ?? '' })
+      setState({ ...idle, outcome: (await action()) ?? '' })
     } catch (error) {
       setState({ isBusy: false, outcome: describeError(error), isWrong: true })
     } finally {

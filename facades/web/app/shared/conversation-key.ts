@@ -13,7 +13,7 @@ import type { Connection } from './api/client.ts'
 
 /** This browser has no key of the person, who must enter their passkey first. */
 export class KeysLocked extends Error {
-  override readonly name = 'Locked'
+  override readonly name = 'KeysLocked'
 }
 
 /** Encrypts and decrypts the texts of private conversations. */
