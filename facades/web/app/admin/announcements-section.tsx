@@ -193,7 +193,7 @@ const AnnouncementReceipts = ({ id }: { id: string }) => (
 )
 
 /** An announcement: its texts by language, and its receipts. */
-export function AnnouncementPage({ id }: { id: string }) {
+function AnnouncementPage({ id }: { id: string }) {
   const { data: all, error } = useRecords(['announcements'], (signal) =>
     api.announcements.list.query(undefined, { signal }),
   )
@@ -250,7 +250,7 @@ function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
 }
 
 /** Fields for the texts of an announcement by language, with a preview. */
-export const AnnouncementFields = ({ getText = () => '' }: { getText?: (locale: string) => string }) => (
+const AnnouncementFields = ({ getText = () => '' }: { getText?: (locale: string) => string }) => (
   <>
     <TextWithPreview
       label={t('app.admin.germanText')}
@@ -268,7 +268,7 @@ export const AnnouncementFields = ({ getText = () => '' }: { getText?: (locale: 
 )
 
 /** Reads the texts, without empty ones. */
-export function readTexts(form: FormData): { de_DE?: string; en_US?: string } {
+function readTexts(form: FormData): { de_DE?: string; en_US?: string } {
   const [de, en] = [readText(form, 'de_DE'), readText(form, 'en_US')]
   return { ...(de && { de_DE: de }), ...(en && { en_US: en }) }
 }

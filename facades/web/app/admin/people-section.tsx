@@ -106,7 +106,7 @@ const PeopleList = () => (
 )
 
 /** Adds a person. With a password they get a local account. */
-export const AddPerson = () => (
+const AddPerson = () => (
   <ActionButton
     label={t('app.admin.addPerson')}
     className="button"
@@ -132,7 +132,7 @@ export const AddPerson = () => (
 )
 
 /** Creates a local account, and shows once the link that sets its password. */
-export function InvitePerson() {
+function InvitePerson() {
   const [invitation, setInvitation] = useState<{ link: string; expiresAt: string }>()
   return (
     <>

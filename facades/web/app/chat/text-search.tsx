@@ -77,7 +77,7 @@ const HitRow = ({ hit, onChoose }: { hit: Hit; onChoose: () => void }) => (
 )
 
 /** The progress of decrypting all conversations, the newest first. */
-export interface SearchState {
+interface SearchState {
   phase: 'idle' | 'reading' | 'stopped' | 'full' | 'done' | 'failed'
   /** The number of decrypted conversations. */
   count: number
@@ -85,7 +85,7 @@ export interface SearchState {
 }
 
 /** A message that matches the search. */
-export interface Hit {
+interface Hit {
   conversation: Conversation
   number: string
   excerpt: Excerpt
@@ -222,7 +222,7 @@ async function readTexts(key: ConversationKey, slug: string, signal: AbortSignal
   return texts
 }
 
-export const textSearch = new TextSearch()
+const textSearch = new TextSearch()
 onSessionEnd(() => textSearch.forget())
 
-export const useTextSearch = (): SearchState => useSyncExternalStore(textSearch.subscribe, () => textSearch.state)
+const useTextSearch = (): SearchState => useSyncExternalStore(textSearch.subscribe, () => textSearch.state)

@@ -114,7 +114,7 @@ interface RoomHeadProps {
 }
 
 /** The name of a room, the members who are present, and the menu of the room. */
-export function RoomHead({ present, show }: RoomHeadProps) {
+function RoomHead({ present, show }: RoomHeadProps) {
   const room = useRoomView((view) => view.room)
   const description = useRoomView((view) => view.description)
   const phase = useRoomView((view) => view.phase)

@@ -25,7 +25,7 @@ interface FileRules {
 const { api: jsonApi = '' } = document.documentElement.dataset
 
 /** Encrypts a file before it is uploaded. */
-export type SealFile = (file: File) => Promise<Blob>
+type SealFile = (file: File) => Promise<Blob>
 
 /** Uploads the files for the next message, encrypted if `seal` is given. */
 export function useUploads(seal?: SealFile) {

@@ -5,7 +5,7 @@ import { Field } from '../../shared/ui/field.tsx'
 import { useRecords } from '../admin-queries.ts'
 import type { Provider } from './catalogue.ts'
 
-export type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
+type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
 export type Origin = Origins['models'][number]
 
 /**

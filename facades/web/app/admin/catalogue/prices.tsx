@@ -51,7 +51,7 @@ const rateFields = [
 ] as const
 
 /** Reads the prices: unknown, free, or one range for each step of the input length. */
-export function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
+function readPricing(form: FormData, model: Pick<Model, 'pricing'>): Pricing | null {
   const kind = readText(form, 'kind')
   if (kind === 'unknown') return null
   if (kind === 'free') return { free: true }
