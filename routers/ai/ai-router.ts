@@ -5,8 +5,8 @@ import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { listUsableGroups, toViewer } from '../verbs/viewer.ts'
-import { streamParts, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
-import { Approvals, type QuestionPlace } from './approvals/approvals.ts'
+import { streamPartTypes, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
+import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
 import { aiQuotaOnce, type ChatContext, findUsableModel } from './chat-context.ts'
 import { countTokens } from './count-tokens.ts'
@@ -14,151 +14,176 @@ import { embed } from './embed.ts'
 import { withFallbacks } from './fallback.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { toModelCall } from './model-call.ts'
-import { adaptRequest, unsentParameters } from './request/adapt-request.ts'
+import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
 import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
-import { untilTextsAreRead } from './request/pending-texts.ts'
-import { type AiRequest, request, streamRequest } from './request/request.ts'
-import { question, toAiRequest, toQuestionPath, withAllProblems } from './request/simple-request.ts'
-import { unaskableReferences } from './request/tool-references.ts'
+import { retryWhileTextsPending } from './request/pending-texts.ts'
+import { type AiRequest, aiRequest, aiStreamRequest } from './request/request.ts'
+import { simpleRequest, toAiRequest, toSimplePath, withAllIssues } from './request/simple-request.ts'
+import { findUnaskableReferences } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
-import { tooMuchInput, validateRequest } from './request/validate-request.ts'
+import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
-import { ownTools, selectedOwnTools } from './service-tools.ts'
+import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
 
 type MapIssue = (issue: Issue) => Issue
 
-interface ValidatedRequest {
-  asked: AiRequest
+interface PreparedRequest {
+  request: AiRequest
   model: CallableModel
   attachments: Attachments
-  /** Without attachments. */
+  /** Estimate for the request without its attachments. */
   inputTokens: number
-  /** What is wrong, by the names of the caller's own request. */
+  /** Translates the path of an issue into the caller's own request format. */
   mapIssue: MapIssue
 }
 
-interface Checking {
+interface PrepareOptions {
   find: FindModel
   mapIssue: MapIssue
-  room: number | undefined
-  questionPlace: QuestionPlace
+  roomId: number | undefined
+  approvalMode: ApprovalMode
 }
 
-/** A model the caller may use, asked a question it can take. */
-async function validateAsked(
+/** Finds the model, adapts the request to it and validates it. Throws `invalid` with all issues. */
+async function prepareRequest(
   ctx: ChatContext,
-  given: AiRequest,
-  { find, mapIssue, room, questionPlace }: Checking,
-): Promise<ValidatedRequest> {
+  callerRequest: AiRequest,
+  { find, mapIssue, roomId, approvalMode }: PrepareOptions,
+): Promise<PreparedRequest> {
   const { promptFiles: files, settings } = ctx.services
-  const model = await findUsableModel(ctx, given.model, 'chat', find)
-  const asked = model ? adaptRequest(ctx, given, model) : given
+  const model = await findUsableModel(ctx, callerRequest.model, 'chat', find)
+  const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
   const attachments = new Attachments(
-    { files, viewer: toViewer(ctx), room, maxBytes: settings.maxPromptFiles },
-    asked.messages,
+    { files, viewer: toViewer(ctx), room: roomId, maxBytes: settings.maxPromptFiles },
+    request.messages,
   )
-  const inputTokens = estimateInputTokens(asked)
-  const issues = validateRequest(asked, model, inputTokens, ctx.services.textExtractor)
-  if (model) issues.push(...(await unsentParameters(ctx, asked, model)), ...(await attachments.find(model)))
-  // For a conversation it may be allowed already.
-  if (model && !questionPlace && asked.conversation === undefined)
-    issues.push(...unaskableReferences(model, asked.modelTools))
+  const inputTokens = estimateInputTokens(request)
+  const issues = validateRequest(request, model, inputTokens, ctx.services.textExtractor)
+  if (model) issues.push(...(await findUnsentParameters(ctx, request, model)), ...(await attachments.find(model)))
+  // A request with a conversation may use tools that the person allowed earlier for that conversation.
+  if (model && !approvalMode && request.conversation === undefined)
+    issues.push(...findUnaskableReferences(model, request.modelTools))
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  return { asked, model, attachments, inputTokens, mapIssue }
+  return { request, model, attachments, inputTokens, mapIssue }
 }
 
-/** The call with what is in the attachments, which `held` counts as long as it lasts. */
+/**
+ * Builds the call of the model with the contents of the attachments. `memory` accounts for the bytes while the call
+ * runs.
+ */
 async function buildCall(
   ctx: ChatContext,
-  { asked, model, attachments, mapIssue, ...known }: ValidatedRequest,
+  { request, model, attachments, mapIssue, ...estimated }: PreparedRequest,
   approvals: Approvals,
-  held: DisposableStack,
+  memory: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
-  const hold = (bytes: number) => void held.use(ctx.services.aiBytes.acquire(person, bytes))
-  const read = await attachments.read(hold)
-  const said = await new InlineDocuments({ ctx, model, hold }).read(read).catch((error: unknown) => {
-    throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
-  })
-  const offering = { model, asked, approvals }
-  const tools = ownTools(ctx, offering)
-  const sent =
-    attachments.isEmpty && said === read ? known.inputTokens : estimateInputTokens({ ...asked, messages: [...said] })
-  const inputTokens = sent + estimateToolTokens(tools)
-  const issues = tooMuchInput(inputTokens, model)
+  const reserveBytes = (bytes: number) => void memory.use(ctx.services.aiBytes.acquire(person, bytes))
+  const withTexts = await attachments.read(reserveBytes)
+  const messagesWithTexts = await new InlineDocuments({ ctx, model, reserveBytes })
+    .read(withTexts)
+    .catch((error: unknown) => {
+      throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
+    })
+  const toolOptions = { model, request, approvals }
+  const tools = listServiceTools(ctx, toolOptions)
+  const ownTokens =
+    attachments.isEmpty && messagesWithTexts === withTexts
+      ? estimated.inputTokens
+      : estimateInputTokens({ ...request, messages: [...messagesWithTexts] })
+  const inputTokens = ownTokens + estimateToolTokens(tools)
+  const issues = findExcessInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  const messages = approvals.allowed.take(said, () => selectedOwnTools(ctx, offering))
-  return toModelCall(ctx, { asked, model, said: messages, tools, inputTokens, files: await countFiles(said) })
+  const messages = approvals.approvedCalls.insertResults(messagesWithTexts, () =>
+    listSelectedServiceTools(ctx, toolOptions),
+  )
+  return toModelCall(ctx, { request, model, messages, tools, inputTokens, files: await countFiles(messagesWithTexts) })
 }
 
 const mapIssues = (error: Problem, mapIssue: MapIssue) =>
   new Problem(error.problem, { issues: error.issues.map(mapIssue), cause: error })
 
-interface BeginOptions {
+interface StartOptions {
   mapIssue?: MapIssue
-  /** Where the answer goes to a room, whose limits hold, too, and of which all attachments are. */
-  room?: number
-  /** Where the person can be asked whether a tool may be called. */
-  questionPlace?: QuestionPlace
+  /** Room that receives the answer. Its limits apply as well, and attachments must belong to it. */
+  roomId?: number
+  approvalMode?: ApprovalMode
 }
 
 /**
- * Reserves what the call can take, and begins it, once its files are read; a call that a limit bounds is told to answer within
- * it.
+ * Reserves the budget of a call and starts it once its files are read. If a limit applies, the provider is told a
+ * maximum answer length that fits into the reservation.
  */
 export function startCall(
   ctx: ChatContext,
-  given: AiRequest,
-  { mapIssue = (issue) => issue, room, questionPlace }: BeginOptions = {},
+  callerRequest: AiRequest,
+  { mapIssue = (issue) => issue, roomId, approvalMode }: StartOptions = {},
 ): Promise<MeteredCall> {
-  const { conversation } = given
-  const asked = { ...given, messages: [...withUniqueCallIds(given.messages)] }
+  const { conversation } = callerRequest
+  const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
   const consumeQuota = aiQuotaOnce(ctx)
   const attempt = () =>
     ctx.services.callableModels.prepare(async (find) => {
-      const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, questionPlace })
-      const accepted = await validateAsked(ctx, asked, { find, mapIssue, room, questionPlace })
+      const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode })
+      const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
       await consumeQuota()
-      using held = new DisposableStack()
-      const call = await buildCall(ctx, accepted, approvals, held)
-      // A room is told which model reads its messages.
-      const names = room === undefined ? call.model.fallback : []
-      // Last, as nobody would give it back if something failed after it.
-      const reservation = await reserveBudget(ctx, call, room)
-      return withFallbacks(ctx, { question: { call, asked, approvals }, call, reservation, names, held: held.move() })
+      using memory = new DisposableStack()
+      const call = await buildCall(ctx, prepared, approvals, memory)
+      // People in a room are told which model reads their messages, so no other model may replace it.
+      const fallbackNames = roomId === undefined ? call.model.fallback : []
+      // Reserve last: nothing releases the reservation if a later step fails.
+      const reservation = await reserveBudget(ctx, call, roomId)
+      return withFallbacks(ctx, {
+        original: { call, request: uniqueRequest, approvals },
+        call,
+        reservation,
+        fallbackNames,
+        memory: memory.move(),
+      })
     })
-  return untilTextsAreRead(ctx, { attempt, consumeQuota })
+  return retryWhileTextsPending(ctx, { attempt, consumeQuota })
 }
 
-/** Asks the person only at the end of the answer: clients of most protocols would leave a question in between without an answer. */
-const startRequest = (ctx: ChatContext, asked: AiRequest) =>
-  startCall(ctx, asked, { questionPlace: asked.mayAsk ? 'last' : undefined })
+/**
+ * Asks for approvals only at the end of the answer, because clients of most protocols cannot answer a question during a
+ * stream.
+ */
+const startRequest = (ctx: ChatContext, callerRequest: AiRequest) =>
+  startCall(ctx, callerRequest, { approvalMode: callerRequest.mayAsk ? 'deferred' : undefined })
 
-const questionProcedure = userWith('ai').meta(withBodySize('AI request')).use(withAllProblems).input(question)
-const requestProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(request)
-const streamProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(streamRequest)
+const simpleRequestProcedure = userWith('ai').meta(withBodySize('AI request')).use(withAllIssues).input(simpleRequest)
+const requestProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(aiRequest)
+const streamProcedure = userWith('ai').meta(withBodySize('AI request with files')).input(aiStreamRequest)
 
-const offered = z.array(
+const offeredModels = z.array(
   z.object({
-    ...{ modelId: z.string(), label: z.string(), modelType: z.enum(['chat', 'embedding']), provider: z.string() },
+    modelId: z.string(),
+    label: z.string(),
+    modelType: z.enum(['chat', 'embedding']),
+    provider: z.string(),
     created: z.int(),
   }),
 )
 
+function toApprovalMode(mayAsk: boolean | 'amid' | undefined): ApprovalMode {
+  if (mayAsk === 'amid') return 'inline'
+  return mayAsk ? 'deferred' : undefined
+}
+
 export const aiRouter = router({
   models: userWith('ai')
-    .meta(about('List the models that the caller may ask for answers or for embeddings.', offered))
+    .meta(about('List the models that the caller may ask for answers or for embeddings.', offeredModels))
     .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage, listUsableGroups(ctx.caller)])),
 
-  ask: questionProcedure
+  ask: simpleRequestProcedure
     .meta(about('Ask a model for its whole answer.', textAnswer))
     .mutation(async ({ ctx, input }) =>
-      toTextAnswer(await (await startCall(ctx, toAiRequest(input), { mapIssue: toQuestionPath })).answer()),
+      toTextAnswer(await (await startCall(ctx, toAiRequest(input), { mapIssue: toSimplePath })).answer()),
     ),
 
-  stream: questionProcedure
+  stream: simpleRequestProcedure
     .meta({
       ...about(
         'Ask a model for its answer as it comes: pieces of text, questions whether a tool may be called, then the tokens it took.',
@@ -166,7 +191,7 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input }) =>
-      (await startCall(ctx, toAiRequest(input), { mapIssue: toQuestionPath, questionPlace: 'amid' })).stream([
+      (await startCall(ctx, toAiRequest(input), { mapIssue: toSimplePath, approvalMode: 'inline' })).stream([
         'delta',
         'approval',
         'usage',
@@ -183,9 +208,8 @@ export const aiRouter = router({
       streams: true,
     })
     .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
-      const questionPlace = mayAsk === 'amid' ? 'amid' : mayAsk ? 'last' : undefined
-      const call = await startCall(ctx, input, { questionPlace })
-      return call.stream(input.toolUses ? [...streamParts, 'tool-use', 'tool-result'] : streamParts)
+      const call = await startCall(ctx, input, { approvalMode: toApprovalMode(mayAsk) })
+      return call.stream(input.toolUses ? [...streamPartTypes, 'tool-use', 'tool-result'] : streamPartTypes)
     }),
 
   countTokens,

@@ -5,7 +5,7 @@ import { type AnswerPart, type FinishReason, finishReasons } from '../ports/ai/m
 const cuts = ['limit', 'refusal', 'length'] as const
 type Cut = (typeof cuts)[number]
 
-/** The answer of a model as a text. */
+/** A model's answer as plain text. */
 export const textAnswer = z.object({
   text: z.string().describe('What the model says.'),
   cut: z
@@ -27,13 +27,13 @@ export type Usage = z.output<typeof usage>
 const signature = z.string().optional().describe('What the provider wants back with the results of tools.')
 
 const character = z.int().min(0)
-const places = z
+const textRanges = z
   .array(z.object({ start: character, end: character }))
   .readonly()
   .optional()
   .describe('Where in all of the text it is cited, in characters; not every provider says.')
 
-const askedCall = {
+const toolCallFields = {
   id: z.string().describe('To answer with.'),
   tool: z.string(),
   server: z.string().describe('The label of its server; empty where the tool of an allowed call is gone.'),
@@ -51,12 +51,12 @@ const part = z.discriminatedUnion('type', [
     input: z.string().describe('The arguments as JSON, as the model wrote them.'),
     signature,
   }),
-  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional(), places }),
-  z.object({ type: z.literal('approval'), ...askedCall }),
-  z.object({ type: z.literal('tool-run'), ...askedCall, output: z.string(), isError: z.boolean() }),
+  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional(), places: textRanges }),
+  z.object({ type: z.literal('approval'), ...toolCallFields }),
+  z.object({ type: z.literal('tool-run'), ...toolCallFields, output: z.string(), isError: z.boolean() }),
 ])
 
-/** The whole answer of a model, with what it thought and the functions that the caller is to run. */
+/** A model's complete answer, with its reasoning and the calls of functions that the caller runs. */
 export const wholeAnswer = z.object({
   content: z.array(part),
   finish: z.enum(finishReasons),
@@ -69,32 +69,38 @@ export const wholeAnswer = z.object({
 })
 export type WholeAnswer = z.output<typeof wholeAnswer>
 
-/** Which cut an end of an answer is. */
-export const cutBy: Partial<Record<FinishReason, Cut>> = { length: 'length', 'content-filter': 'refusal' }
+/** Reason for the cut, by finish reason. */
+export const cutByFinish: Partial<Record<FinishReason, Cut>> = { length: 'length', 'content-filter': 'refusal' }
 
-/** What a model says; throws where its provider refused without a word. */
+/** Returns the text of an answer. Throws if the provider refused without any text. */
 export function toTextAnswer({ content, finish }: WholeAnswer): z.output<typeof textAnswer> {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
   if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
-  const cut = cutBy[finish]
+  const cut = cutByFinish[finish]
   return { text, ...(cut && { cut }) }
 }
 
 export interface UsagePart extends Usage {
   type: 'usage'
-  /** What the answer cost, in millionths of the currency; absent where its model has no price, or none to pay. */
+  /** Cost in millionths of the currency; absent if the model has no price or is free. */
   cost?: { micros: number; currency: string }
-  /** The answer was ended because a usage limit had no more room, its provider refused to say it, or it is as long as it may be. */
+  /**
+   * Present if the answer was cut: a usage limit was exhausted, the provider refused to continue, or the maximum length
+   * was reached.
+   */
   cut?: Cut
 }
 
-/** Whether an answer ends here because its provider would not say it. */
+/** True if the provider ended the answer with a refusal. */
 export const isRefusal = (part: StreamPart | undefined): boolean => part?.type === 'usage' && part.cut === 'refusal'
 
 export type StreamPart = AnswerPart | UsagePart
 
-/** All but `tool-use` and `tool-result`, which only some protocols have a word for. Questions whether a tool may be called come where the request says that they may. */
-export const streamParts = [
+/**
+ * All part types but `tool-use` and `tool-result`, which only some protocols can express. `approval` occurs only if the
+ * request allows questions.
+ */
+export const streamPartTypes = [
   'delta',
   'reasoning',
   'tool-call',

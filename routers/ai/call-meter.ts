@@ -1,6 +1,6 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { type Cost, computeCost, computeMaxCost, type NativeUses, noUses, sumOfCosts } from '../catalogue/pricing.ts'
+import { addCosts, type Cost, computeCost, computeMaxCost, type NativeUses, noUses } from '../catalogue/pricing.ts'
 import {
   adaptersWithoutToolLimits,
   MAX_PAGE_TOKENS,
@@ -16,11 +16,13 @@ import {
   type UsageLedger,
 } from '../ports/ai/usage-ledger.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
-import { nothing, RequestMeter, sum, type TokenCounts } from './request-meter.ts'
+import { addTokenCounts, noTokens, RequestMeter, type TokenCounts } from './request-meter.ts'
 
-/** The most that a provider does for one request by tools of its own; infinite where nobody knows. */
+/** Maximum use of the provider's own tools in one request; infinite if unknown. */
 export interface MaxUses extends NativeUses {
-  /** Of the pages that it reads, each of which is billed as input. What a search finds has no such bound. */
+  /**
+   * Maximum tokens of pages that the provider fetches and bills as input. Results of a web search have no such bound.
+   */
   pageTokens: number
 }
 
@@ -29,31 +31,34 @@ export const noNativeUses: MaxUses = { ...noUses, pageTokens: 0 }
 export function boundNativeUses({ model, nativeTools, nativeToolUses, inputTokens }: ModelCall): MaxUses {
   if (nativeTools.length === 0) return noNativeUses
   const isBounded = !adaptersWithoutToolLimits.has(model.adapter)
-  // All that a model is given, pages too, must be within what it takes.
+  // The whole input, fetched pages included, must fit into the model's context.
   const room = Math.max(0, (model.limits?.maxInputTokens ?? Infinity) - Math.ceil(inputTokens))
-  const most = isBounded
+  const limits = isBounded
     ? { searches: nativeToolUses, pages: nativeToolUses, pageTokens: nativeToolUses * MAX_PAGE_TOKENS }
     : { searches: Infinity, pages: MAX_UNBOUNDED_PAGES, pageTokens: room }
-  const isReading = nativeTools.includes('web_fetch')
+  const hasWebFetch = nativeTools.includes('web_fetch')
   return {
-    webSearches: nativeTools.includes('web_search') ? most.searches : 0,
-    webFetches: isReading ? most.pages : 0,
-    pageTokens: isReading ? most.pageTokens : 0,
+    webSearches: nativeTools.includes('web_search') ? limits.searches : 0,
+    webFetches: hasWebFetch ? limits.pages : 0,
+    pageTokens: hasWebFetch ? limits.pageTokens : 0,
   }
 }
 
-/** A number as the database takes it: null where it is not known. */
-export const unlessInfinite = (most: number): number | null => (most === Infinity ? null : most)
+/** Converts infinity to null for the database. */
+export const toFiniteOrNull = (most: number): number | null => (most === Infinity ? null : most)
 
-/** How many times as many tokens as the provider we count at most, in scripts of which its tokenizer knows whole words. */
-const MOST_OVERCOUNT = 4
+/**
+ * Maximum factor by which our count exceeds the provider's, in scripts whose whole words are single tokens for its
+ * tokenizer.
+ */
+const MAX_OVERCOUNT = 4
 
-/** Ends a call of which a limit has no room for a further round. */
+/** Ends a call because a limit has no room for another round. */
 export class LimitCut extends Error {
   override name = 'LimitCut'
   readonly quota: QuotaExceeded | undefined
 
-  /** Without a quota where another process took the call for lost. */
+  /** Has no quota if another process has already settled the call as lost. */
   constructor(quota?: QuotaExceeded) {
     super('a limit has no room for a further round')
     this.quota = quota
@@ -62,49 +67,52 @@ export class LimitCut extends Error {
 
 interface CallMeterOptions {
   pricing: DeepReadonly<Pricing> | null
-  /** The most that a request may do by tools of its provider. */
-  mostUses: MaxUses
-  /** As much as a provider may count of a request, by our estimate of its input. */
-  mostInput: (estimate: number) => number
-  /** The longest answer of a round in tokens. */
+  /** Maximum use of the provider's own tools in one request. */
+  maxUses: MaxUses
+  /** Returns the most input tokens that the provider may count for our estimate. */
+  computeMaxInput: (estimate: number) => number
+  /** Maximum answer tokens of one round. */
   maxOutput: number
-  /** Messages of the request, or texts where none is a message. */
+  /** Number of messages in the request, or of texts to embed. */
   messages: number
   reservation: Reservation
   extend: UsageLedger['extend']
 }
 
 /**
- * Counts all requests of one call: its rounds, and those that were tried again. Each is paid by its own length, and one that
- * does not fit into what is reserved extends the reservation before it is made.
+ * Counts all requests of one call, retries and tool rounds included. Each is priced by its own input length. A request
+ * that exceeds the reservation extends it before it is sent.
  */
 export class CallMeter implements UsageMeter {
   readonly #options: CallMeterOptions
-  #before: { tokens: TokenCounts; cost?: Cost } = { tokens: nothing }
+  #previous: { tokens: TokenCounts; cost?: Cost } = { tokens: noTokens }
   #request: RequestMeter | undefined
-  /** When the first piece came, as `performance.now()` tells it. */
+  /** Time of the first piece, by `performance.now()`. */
   #firstPieceAt: number | undefined
-  /** What providers counted of requests before that cannot be. */
-  #implausible: ReportedTokens[] = []
+  /** Implausible counts that providers reported for earlier requests. */
+  #implausibleCounts: ReportedTokens[] = []
 
   constructor(options: CallMeterOptions) {
     this.#options = options
   }
 
-  /** Throws where the request does not fit into what limits leave; nothing was sent then. */
+  /**
+   * Begins the next request and extends the reservation for it. Throws before anything is sent if the limits have no
+   * room.
+   */
   async startRequest(inputTokens: number): Promise<void> {
-    await this.#extendFor(inputTokens)
-    if (this.#request) this.#before = { tokens: this.tokens, cost: this.cost }
-    this.#implausible = this.implausible
-    const { mostInput, mostUses, maxOutput, messages, reservation } = this.#options
-    const input = mostInput(inputTokens)
-    this.#request = new RequestMeter(inputTokens, input, {
-      // What a search finds has no bound, and after each search or page all of the input may be counted again.
-      input: mostUses.webSearches + mostUses.webFetches > 0 ? Infinity : input,
+    await this.#extendReservation(inputTokens)
+    if (this.#request) this.#previous = { tokens: this.tokens, cost: this.cost }
+    this.#implausibleCounts = this.implausible
+    const { computeMaxInput, maxUses, maxOutput, messages, reservation } = this.#options
+    const maxInput = computeMaxInput(inputTokens)
+    this.#request = new RequestMeter(inputTokens, maxInput, {
+      // Search results have no bound, and the provider may count the whole input again after each search or page.
+      input: maxUses.webSearches + maxUses.webFetches > 0 ? Infinity : maxInput,
       output: maxOutput,
       messages,
     })
-    // Until then it stands at what was reserved.
+    // Until now the progress was what was reserved.
     reservation.progress = this.#progress
   }
 
@@ -133,22 +141,22 @@ export class CallMeter implements UsageMeter {
     return this.#firstPieceAt
   }
 
-  /** The counts of providers that cannot be, and are cut. */
+  /** Implausible counts that providers reported; they are capped. */
   get implausible(): ReportedTokens[] {
     const last = this.#request?.implausible
-    return last ? [...this.#implausible, last] : this.#implausible
+    return last ? [...this.#implausibleCounts, last] : this.#implausibleCounts
   }
 
   get tokens(): TokenCounts {
-    return sum(this.#before.tokens, this.#request?.tokens ?? nothing)
+    return addTokenCounts(this.#previous.tokens, this.#request?.tokens ?? noTokens)
   }
 
   get cost(): Cost {
-    return this.#costWith(this.#request?.tokens)
+    return this.#computeCost(this.#request?.tokens)
   }
 
-  /** What it took so far. */
-  get bill() {
+  /** Tokens and cost so far. */
+  get usage() {
     const { input, output, cached, cacheWrite, reasoning, webSearches, webFetches, estimated } = this.tokens
     return {
       inputTokens: input,
@@ -164,94 +172,97 @@ export class CallMeter implements UsageMeter {
   }
 
   /**
-   * Whether the call took no more than is reserved. Where its provider counts a longer input than was estimated, or fewer tokens in
-   * its answer than we do, more is reserved, if limits have room for it. An answer that is longer than was asked for does not fit.
+   * Returns true if the call is within its reservation. Extends the reservation if the provider counts more input than
+   * estimated, or fewer answer tokens than we do, and the limits have room. An answer longer than requested never fits.
    */
-  async fits(): Promise<boolean> {
+  async fitsReservation(): Promise<boolean> {
     const { reservation, extend } = this.#options
-    if (!exceeds(this.#limited(this.#bounded), reservation.reserved)) return true
-    const output = this.#longest
-    return output !== undefined && (await extend(reservation, this.#limited(this.#mostWith(output)))) === 'extended'
+    if (!exceeds(this.#limitCost(this.#boundedAmounts), reservation.reserved)) return true
+    const output = this.#maxOutput
+    return (
+      output !== undefined &&
+      (await extend(reservation, this.#limitCost(this.#computeMaxAmounts(output)))) === 'extended'
+    )
   }
 
-  async #extendFor(input: number): Promise<void> {
-    const { reservation, pricing, maxOutput, mostUses, mostInput, extend } = this.#options
+  async #extendReservation(input: number): Promise<void> {
+    const { reservation, pricing, maxOutput, maxUses, computeMaxInput, extend } = this.#options
     if (reservation.reserved.tokens === null) return
-    const most = mostInput(input) + mostUses.pageTokens
-    const next = computeMaxCost(pricing, { input: most, output: 0, reasoning: 0, ...mostUses }, maxOutput)
-    const { tokens, costMicros } = this.#taken
-    const wanted = {
+    const most = computeMaxInput(input) + maxUses.pageTokens
+    const next = computeMaxCost(pricing, { input: most, output: 0, reasoning: 0, ...maxUses }, maxOutput)
+    const { tokens, costMicros } = this.#spent
+    const needed = {
       tokens: (tokens ?? 0) + most + maxOutput,
       costMicros: costMicros === null || next.costMicros === null ? null : costMicros + next.costMicros,
     }
-    if (!exceeds(wanted, reservation.reserved)) return
-    const extended = await extend(reservation, wanted)
+    if (!exceeds(needed, reservation.reserved)) return
+    const extended = await extend(reservation, needed)
     if (extended instanceof QuotaExceeded) throw new LimitCut(extended)
     if (extended === 'gone') throw new LimitCut()
   }
 
   readonly #progress = (): CallProgress => {
     const { maxOutput } = this.#options
-    // A request that took nothing may be made again, and embeddings, which are no output, by several.
+    // A request without any usage may be sent again, and embeddings, which have no output, need several requests.
     const isKnown = this.#request !== undefined && maxOutput > 0
-    const { tokens, costMicros } = isKnown ? this.#mostWith(maxOutput) : { tokens: Infinity, costMicros: null }
-    return { ...this.bill, max: { tokens: unlessInfinite(tokens), costMicros } }
+    const { tokens, costMicros } = isKnown ? this.#computeMaxAmounts(maxOutput) : { tokens: Infinity, costMicros: null }
+    return { ...this.usage, max: { tokens: toFiniteOrNull(tokens), costMicros } }
   }
 
-  /** Tokens that the answer may have by our count; undefined where it is longer than was asked for. */
-  get #longest(): number | undefined {
+  /** Maximum answer tokens by our count; undefined if the answer is longer than requested. */
+  get #maxOutput(): number | undefined {
     const { maxOutput } = this.#options
     const tokens = this.#request?.tokens.output ?? 0
     if (tokens <= maxOutput) return maxOutput
-    const most = maxOutput * MOST_OVERCOUNT
+    const most = maxOutput * MAX_OVERCOUNT
     return (this.#request?.reportedOutput ?? 0) > maxOutput || tokens > most ? undefined : Math.min(2 * tokens, most)
   }
 
-  get #taken(): ReservedAmounts {
+  get #spent(): ReservedAmounts {
     const { input, output } = this.tokens
-    return this.#limited({ tokens: input + output, costMicros: this.cost.costMicros })
+    return this.#limitCost({ tokens: input + output, costMicros: this.cost.costMicros })
   }
 
-  #limited({ tokens, costMicros }: ReservedAmounts): ReservedAmounts {
+  #limitCost({ tokens, costMicros }: ReservedAmounts): ReservedAmounts {
     return { tokens, costMicros: this.#options.reservation.reserved.costMicros === null ? null : costMicros }
   }
 
-  /** As much of it as was to be reserved: of a request that may search, not what it found, which has no bound. */
-  get #bounded(): { tokens: number; costMicros: number | null } {
-    const { webSearches, pageTokens } = this.#options.mostUses
-    const most = webSearches > 0 ? (this.#request?.mostInput ?? 0) + pageTokens : Infinity
+  /** Usage without web search results, which have no bound and are not part of the reservation. */
+  get #boundedAmounts(): { tokens: number; costMicros: number | null } {
+    const { webSearches, pageTokens } = this.#options.maxUses
+    const most = webSearches > 0 ? (this.#request?.maxInput ?? 0) + pageTokens : Infinity
     const request = this.#request?.tokens
-    const within = request && { ...request, input: Math.min(request.input, most) }
-    const { input, output } = sum(this.#before.tokens, within ?? nothing)
-    return { tokens: input + output, costMicros: this.#costWith(within).costMicros }
+    const bounded = request && { ...request, input: Math.min(request.input, most) }
+    const { input, output } = addTokenCounts(this.#previous.tokens, bounded ?? noTokens)
+    return { tokens: input + output, costMicros: this.#computeCost(bounded).costMicros }
   }
 
-  /** What the call takes where the request that runs is answered in so many tokens. */
-  #mostWith(output: number): { tokens: number; costMicros: number | null } {
-    const { pricing, mostUses } = this.#options
-    const { cost: before } = this.#before
-    const known = this.#request?.known ?? { ...nothing, cached: undefined }
+  /** Computes the most that the call takes if the running request is answered with so many tokens. */
+  #computeMaxAmounts(output: number): { tokens: number; costMicros: number | null } {
+    const { pricing, maxUses } = this.#options
+    const { cost: previousCost } = this.#previous
+    const known = this.#request?.knownTokens ?? { ...noTokens, cached: undefined }
     const rest = Math.max(0, output - known.output)
-    const unread = mostUses.pageTokens
-    // Pages that are read later may be written to a cache, too.
-    const input = { input: known.input + unread, cached: unread > 0 ? undefined : known.cached }
-    const cost = computeMaxCost(pricing, { ...known, ...input, ...larger(known, mostUses) }, rest)
-    const { costMicros } = before ? sumOfCosts(before, cost) : cost
-    return { tokens: this.#before.tokens.input + input.input + this.tokens.output + rest, costMicros }
+    const unreadPageTokens = maxUses.pageTokens
+    // Pages that are fetched later may be written to the cache.
+    const input = { input: known.input + unreadPageTokens, cached: unreadPageTokens > 0 ? undefined : known.cached }
+    const cost = computeMaxCost(pricing, { ...known, ...input, ...maxOfUses(known, maxUses) }, rest)
+    const { costMicros } = previousCost ? addCosts(previousCost, cost) : cost
+    return { tokens: this.#previous.tokens.input + input.input + this.tokens.output + rest, costMicros }
   }
 
-  #costWith(request: TokenCounts | undefined): Cost {
-    const { cost: before } = this.#before
-    if (before && !request) return before
-    const cost = computeCost(this.#options.pricing, sum(nothing, request ?? nothing))
-    return before ? sumOfCosts(before, cost) : cost
+  #computeCost(request: TokenCounts | undefined): Cost {
+    const { cost: previousCost } = this.#previous
+    if (previousCost && !request) return previousCost
+    const cost = computeCost(this.#options.pricing, addTokenCounts(noTokens, request ?? noTokens))
+    return previousCost ? addCosts(previousCost, cost) : cost
   }
 }
 
-const larger = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, other: NativeUses): NativeUses => ({
+const maxOfUses = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, other: NativeUses): NativeUses => ({
   webSearches: Math.max(webSearches, other.webSearches),
   webFetches: Math.max(webFetches, other.webFetches),
 })
 
-const exceeds = (taken: ReservedAmounts, reserved: ReservedAmounts) =>
-  (taken.tokens ?? 0) > (reserved.tokens ?? Infinity) || (taken.costMicros ?? 0) > (reserved.costMicros ?? Infinity)
+const exceeds = (amounts: ReservedAmounts, reserved: ReservedAmounts) =>
+  (amounts.tokens ?? 0) > (reserved.tokens ?? Infinity) || (amounts.costMicros ?? 0) > (reserved.costMicros ?? Infinity)

@@ -6,68 +6,70 @@ import { FileReadError } from '../ports/ai/prompt-files.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { findCurrentSpan, iterateWithin, runWithin, type Span } from '../ports/traces.ts'
 import { type CallMeter, LimitCut } from './call-meter.ts'
-import { quotaProblem } from './reservation.ts'
+import { toQuotaProblem } from './reservation.ts'
 
 export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
 
-interface Recorded {
+interface RecordedCall {
   operation: 'chat' | 'embeddings'
   reservation: Reservation
   meter: CallMeter
   model: CallableModel
-  /** Where in the request its input is, which may be too long. */
+  /** Path of the input in the request, for issues about its length. */
   inputPath?: Issue['path']
-  /** Ends when the caller goes away. */
+  /** Aborts when the caller disconnects. */
   signal: AbortSignal
-  /** Let go of when the call is over. */
-  held?: Disposable
+  /** Released when the call ends. */
+  memory?: Disposable
 }
 
-/** The one usage record of a call, however it ends. */
+/** Writes exactly one usage record for a call, however it ends. */
 export class CallRecord {
   readonly #ctx: RecordedContext
-  readonly #call: Recorded
-  readonly #started = performance.now()
+  readonly #call: RecordedCall
+  readonly #startedAt = performance.now()
   #span: Span | undefined
   #isWritten = false
 
-  constructor(ctx: RecordedContext, call: Recorded) {
+  constructor(ctx: RecordedContext, call: RecordedCall) {
     this.#ctx = ctx
     this.#call = call
   }
 
-  /** Asks for it as a part of the call. */
+  /** Runs the request within the span of the call. */
   runWithin<T>(ask: () => T): T {
     return runWithin(this.#beginSpan(), ask)
   }
 
-  /** Reads each step as a part of the call. */
+  /** Reads each step of the stream within the span of the call. */
   iterateWithin<T>(steps: AsyncIterable<T>): AsyncIterable<T> {
     const span = this.#beginSpan()
     span?.set({ 'gen_ai.request.stream': true })
     return iterateWithin(span, steps)
   }
 
-  /** Only where the model is asked: a call may be reserved for in a request and made after its end. */
+  /**
+   * Begins the span when the model is asked: a call may be reserved in one HTTP request and made after that has ended.
+   */
   #beginSpan(): Span | undefined {
     this.#span ??= beginCallSpan(this.#call.operation, this.#call.model)
     return this.#span
   }
 
-  /** Commits what is reserved; only the first end counts. */
+  /** Commits the reservation. Only the first outcome counts. */
   write(outcome: Outcome): void {
     if (this.#isWritten) return
     this.#isWritten = true
-    const { reservation, meter, model, held } = this.#call
-    held?.[Symbol.dispose]()
-    const durationMs = Math.round(performance.now() - this.#started)
-    const { bill, firstPieceAt } = meter
-    const firstPieceMs = firstPieceAt === undefined ? null : Math.round(firstPieceAt - this.#started)
-    this.#ctx.services.usageLedger.commit(reservation, { ...bill, outcome, durationMs, firstPieceMs })
+    const { reservation, meter, model, memory } = this.#call
+    memory?.[Symbol.dispose]()
+    const durationMs = Math.round(performance.now() - this.#startedAt)
+    const { usage, firstPieceAt } = meter
+    const firstPieceMs = firstPieceAt === undefined ? null : Math.round(firstPieceAt - this.#startedAt)
+    this.#ctx.services.usageLedger.commit(reservation, { ...usage, outcome, durationMs, firstPieceMs })
     const { modelId, providerId: provider } = model
-    const measured = { outcome, firstPieceMs: firstPieceMs ?? undefined }
-    this.#ctx.services.metrics.countCall({ ...bill, ...measured, durationMs, model: modelId, provider })
-    if (this.#span) endCallSpan(this.#span, { ...measured, bill })
+    const measurements = { outcome, firstPieceMs: firstPieceMs ?? undefined }
+    this.#ctx.services.metrics.countCall({ ...usage, ...measurements, durationMs, model: modelId, provider })
+    if (this.#span) endCallSpan(this.#span, { ...measurements, usage })
     for (const reported of meter.implausible)
       this.#ctx.services.log.warn(
         { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },
@@ -75,51 +77,51 @@ export class CallRecord {
       )
   }
 
-  /** Another call takes the place of this one, which failed, and is as if it had not been made. */
-  drop(error: unknown): void {
+  /** Discards the record because a fallback call replaces the failed one. */
+  discard(error: unknown): void {
     this.#isWritten = true
-    callFailure({ ...this.#ctx, hints: {} }, this.#call, error)
+    toFailureProblem({ ...this.#ctx, hints: {} }, this.#call, error)
     this.#span?.fail(error)
     this.#span?.end()
   }
 
-  /** Asks no provider for a caller who went away while the call was reserved for. */
-  assertCaller(): void {
+  /** Throws if the caller disconnected before the provider is asked. */
+  assertCallerPresent(): void {
     if (!this.#call.signal.aborted) return
     this.write('aborted')
     throw new Problem('client_gone')
   }
 
-  /** Writes that the call failed, and returns what its caller is told. */
+  /** Records the failure and returns the problem for the caller. */
   fail(error: unknown): Problem {
     if (error instanceof LimitCut) {
       this.write('cut')
-      const refused = error.quota ? quotaProblem(this.#ctx, error.quota) : new Problem('unavailable')
-      // Who repeats the call pays again for the rounds that were made.
+      const limitProblem = error.quota ? toQuotaProblem(this.#ctx, error.quota) : new Problem('unavailable')
+      // A retry would pay again for the completed rounds.
       this.#ctx.hints.isFinal = true
-      return refused
+      return limitProblem
     }
-    const problem = this.problem(error)
+    const toProblem = this.toProblem(error)
     this.write(this.#call.signal.aborted ? 'aborted' : 'failed')
-    return problem
+    return toProblem
   }
 
-  problem(error: unknown): Problem {
+  toProblem(error: unknown): Problem {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
-    const problem = callFailure(this.#ctx, this.#call, error)
-    this.#span?.fail(problem)
-    return problem
+    const toProblem = toFailureProblem(this.#ctx, this.#call, error)
+    this.#span?.fail(toProblem)
+    return toProblem
   }
 }
 
-type Logging = Pick<Context, 'services' | 'requestId'>
-type Telling = Logging & Pick<Context, 'hints'>
+type LogContext = Pick<Context, 'services' | 'requestId'>
+type ResponseContext = LogContext & Pick<Context, 'hints'>
 
 const REFUSED = 'The AI provider did not take the request.'
 
-const codes = {
+const problemCodes = {
   rate_limited: 'provider_rate_limited',
   quota: 'provider_quota_exceeded',
   misconfigured: 'provider_misconfigured',
@@ -127,70 +129,74 @@ const codes = {
 
 interface FailedCall {
   model: CallableModel
-  /** What the caller is told of input that is too long. */
+  /** Path of the input in the request, for issues about its length. */
   inputPath?: Issue['path'] | undefined
 }
 
-/** A failed call as its caller is told of it. */
-export function callFailure(ctx: Telling, { model, inputPath = ['messages'] }: FailedCall, error: unknown): Problem {
-  const unread = unreadFileIn(error)
-  if (unread) return fileFailure(ctx, unread)
-  logFailure(ctx, model, { error, what: 'the AI provider failed' })
+/** Logs a failed call and returns the problem for its caller. */
+export function toFailureProblem(
+  ctx: ResponseContext,
+  { model, inputPath = ['messages'] }: FailedCall,
+  error: unknown,
+): Problem {
+  const unreadFile = findUnreadFile(error)
+  if (unreadFile) return toFileProblem(ctx, unreadFile)
+  logFailure(ctx, model, { error, summary: 'the AI provider failed' })
   const { models } = ctx.services
   const { reason, retryAfterSeconds } = models.classifyRefusal(error)
   if (retryAfterSeconds !== undefined) ctx.hints.retryAfterSeconds = retryAfterSeconds
-  if (reason === 'too_long') return tooLong(inputPath, error)
-  // Whoever waits as long as the provider says may be answered.
+  if (reason === 'too_long') return createTooLongProblem(inputPath, error)
+  // A retry after the provider's delay may succeed.
   if (reason === 'rate_limited') ctx.hints.isFinal = false
-  if (reason) return new Problem(codes[reason], { cause: error })
+  if (reason) return new Problem(problemCodes[reason], { cause: error })
   const isFinal = models.wouldFailAgain(error)
   return new Problem('provider_failed', { cause: error, isFinal, ...(isFinal && { detail: REFUSED }) })
 }
 
-function tooLong(path: Issue['path'], cause: unknown): Problem {
+function createTooLongProblem(path: Issue['path'], cause: unknown): Problem {
   const message = 'is more input than the model takes'
   return new Problem('context_length_exceeded', { issues: [{ path, message, reason: 'too_long' }], cause })
 }
 
-/** Searches the whole chain of causes: a provider may answer before it has read all. */
-function unreadFileIn(error: unknown): FileReadError | undefined {
+/** Searches the whole chain of causes, because a provider may respond before it has read the whole body. */
+function findUnreadFile(error: unknown): FileReadError | undefined {
   if (error instanceof FileReadError) return error
-  return error instanceof Error ? unreadFileIn(error.cause) : undefined
+  return error instanceof Error ? findUnreadFile(error.cause) : undefined
 }
 
-function fileFailure({ services: { log }, requestId }: Logging, { reason }: FileReadError): Problem {
+function toFileProblem({ services: { log }, requestId }: LogContext, { reason }: FileReadError): Problem {
   log.error({ requestId, error: reason }, 'an attachment could not be read while it was sent')
   if (reason instanceof Problem) return reason
   return new Problem('internal', { detail: 'An attachment cannot be read.', cause: reason })
 }
 
-/** What the provider said goes to the log by its kind only: it may quote the question. */
+/** Logs a provider error without its text, which may quote the request. */
 export function logFailure(
-  { services: { log }, requestId }: Logging,
+  { services: { log }, requestId }: LogContext,
   { providerId, modelId }: CallableModel,
-  { error, what }: { error: unknown; what: string },
+  { error, summary }: { error: unknown; summary: string },
 ): void {
-  const { name, message, statusCode, code } = describe(error)
-  log.warn({ requestId, provider: providerId, model: modelId, error: name, statusCode, code }, `${what}: ${message}`)
+  const { name, message, statusCode, code } = describeError(error)
+  log.warn({ requestId, provider: providerId, model: modelId, error: name, statusCode, code }, `${summary}: ${message}`)
 }
 
-/** A provider's own words are left out; only our own and the network's errors have a message worth keeping. */
-function describe(error: unknown) {
+/** Leaves out the provider's text and keeps only codes of our own or of the network. */
+function describeError(error: unknown) {
   const { name, status: statusCode, code } = error as { name: string; status?: number; code?: unknown }
-  const word = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
-  const message = statusCode ? `it answered with the status ${statusCode}` : (word ?? name)
-  return { name, message, statusCode, code: word }
+  const errorCode = typeof code === 'string' && /^[A-Z_0-9]+$/.test(code) ? code : undefined
+  const message = statusCode ? `it answered with the status ${statusCode}` : (errorCode ?? name)
+  return { name, message, statusCode, code: errorCode }
 }
 
-/** The words of the conventions for providers that have one. */
-const providers: Partial<Record<string, string>> = {
+/** Provider names that the OpenTelemetry conventions define. */
+const providerNames: Partial<Record<string, string>> = {
   openai: 'openai',
   anthropic: 'anthropic',
   google: 'gcp.gemini',
   mistral: 'mistral_ai',
 }
 
-/** Begins the span of a call of a model, over all of its rounds, by the GenAI conventions of OpenTelemetry. */
+/** Begins the span of a model call with all of its rounds, by the OpenTelemetry GenAI conventions. */
 const beginCallSpan = (
   operation: 'chat' | 'embeddings',
   { modelId, providerId, adapter }: CallableModel,
@@ -199,25 +205,25 @@ const beginCallSpan = (
     kind: 'client',
     attributes: {
       'gen_ai.operation.name': operation,
-      'gen_ai.provider.name': providers[adapter] ?? providerId,
+      'gen_ai.provider.name': providerNames[adapter] ?? providerId,
       'gen_ai.request.model': modelId,
     },
   })
 
 interface EndedCall {
   outcome: Outcome
-  bill: CallMeter['bill']
+  usage: CallMeter['usage']
   firstPieceMs: number | undefined
 }
 
-function endCallSpan(span: Span, { outcome, bill, firstPieceMs }: EndedCall): void {
+function endCallSpan(span: Span, { outcome, usage, firstPieceMs }: EndedCall): void {
   span.set({
     'svc.outcome': outcome,
-    'gen_ai.usage.input_tokens': bill.inputTokens,
-    'gen_ai.usage.output_tokens': bill.outputTokens,
-    'gen_ai.usage.cache_read.input_tokens': bill.cachedTokens,
-    'gen_ai.usage.cache_creation.input_tokens': bill.cacheWriteTokens,
-    'gen_ai.usage.reasoning.output_tokens': bill.reasoningTokens,
+    'gen_ai.usage.input_tokens': usage.inputTokens,
+    'gen_ai.usage.output_tokens': usage.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage.cachedTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens,
+    'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens,
     'gen_ai.response.time_to_first_chunk': firstPieceMs === undefined ? undefined : firstPieceMs / 1000,
   })
   span.end()

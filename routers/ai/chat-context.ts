@@ -5,14 +5,17 @@ import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
 
-/** What belongs to the request of somebody who asks a model. */
+/** Context of a user's request to a model. */
 export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-/** Whether the caller may have models answer in rooms at all: programs may where that is allowed. */
-export const mayAskInRooms = ({ caller, services }: ChatContext): boolean =>
+/** True if the caller may ask models in rooms; for programs this is a setting. */
+export const canAskInRooms = ({ caller, services }: ChatContext): boolean =>
   caller.token === undefined || services.settings.allowProgramsInRooms
 
-/** Each token and each person has an allowance a minute for questions, and as large a one for counts of tokens. */
+/**
+ * Counts a request against the rate limits per minute of the person and the token. Token counts have a limit of their
+ * own of the same size.
+ */
 export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai'): Promise<void> {
   const limit = ctx.services.settings.aiRequestsPerMinute
   if (limit === 0) return
@@ -22,7 +25,7 @@ export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai
   await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
 }
 
-/** The same for a question that may be prepared more than once. */
+/** Returns a function that counts the request at most once, for calls that are prepared several times. */
 export function aiQuotaOnce(ctx: Context): () => Promise<void> {
   let consumed: Promise<void> | undefined
   return () => {
@@ -31,15 +34,18 @@ export function aiQuotaOnce(ctx: Context): () => Promise<void> {
   }
 }
 
-/** Finds the model of a name that the caller may ask. One for other groups is as one that is not there. */
+/** Finds a model that the caller may use. A model for other groups counts as missing. */
 export async function findUsableModel(
   { caller, usage, services }: ChatContext,
   name: string,
-  makes: 'chat' | 'embedding',
+  modelType: 'chat' | 'embedding',
   find: FindModel = services.callableModels.find,
 ): Promise<CallableModel | undefined> {
-  const model = await find(name, usage, makes)
+  const model = await find(name, usage, modelType)
   const groups = listUsableGroups(caller)
-  const isFor = (allowed: readonly string[]) => allowed.length === 0 || allowed.some((group) => groups?.includes(group))
-  return model && (groups === null || (isFor(model.groups) && isFor(model.providerGroups))) ? model : undefined
+  const isInGroups = (allowed: readonly string[]) =>
+    allowed.length === 0 || allowed.some((group) => groups?.includes(group))
+  return model && (groups === null || (isInGroups(model.groups) && isInGroups(model.providerGroups)))
+    ? model
+    : undefined
 }

@@ -9,15 +9,15 @@ import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens, maxInputTokens } from './request/input-tokens.ts'
-import { type AiRequest, type AskedMessage, type ReadMessage, request } from './request/request.ts'
+import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { validateRequest } from './request/validate-request.ts'
-import { ownTools } from './service-tools.ts'
+import { listServiceTools } from './service-tools.ts'
 
-/** Tokenizers differ, and whoever goes by a count must not run short. */
+/** Safety margin of our estimates: tokenizers differ, and callers who plan by a count must not run out of tokens. */
 const MARGIN = 1.5
 
-/** How often a minute the providers count for one person; the rest is estimated. */
+/** Maximum number of counts per minute and person that providers make; further counts are estimated. */
 const COUNTS_PER_MINUTE = 100
 
 const tokenCount = z.object({
@@ -27,50 +27,53 @@ const tokenCount = z.object({
 
 export const countTokens = userWith('ai')
   .meta(withBodySize('AI request with files'))
-  .input(request)
+  .input(aiRequest)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
-  .mutation(async ({ ctx, input: given }): Promise<z.output<typeof tokenCount>> => {
-    const model = await findUsableModel(ctx, given.model, 'chat')
-    const unique = { ...given, messages: [...withUniqueCallIds(given.messages)] }
+  .mutation(async ({ ctx, input: callerRequest }): Promise<z.output<typeof tokenCount>> => {
+    const model = await findUsableModel(ctx, callerRequest.model, 'chat')
+    const unique = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
-    const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...attachmentsIn(input)]
+    const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...findAttachmentIssues(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
-    using held = new DisposableStack()
-    const hold = (bytes: number) => void held.use(ctx.services.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))
-    const messages = await new InlineDocuments({ ctx, model, hold }).read(input.messages.map(withoutAttachments))
+    using memory = new DisposableStack()
+    const reserveBytes = (bytes: number) =>
+      void memory.use(ctx.services.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))
+    const messages = await new InlineDocuments({ ctx, model, reserveBytes }).read(
+      input.messages.map(withoutAttachments),
+    )
     const call = toCountCall(ctx, { ...input, messages: [...messages] }, model)
-    const counted = await askCount(ctx, call)
-    return counted === undefined
+    const providerCount = await countByProvider(ctx, call)
+    return providerCount === undefined
       ? { inputTokens: await estimateTokens(call), estimated: true }
-      : { inputTokens: counted, estimated: false }
+      : { inputTokens: providerCount, estimated: false }
   })
 
-/** Files count as much as providers count for them at most. */
+/** Estimates the tokens of a call. Files count with the provider's maximum. */
 async function estimateTokens({ model, messages, inputTokens }: ModelCall): Promise<number> {
   const files = await countFiles(messages)
   return Math.ceil(MARGIN * inputTokens + maxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
-function toCountCall(ctx: ChatContext, asked: AiRequest, model: CallableModel): ModelCall {
+function toCountCall(ctx: ChatContext, request: AiRequest, model: CallableModel): ModelCall {
   const approvals = new Approvals(ctx, {
     person: ctx.caller.person.id,
     conversation: undefined,
-    questionPlace: undefined,
+    approvalMode: undefined,
   })
-  const tools = ownTools(ctx, { model, asked, approvals })
-  const said = approvals.allowed.take(asked.messages as ReadMessage[])
-  const inputTokens = estimateInputTokens(asked) + estimateToolTokens(tools)
-  return toModelCall(ctx, { asked, model, said, tools, inputTokens, files: noFiles })
+  const tools = listServiceTools(ctx, { model, request, approvals })
+  const messages = approvals.approvedCalls.insertResults(request.messages as ResolvedMessage[])
+  const inputTokens = estimateInputTokens(request) + estimateToolTokens(tools)
+  return toModelCall(ctx, { request, model, messages, tools, inputTokens, files: noFiles })
 }
 
-const withoutAttachments = (message: AskedMessage): ReadMessage =>
+const withoutAttachments = (message: RequestMessage): ResolvedMessage =>
   message.role === 'user'
     ? { ...message, content: message.content.filter((part) => part.type !== 'attachment') }
     : message
 
-/** What the provider counts; undefined where it does not, fails, or has counted enough for this person. */
-async function askCount(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
+/** Returns the provider's count, or undefined if it cannot count, fails, or the person's quota is used up. */
+async function countByProvider(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
   const { limiter, models } = ctx.services
   const { remaining } = await limiter.consume(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
   if (remaining < 0) return undefined
@@ -79,13 +82,13 @@ async function askCount(ctx: ChatContext, call: ModelCall): Promise<number | und
   } catch (error) {
     const { aborted, reason } = call.signal
     if (aborted) throw reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
-    logFailure(ctx, call.model, { error, what: 'the AI provider counted no tokens' })
+    logFailure(ctx, call.model, { error, summary: 'the AI provider counted no tokens' })
     return undefined
   }
 }
 
-/** What is in them is known only when they are read. */
-const attachmentsIn = ({ messages }: AiRequest) =>
+/** Returns an issue for each attachment, because its contents are not read for a count. */
+const findAttachmentIssues = ({ messages }: AiRequest) =>
   messages.flatMap(({ content }, at) =>
     content.flatMap((part, index) =>
       part.type === 'attachment'

@@ -10,11 +10,11 @@ import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
 import { aiQuotaOnce, type ChatContext, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
-import { callSignal } from './model-call.ts'
-import { model } from './request/request.ts'
+import { createCallSignal } from './model-call.ts'
+import { modelName } from './request/request.ts'
 import { reserveBudget } from './reservation.ts'
 
-/** As many as OpenAI takes. */
+/** OpenAI's maximum. */
 const MAX_INPUTS = 2048
 const MAX_TEXT = 10_000_000
 const MAX_TOKENS = 100_000
@@ -23,8 +23,8 @@ const MAX_DIMENSIONS = 100_000
 
 const tokenIds = z.array(z.int().min(0).max(MAX_TOKEN_ID)).min(1).max(MAX_TOKENS)
 
-const embedding = z.strictObject({
-  model,
+const embeddingRequest = z.strictObject({
+  model: modelName,
   input: z
     .array(z.union([z.string().min(1).max(MAX_TEXT), tokenIds], 'must be a text that is not empty, or ids of tokens'))
     .min(1)
@@ -32,57 +32,61 @@ const embedding = z.strictObject({
     .describe('Texts, or the ids of the tokens of texts.'),
   dimensions: z.int().min(1).max(MAX_DIMENSIONS).optional().describe('How many numbers an embedding is to have.'),
 })
-type EmbeddingRequest = z.output<typeof embedding>
+type EmbeddingRequest = z.output<typeof embeddingRequest>
 
-const embeddings = z.object({
+const embeddingAnswer = z.object({
   embeddings: z.array(z.array(z.number())).describe('One for each text, in their order.'),
   usage: z.object({ inputTokens: z.int().min(0) }),
 })
 
 export const embed = userWith('ai')
   .meta(withBodySize('AI request with files'))
-  .input(embedding)
+  .input(embeddingRequest)
   .meta(
-    about('Turn texts into numbers, so that those of texts that mean the same are close to each other.', embeddings),
+    about(
+      'Turn texts into numbers, so that those of texts that mean the same are close to each other.',
+      embeddingAnswer,
+    ),
   )
-  .mutation(async ({ ctx, input }) => embeddingsFor(ctx, input))
+  .mutation(async ({ ctx, input }) => createEmbeddings(ctx, input))
 
-async function embeddingsFor(ctx: ChatContext, asked: EmbeddingRequest): Promise<z.output<typeof embeddings>> {
+async function createEmbeddings(
+  ctx: ChatContext,
+  request: EmbeddingRequest,
+): Promise<z.output<typeof embeddingAnswer>> {
   const consumeQuota = aiQuotaOnce(ctx)
-  const [userId, signal] = [ctx.caller.person.id, callSignal(ctx)]
+  const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
   const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
-    const model = await findUsableModel(ctx, asked.model, 'embedding', find)
+    const model = await findUsableModel(ctx, request.model, 'embedding', find)
     const issues = model
-      ? problemsWith(asked, model)
+      ? findIssues(request, model)
       : [{ path: ['model'], message: 'is not a model that you may use' }]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeQuota()
-    const { input, dimensions } = asked
+    const { input, dimensions } = request
     const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }
     return { call, reservation: await reserveBudget(ctx, call) }
   })
-  return embedMetered(ctx, call, reservation)
+  return embedWithMeter(ctx, call, reservation)
 }
 
-/** Makes the call, and leaves its record. */
-async function embedMetered(
+/** Embeds the texts and writes the usage record. */
+async function embedWithMeter(
   ctx: ChatContext,
   call: EmbeddingCall,
   reservation: Reservation,
-): Promise<z.output<typeof embeddings>> {
+): Promise<z.output<typeof embeddingAnswer>> {
   const { usageLedger, models } = ctx.services
   const { model, signal } = call
   const { pricing } = model
   const meter = new CallMeter({
-    ...{
-      reservation,
-      pricing,
-      maxOutput: 0,
-      messages: call.input.length,
-      mostUses: noNativeUses,
-      mostInput: (estimate) => estimate,
-    },
+    reservation,
+    pricing,
+    maxOutput: 0,
+    messages: call.input.length,
+    maxUses: noNativeUses,
+    computeMaxInput: (estimate) => estimate,
     extend: usageLedger.extend,
   })
   const record = new CallRecord(ctx, {
@@ -93,27 +97,27 @@ async function embedMetered(
     signal,
     inputPath: ['input'],
   })
-  record.assertCaller()
+  record.assertCallerPresent()
   using time = createTimeLimit(model.providerSettings.timeouts?.total ?? TOTAL_MS, signal)
   try {
-    const found = await record.runWithin(() => models.embed({ ...call, signal: time.signal }, meter))
+    const vectors = await record.runWithin(() => models.embed({ ...call, signal: time.signal }, meter))
     record.write('completed')
-    return { embeddings: found, usage: { inputTokens: meter.tokens.input } }
+    return { embeddings: vectors, usage: { inputTokens: meter.tokens.input } }
   } catch (error) {
     throw record.fail(error)
   }
 }
 
-/** What this model does not take: its limit is that of each text. */
-function problemsWith({ input }: EmbeddingRequest, { adapter, limits }: CallableModel): Issue[] {
+/** Returns the inputs that the model does not take. Its token limit applies to each text. */
+function findIssues({ input }: EmbeddingRequest, { adapter, limits }: CallableModel): Issue[] {
   const kinds = embeddingInputs[adapter as Adapter]
   if (!kinds) return [{ path: ['model'], message: 'is of a provider that embeds nothing' }]
-  const most = limits?.maxInputTokens ?? Infinity
-  return input.flatMap((one, at) => {
-    if (kinds === 'texts' && typeof one !== 'string')
+  const maxTokens = limits?.maxInputTokens ?? Infinity
+  return input.flatMap((inputText, at) => {
+    if (kinds === 'texts' && typeof inputText !== 'string')
       return [{ path: ['input', at], message: 'is ids of tokens, of which this model knows none' }]
-    if (estimateEmbeddingTokens([one]) <= most) return []
-    const message = `is more input than the model takes, which is ${most} tokens`
+    if (estimateEmbeddingTokens([inputText]) <= maxTokens) return []
+    const message = `is more input than the model takes, which is ${maxTokens} tokens`
     return [{ path: ['input', at], message, reason: 'too_long' as const }]
   })
 }

@@ -9,7 +9,9 @@ import { adminSession, router } from '../core/trpc.ts'
 import { findUser, userChoice } from '../identity/user-selector.ts'
 import { callerSubjects } from './reservation.ts'
 
-/** Something that keeps a person from a model, or may: what pages translate, and a sentence for the command line. */
+/**
+ * A reason why a person cannot or might not be able to use a model: a code for pages, a sentence for the command line.
+ */
 interface Reason {
   code:
     | 'unknown_model'
@@ -27,46 +29,50 @@ interface Reason {
     | 'limit_without_price'
     | 'model_offline'
   sentence: string
-  /** It refuses each call; else a call may still be answered. */
+  /** True if every call is refused; otherwise a call may still succeed. */
   isRefusal: boolean
 }
 
-const refusal = (code: Reason['code'], sentence: string): Reason => ({ code, sentence, isRefusal: true })
+const createRefusal = (code: Reason['code'], sentence: string): Reason => ({ code, sentence, isRefusal: true })
 
-/** The names of some groups as a sentence has them. */
-const anyOf = (groups: readonly string[]) => groups.map((group) => `'${group}'`).join(' or ')
+const joinGroupNames = (groups: readonly string[]) => groups.map((group) => `'${group}'`).join(' or ')
 
-function personReasons({ username, disabled, publicKey }: User, usage: UsageType, isOpen: boolean): Reason[] {
+function findPersonReasons(
+  { username, disabled, publicKey }: User,
+  usage: UsageType,
+  isExternalAllowed: boolean,
+): Reason[] {
   const reasons: Reason[] = []
-  if (disabled) reasons.push(refusal('person_disabled', `${username} is disabled.`))
+  if (disabled) reasons.push(createRefusal('person_disabled', `${username} is disabled.`))
   if (usage === 'main' && publicKey === null)
-    reasons.push(refusal('person_registering', `${username} has not completed registration.`))
-  if (usage === 'external' && !isOpen)
+    reasons.push(createRefusal('person_registering', `${username} has not completed registration.`))
+  if (usage === 'external' && !isExternalAllowed)
     reasons.push(
-      refusal('external_communication_off', 'No token works here: ALLOW_EXTERNAL_COMMUNICATION is switched off.'),
+      createRefusal('external_communication_off', 'No token works here: ALLOW_EXTERNAL_COMMUNICATION is switched off.'),
     )
   return reasons
 }
 
-function modelReasons({ groups, role }: User, name: string, model: ExplainedModel, usage: UsageType): Reason[] {
+function findModelReasons({ groups, role }: User, name: string, model: ExplainedModel, usage: UsageType): Reason[] {
   const reasons: Reason[] = []
-  const isFor = (allowed: readonly string[]) =>
+  const isInGroups = (allowed: readonly string[]) =>
     role === 'admin' || allowed.length === 0 || allowed.some((group) => groups.includes(group))
   const { provider, modelType } = model
-  if (!model.active) reasons.push(refusal('model_off', `The model ${name} is switched off.`))
-  if (!model.isProviderActive) reasons.push(refusal('provider_off', `Its provider ${provider} is switched off.`))
+  if (!model.active) reasons.push(createRefusal('model_off', `The model ${name} is switched off.`))
+  if (!model.isProviderActive) reasons.push(createRefusal('provider_off', `Its provider ${provider} is switched off.`))
   if (modelType !== 'chat' && modelType !== 'embedding')
-    reasons.push(refusal('other_kind', `It makes neither answers nor embeddings, but ${modelType}.`))
+    reasons.push(createRefusal('other_kind', `It makes neither answers nor embeddings, but ${modelType}.`))
   if (!model.usageTypes.includes(usage)) {
     const surface = usage === 'main' ? 'in the front end' : 'by programs'
-    reasons.push(refusal('other_surface', `It may not be used ${surface}.`))
+    reasons.push(createRefusal('other_surface', `It may not be used ${surface}.`))
   }
-  if (!isFor(model.groups)) reasons.push(refusal('other_group', `It is for people in ${anyOf(model.groups)} alone.`))
-  if (!isFor(model.providerGroups))
+  if (!isInGroups(model.groups))
+    reasons.push(createRefusal('other_group', `It is for people in ${joinGroupNames(model.groups)} alone.`))
+  if (!isInGroups(model.providerGroups))
     reasons.push(
-      refusal(
+      createRefusal(
         'other_provider_group',
-        `The models of ${provider} are for people in ${anyOf(model.providerGroups)} alone.`,
+        `The models of ${provider} are for people in ${joinGroupNames(model.providerGroups)} alone.`,
       ),
     )
   if (model.status === 'offline')
@@ -78,66 +84,75 @@ function modelReasons({ groups, role }: User, name: string, model: ExplainedMode
   return reasons
 }
 
-/** Listeners refuse who has not accepted an announcement, and extensions whom they will. */
-async function listenerReasons({ services: { hooks, sql } }: Context, { id: userId }: User): Promise<Reason[]> {
+/** Asks the listeners: people must accept forced announcements, and extensions may refuse anybody. */
+async function findListenerReasons({ services: { hooks, sql } }: Context, { id: userId }: User): Promise<Reason[]> {
   try {
     await hooks.emitSerial('user-acting', { userId, sql })
     return []
   } catch (error) {
-    if (error instanceof Problem) return [refusal('person_refused', error.message)]
+    if (error instanceof Problem) return [createRefusal('person_refused', error.message)]
     throw error
   }
 }
 
-/** Limits that are used up, and those in money that count no call without a price. */
-async function limitReasons(ctx: Context, limits: readonly LimitState[], hasPrice: boolean): Promise<Reason[]> {
+/** Finds exhausted limits, and limits in money that refuse models without a price. */
+async function findLimitReasons(ctx: Context, limits: readonly LimitState[], hasPrice: boolean): Promise<Reason[]> {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   const reached = enforced
     .filter(({ remaining }) => remaining <= 0)
-    .map(({ name, resetsAt }) => refusal('limit_reached', `The limit '${name}' is used up until ${resetsAt}.`))
-  const money = hasPrice ? [] : enforced.filter(({ unit }) => unit === 'money')
-  if (money.length === 0) return reached
+    .map(({ name, resetsAt }) => createRefusal('limit_reached', `The limit '${name}' is used up until ${resetsAt}.`))
+  const moneyLimits = hasPrice ? [] : enforced.filter(({ unit }) => unit === 'money')
+  if (moneyLimits.length === 0) return reached
   const [active] = await ctx.services.sql(listActiveLimits)
   const strict = new Set(active?.limits.filter(({ unpricedCost }) => unpricedCost === null).map(({ name }) => name))
-  const unpriced = money
+  const unpriced = moneyLimits
     .filter(({ name }) => strict.has(name))
-    .map(({ name }) => refusal('limit_without_price', `The limit '${name}' is in money, and the model has no price.`))
+    .map(({ name }) =>
+      createRefusal('limit_without_price', `The limit '${name}' is in money, and the model has no price.`),
+    )
   return [...reached, ...unpriced]
 }
 
-/** The limits that apply to a person, whichever of their tokens calls, with what is used and left of each. */
+/** Returns the limits that apply to a person with any of their tokens, with used and remaining amounts. */
 export const listPersonLimits = (
   ctx: Context,
   { id, username, name, email, role, groups }: User,
-  more: readonly (readonly [string, string])[] = [],
+  moreSubjects: readonly (readonly [string, string])[] = [],
 ): Promise<LimitState[]> => {
-  const subjects = [...callerSubjects({ type: 'user', person: { id, username, name, email, role, groups } }), ...more]
+  const subjects = [
+    ...callerSubjects({ type: 'user', person: { id, username, name, email, role, groups } }),
+    ...moreSubjects,
+  ]
   return ctx.services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, of]) => of)])
 }
 
-const explained = z.strictObject({
+const explainInput = z.strictObject({
   user: userChoice,
   model: z.string().max(200),
   usage: z.enum(usageTypes).default('main'),
 })
 
 export const explainRouter = router({
-  /** Why a person can or cannot ask a model, in the front end or by a program of theirs. */
-  explain: adminSession.input(explained).query(async ({ ctx, input: { user: choice, model: name, usage } }) => {
+  /** Explains why a person can or cannot use a model in the front end or by a program. */
+  explain: adminSession.input(explainInput).query(async ({ ctx, input: { user: choice, model: name, usage } }) => {
     const user = await findUser(ctx, choice)
     const { sql, settings } = ctx.services
     const [model] = await sql(explainModel, [name])
-    const more = model
+    const moreSubjects = model
       ? ([
           ['provider', model.provider],
           ['model', name],
         ] as const)
       : []
-    const limits = await listPersonLimits(ctx, user, more)
-    const reasons = personReasons(user, usage, settings.allowExternalCommunication)
-    reasons.push(...(await listenerReasons(ctx, user)))
-    if (!model) reasons.push(refusal('unknown_model', `There is no model ${name}.`))
-    else reasons.push(...modelReasons(user, name, model, usage), ...(await limitReasons(ctx, limits, model.hasPrice)))
+    const limits = await listPersonLimits(ctx, user, moreSubjects)
+    const reasons = findPersonReasons(user, usage, settings.allowExternalCommunication)
+    reasons.push(...(await findListenerReasons(ctx, user)))
+    if (!model) reasons.push(createRefusal('unknown_model', `There is no model ${name}.`))
+    else
+      reasons.push(
+        ...findModelReasons(user, name, model, usage),
+        ...(await findLimitReasons(ctx, limits, model.hasPrice)),
+      )
     const { id, username } = user
     return {
       user: { id, username },

@@ -4,7 +4,7 @@ import { Problem } from '../core/problems.ts'
 import { createTimeLimit } from '../core/timeout.ts'
 import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { cutBy, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
+import { cutByFinish, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
@@ -15,23 +15,25 @@ type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type 
 
 type MeteredContext = RecordedContext & Pick<Context, 'hangUp' | 'hangUpUnread'>
 
-/** For a whole call, where the settings of the provider say nothing else. */
+/** Default time limit of a whole call in milliseconds. */
 export const TOTAL_MS = 300_000
 
-/** How long after the end of its time a call waits for a reader who has not taken what was sent. */
+/** Milliseconds that an expired call waits for a slow reader before it closes the connection. */
 const HANG_UP_AFTER_MS = 1000
 
 interface MeteredCallOptions {
   reservation: Reservation
   call: ModelCall
   approvals: Approvals
-  /** Let go of when the call is over. */
-  held: Disposable
-  /** Makes the call of another model with what this one reserved, if there is one; fails never. */
+  /** Released when the call ends. */
+  memory: Disposable
+  /**
+   * Starts the call of a fallback model with a new reservation in place of this one, if there is one. Never rejects.
+   */
   fallback?: () => Promise<MeteredCall | undefined>
 }
 
-/** One call of a model, which leaves exactly one usage record, however it ends. */
+/** A call of a model that writes exactly one usage record, however it ends. */
 export class MeteredCall {
   readonly #ctx: MeteredContext
   readonly #reservation: Reservation
@@ -41,11 +43,11 @@ export class MeteredCall {
   readonly #meter: CallMeter
   readonly #record: CallRecord
   readonly #cut: AnswerCut
-  /** Whether parts were handed out and none asked for after them. */
-  #isHeld = false
+  /** True if parts were yielded and the reader has not asked for more. */
+  #isReaderBehind = false
   #hasEnded = false
 
-  constructor(ctx: MeteredContext, { reservation, call, approvals, held, fallback }: MeteredCallOptions) {
+  constructor(ctx: MeteredContext, { reservation, call, approvals, memory, fallback }: MeteredCallOptions) {
     this.#ctx = ctx
     this.#reservation = reservation
     this.#call = call
@@ -58,16 +60,16 @@ export class MeteredCall {
       pricing: model.pricing,
       maxOutput: boundOutput(call, services.settings.maxOutputTokens),
       messages: call.messages.length,
-      mostUses: boundNativeUses(call),
-      // The meter may outlive the call, and must not keep what was asked.
-      mostInput: (estimate) => maxInputTokens({ model, files }, estimate),
+      maxUses: boundNativeUses(call),
+      // The meter may outlive the call and must not keep the messages in memory.
+      computeMaxInput: (estimate) => maxInputTokens({ model, files }, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
-    this.#record = new CallRecord(ctx, { operation: 'chat', reservation, meter: this.#meter, model, signal, held })
+    this.#record = new CallRecord(ctx, { operation: 'chat', reservation, meter: this.#meter, model, signal, memory })
   }
 
-  /** What the model is given, with what is in the attachments. */
+  /** Messages to the model, with the contents of attachments. */
   get messages(): ModelCall['messages'] {
     return this.#call.messages
   }
@@ -76,101 +78,109 @@ export class MeteredCall {
     return this.#call.model.providerId
   }
 
-  /** Ends it before anything was asked. */
+  /** Ends the call before the model is asked. */
   abandon(): void {
     this.#record.write('aborted')
   }
 
   async answer(): Promise<WholeAnswer> {
-    this.#record.assertCaller()
+    this.#record.assertCallerPresent()
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
       const { models } = this.#ctx.services
-      const answer = await this.#record.runWithin(() => this.#approvals.allowed.generate(models, call, this.#meter))
+      const answer = await this.#record.runWithin(() =>
+        this.#approvals.approvedCalls.generate(models, call, this.#meter),
+      )
       this.#record.write(answer.finish === 'content-filter' ? 'refused' : 'completed')
       return { ...answer, content: [...answer.content], usage: this.#usage }
     } catch (error) {
-      const fallback = await this.#fallback(error)
+      const fallback = await this.#startFallback(error)
       if (fallback) return fallback.answer()
-      return this.#failed(this.#record.fail(error))
+      return this.#toFailedAnswer(this.#record.fail(error))
     }
   }
 
-  /** What came of calls that the person allowed is told, as they ran for once; throws where there were none. */
-  #failed(problem: Problem): WholeAnswer {
-    const { parts } = this.#approvals.allowed
+  /**
+   * Includes the results of approved tool calls in the error response, because those calls ran only once. Rethrows if
+   * there are none.
+   */
+  #toFailedAnswer(problem: Problem): WholeAnswer {
+    const { parts } = this.#approvals.approvedCalls
     if (parts.length === 0) throw problem
     const failure = { code: problem.problem, message: problem.message }
     return { content: [...parts], finish: 'stop', usage: this.#usage, failure }
   }
 
-  /** Parts of these types. Waits for the first, so that a failure before it is an error and not a stream. */
+  /**
+   * Streams the parts of these types. Waits for the first part, so that an earlier failure rejects instead of starting
+   * a stream.
+   */
   async stream<Type extends StreamPart['type']>(types: readonly Type[]): Promise<AsyncGenerator<PartOf<Type>, void>> {
-    this.#record.assertCaller()
+    this.#record.assertCallerPresent()
     const batches = this.#batches(new Set<string>(types)) as AsyncGenerator<readonly PartOf<Type>[], void>
     const first = await batches.next()
-    // A reader that takes no part `finish` would take a refused answer for an empty one.
+    // A reader that skips `finish` parts would take a refusal for an empty answer.
     if (isRefusal(first.value?.[0]) && !types.some((type) => type === 'finish')) {
       await batches.return()
       throw new Problem('provider_refused')
     }
-    // Nobody ends a generator whose reader goes away before it reads.
+    // A generator is not ended if its reader disconnects before the first read.
     this.#call.signal.addEventListener('abort', () => void batches.return(), { once: true })
     return flattenBatches(first, batches)
   }
 
-  /** Parts that came together stay together: a step per part would cost more than the part. */
-  async *#batches(wanted: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
+  /** Yields parts in the batches in which they arrived, because a step per part costs more than the part itself. */
+  async *#batches(types: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
-    time.signal.addEventListener('abort', this.#endUnread, { once: true })
+    time.signal.addEventListener('abort', this.#endUnreadStream, { once: true })
     try {
-      const answer = this.#steps({ ...this.#call, signal: time.signal })
-      const steps = this.#approvals.isNeeded ? this.#approvals.amid(answer) : answer
-      for await (const pieces of steps) {
-        this.#cut.hear(pieces.at(-1))
-        const told = pieces.filter(({ type }) => wanted.has(type))
-        if (told.length === 0) continue
-        this.#isHeld = true
-        yield told
-        this.#isHeld = false
+      const answer = this.#streamAnswer({ ...this.#call, signal: time.signal })
+      const steps = this.#approvals.needsApproval ? this.#approvals.insertQuestions(answer) : answer
+      for await (const parts of steps) {
+        this.#cut.observe(parts.at(-1))
+        const wantedParts = parts.filter(({ type }) => types.has(type))
+        if (wantedParts.length === 0) continue
+        this.#isReaderBehind = true
+        yield wantedParts
+        this.#isReaderBehind = false
       }
       outcome = this.#cut.outcome
       this.#record.write(outcome)
-      this.#isHeld = true
-      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.told }]
+      this.#isReaderBehind = true
+      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.usageField }]
     } catch (error) {
       outcome = 'failed'
-      yield* this.#insteadOf(error, wanted)
+      yield* this.#streamFallback(error, types)
     } finally {
-      this.#isHeld = false
+      this.#isReaderBehind = false
       this.#hasEnded = true
-      // A reader that goes away ends the generator here, too.
+      // A disconnecting reader ends the generator here as well.
       this.#record.write(this.#call.signal.aborted && outcome === 'failed' ? 'aborted' : outcome)
     }
   }
 
-  /** The parts of the call that takes the place of this one; throws where there is none. */
-  async *#insteadOf(error: unknown, wanted: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
-    const fallback = await this.#fallback(error)
-    if (!fallback) throw this.#record.problem(error)
-    for await (const part of await fallback.stream([...wanted] as StreamPart['type'][])) yield [part]
+  /** Streams the fallback call. Throws if there is none. */
+  async *#streamFallback(error: unknown, types: ReadonlySet<string>): AsyncGenerator<readonly StreamPart[], void> {
+    const fallback = await this.#startFallback(error)
+    if (!fallback) throw this.#record.toProblem(error)
+    for await (const part of await fallback.stream([...types] as StreamPart['type'][])) yield [part]
   }
 
-  /** The call that takes the place of this one, which took nothing then, and is as if it had not been made. */
-  async #fallback(error: unknown): Promise<MeteredCall | undefined> {
+  /** Starts the fallback call if the provider failed and this call took no tokens; its record is then discarded. */
+  async #startFallback(error: unknown): Promise<MeteredCall | undefined> {
     const { models } = this.#ctx.services
     const { input, output } = this.#meter.tokens
     if (this.#call.signal.aborted || input + output > 0 || !models.isProviderFault(error)) return undefined
     const fallback = await this.#makeFallback?.()
     if (!fallback) return undefined
-    this.#record.drop(error)
+    this.#record.discard(error)
     return fallback
   }
 
-  #steps(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
-    const answer = this.#approvals.allowed.stream(this.#ctx.services.models, call, this.#meter)
+  #streamAnswer(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
+    const answer = this.#approvals.approvedCalls.stream(this.#ctx.services.models, call, this.#meter)
     const steps = this.#record.iterateWithin(answer)
     return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }
@@ -180,14 +190,14 @@ export class MeteredCall {
   }
 
   /**
-   * Nobody resumes a generator whose reader takes nothing, so the end of its time must end it from outside. One that waits
-   * for its provider then ends by itself; the reader may still take nothing of what was sent.
+   * Ends an expired call from outside, because a generator is not resumed if its reader takes nothing. A call that
+   * waits for its provider ends by itself, but its reader may still not take what was sent.
    */
-  readonly #endUnread = (): void => {
+  readonly #endUnreadStream = (): void => {
     if (this.#call.signal.aborted) return
-    if (this.#isHeld) this.#record.write('failed')
+    if (this.#isReaderBehind) this.#record.write('failed')
     const hangUp = () => {
-      if (this.#isHeld) this.#ctx.hangUp()
+      if (this.#isReaderBehind) this.#ctx.hangUp()
       else if (this.#hasEnded) this.#ctx.hangUpUnread()
     }
     setTimeout(hangUp, HANG_UP_AFTER_MS).unref()
@@ -204,7 +214,7 @@ export class MeteredCall {
   }
 }
 
-/** The parts of batches, of which the first was taken already. */
+/** Yields the parts of all batches; the first batch was already read. */
 async function* flattenBatches<Part>(
   first: IteratorResult<readonly Part[], void>,
   rest: AsyncGenerator<readonly Part[], void>,
@@ -216,9 +226,12 @@ async function* flattenBatches<Part>(
   }
 }
 
-const outcomeOf = { limit: 'cut', refusal: 'refused', length: 'completed' } as const satisfies Record<string, Outcome>
+const outcomeByCut = { limit: 'cut', refusal: 'refused', length: 'completed' } as const satisfies Record<
+  string,
+  Outcome
+>
 
-/** Whether an answer ended before its time, and why. */
+/** Tracks whether and why an answer was cut. */
 class AnswerCut {
   readonly #meter: CallMeter
   #reason: UsagePart['cut']
@@ -228,27 +241,27 @@ class AnswerCut {
   }
 
   get outcome(): Outcome {
-    return this.#reason ? outcomeOf[this.#reason] : 'completed'
+    return this.#reason ? outcomeByCut[this.#reason] : 'completed'
   }
 
-  /** As the last part of a stream tells it. */
-  get told(): Pick<UsagePart, 'cut'> {
+  /** The cut as a field of the last stream part. */
+  get usageField(): Pick<UsagePart, 'cut'> {
     return this.#reason ? { cut: this.#reason } : {}
   }
 
-  /** Keeps why the provider ended it, unless it was ended before. */
-  hear(last: StreamPart | undefined): void {
-    if (last?.type === 'finish') this.#reason ??= cutBy[last.reason]
+  /** Keeps the provider's reason, unless the answer was cut before. */
+  observe(last: StreamPart | undefined): void {
+    if (last?.type === 'finish') this.#reason ??= cutByFinish[last.reason]
   }
 
-  /** Ends where the reservation does, or where no more is given for a further round. */
+  /** Ends the answer where its reservation ends, or where limits have no room for another round. */
   async *withinReservation(steps: AsyncIterable<readonly AnswerPart[]>): AsyncGenerator<readonly AnswerPart[], void> {
     try {
-      for await (const pieces of steps) {
-        // An answer that is over by itself is not cut.
-        if (pieces.at(-1)?.type !== 'finish' && !(await this.#meter.fits())) this.#reason = 'limit'
+      for await (const parts of steps) {
+        // A finished answer is not cut.
+        if (parts.at(-1)?.type !== 'finish' && !(await this.#meter.fitsReservation())) this.#reason = 'limit'
         if (this.#reason) break
-        yield pieces
+        yield parts
       }
     } catch (error) {
       if (!(error instanceof LimitCut)) throw error

@@ -5,45 +5,62 @@ import type { CallableModel, FileEstimate, ModelCall } from '../ports/ai/models.
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { ChatContext } from './chat-context.ts'
 import type { AiRequest } from './request/request.ts'
-import { selectedNative } from './request/tool-references.ts'
+import { selectNativeTools } from './request/tool-references.ts'
 
-interface CallParts {
-  asked: AiRequest
+interface CallInput {
+  request: AiRequest
   model: CallableModel
-  /** What is said, with what is in the attachments. */
-  said: readonly Message[]
-  /** Run by the service. */
+  /** Messages with the contents of attachments. */
+  messages: readonly Message[]
+  /** Tools that the service runs. */
   tools: readonly FunctionTool[]
-  /** Of all of it. */
+  /** Estimate for the whole input. */
   inputTokens: number
   files: FileEstimate
 }
 
-/** The call of a model by which it is asked. */
-export function toModelCall(ctx: ChatContext, { asked, model, said, tools, inputTokens, files }: CallParts): ModelCall {
-  const { system, tools: callerTools, toolChoice, parameters, format } = asked
+/** Builds the call for the gateway. */
+export function toModelCall(
+  ctx: ChatContext,
+  { request, model, messages, tools, inputTokens, files }: CallInput,
+): ModelCall {
+  const { system, tools: callerTools, toolChoice, parameters, format } = request
   const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
   const { atOnce: toolsAtOnce, nativeUses: nativeToolUses } = ctx.services.settings.tools
   return {
-    ...{ model, messages: [...instructions, ...said], inputTokens, files, tools, toolsAtOnce, callerTools },
-    ...{ nativeTools: selectedNative(model, asked), nativeToolUses },
-    ...{ toolChoice, parameters, format, userId: ctx.caller.person.id, signal: callSignal(ctx) },
+    model,
+    messages: [...instructions, ...messages],
+    inputTokens,
+    files,
+    tools,
+    toolsAtOnce,
+    callerTools,
+    nativeTools: selectNativeTools(model, request),
+    nativeToolUses,
+    toolChoice,
+    parameters,
+    format,
+    userId: ctx.caller.person.id,
+    signal: createCallSignal(ctx),
   }
 }
 
-/** Ends when the caller goes away, or within a second when the token or the session ends by which they call. */
-export function callSignal(ctx: Context): AbortSignal {
+/**
+ * Returns a signal that aborts when the caller disconnects, or within a second after their token or session has ended.
+ */
+export function createCallSignal(ctx: Context): AbortSignal {
   const { services } = ctx
   const signal = ctx.signal()
   const credential = findCredential(ctx)
   if (credential === undefined || signal.aborted) return signal
   const call = new AbortController()
-  const ended = () => call.abort(new Problem(credential.startsWith('token:') ? 'invalid_token' : 'signed_out'))
-  const stop = services.credentials.watchVerified(credential, ended)
-  const gone = () => {
-    stop()
+  const onCredentialEnd = () =>
+    call.abort(new Problem(credential.startsWith('token:') ? 'invalid_token' : 'signed_out'))
+  const stopFollowing = services.credentials.watchVerified(credential, onCredentialEnd)
+  const onCallerGone = () => {
+    stopFollowing()
     call.abort(signal.reason)
   }
-  signal.addEventListener('abort', gone, { once: true })
+  signal.addEventListener('abort', onCallerGone, { once: true })
   return call.signal
 }

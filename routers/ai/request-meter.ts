@@ -3,93 +3,111 @@ import type { NativeTool } from '../ports/ai/adapters.ts'
 import { estimateTokens } from '../ports/ai/token-estimate.ts'
 import type { ReportedTokens } from '../ports/ai/usage-meter.ts'
 
-/** What a call took. Cached and cache-written tokens are part of the input, reasoning is part of the output. */
+/**
+ * Tokens and native tool uses of a call. Cached and cache-written tokens are part of the input, reasoning tokens of the
+ * output.
+ */
 export interface TokenCounts extends NativeUses {
   input: number
   output: number
   cached: number
   cacheWrite: number
   reasoning: number
-  /** Whether some of it is our own count, because the provider did not say. */
+  /** True if the provider did not report everything and part of it is our own count. */
   estimated: boolean
 }
 
-export const nothing: TokenCounts = {
-  ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, ...noUses },
+export const noTokens: TokenCounts = {
+  input: 0,
+  output: 0,
+  cached: 0,
+  cacheWrite: 0,
+  reasoning: 0,
+  ...noUses,
   estimated: false,
 }
 
-/** What a provider may count of a request at most, in tokens of ours; infinite where nobody knows. */
-interface MostCounted {
+/** The most that a provider may count for a request, in our tokens; infinite if unknown. */
+interface MaxCounts {
   input: number
   output: number
-  /** Of the request. */
+  /** Number of messages in the request. */
   messages: number
 }
 
-/** A token is a byte at least, and our estimate takes no more than so many bytes for one. */
+/**
+ * Bytes of one token in our estimate, at most. A provider's token has at least one byte, so it counts at most this many
+ * times our number.
+ */
 const BYTES_PER_TOKEN = 4
 
-/** What providers add to a request by words of their own, such as how tools are called, and to each of its messages. */
-const OWN_TOKENS = 4000
+/** Tokens that providers add to a request, for example for tool instructions, and to each message. */
+const PROVIDER_TOKENS = 4000
 const TOKENS_PER_MESSAGE = 20
 
-/** More than anybody searches or reads for one request. */
+/** More native tool uses than any request has. */
 const MAX_USES = 1000
 
 /** The longest context of any model. */
 const MAX_CONTEXT = 10_000_000
 
-const bound = (tokens: number) => Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + OWN_TOKENS, MAX_CONTEXT)
+const boundTokens = (tokens: number) => Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + PROVIDER_TOKENS, MAX_CONTEXT)
 
-const countsIn = (reported: ReportedTokens) => Object.entries(reported) as [keyof ReportedTokens, number][]
+const listCounts = (reported: ReportedTokens) => Object.entries(reported) as [keyof ReportedTokens, number][]
 
 /**
- * The provider's total goes before its running total, and that before our count of what came since. None of its counts goes
- * beyond the bytes that it was sent and has sent, and the answer that it was asked for.
+ * Counts one request. The provider's total takes precedence over its running total, and that over our count of what
+ * came later. Its counts are capped by the bytes sent and received and by the requested answer length.
  */
 export class RequestMeter {
-  /** As much as the provider may count. */
-  readonly mostInput: number
-  readonly #most: MostCounted
-  /** Bytes of all that came. */
+  /** The most input tokens that the provider may count. */
+  readonly maxInput: number
+  readonly #requestMax: MaxCounts
+  /** Bytes received so far. */
   #received = 0
   readonly #inputEstimate: number
-  /** What tools of the provider found that its count of the input has not in it. */
-  #found = 0
+  /** Tokens of native tool results that the provider's input count does not include yet. */
+  #foundTokens = 0
   #reported: ReportedTokens = {}
   #answer = { pieces: 0, tokens: 0 }
   #reasoning = { pieces: 0, tokens: 0 }
   readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
-  /** Whether what comes now is part of what the provider said. */
-  #isCounted = false
-  /** Whether anything of an answer came. */
-  #isBegun = false
+  /** True if the provider's last report includes what is received now. */
+  #isReported = false
+  /** True if any content was received. */
+  #hasContent = false
 
-  constructor(inputEstimate: number, mostInput: number, most: MostCounted) {
+  constructor(inputEstimate: number, maxInput: number, most: MaxCounts) {
     this.#inputEstimate = inputEstimate
-    this.mostInput = mostInput
-    this.#most = most
+    this.maxInput = maxInput
+    this.#requestMax = most
   }
 
-  /** What the provider counted that cannot be; nothing where its counts can. */
+  /** Returns the provider's counts if one of them is implausible. */
   get implausible(): ReportedTokens | undefined {
-    const most = this.#mostCounts
-    return countsIn(this.#reported).some(([name, count]) => count > most[name]) ? this.#reported : undefined
+    const most = this.#maxPlausible
+    return listCounts(this.#reported).some(([name, count]) => count > most[name]) ? this.#reported : undefined
   }
 
-  /** What the provider told, as far as it can be. */
+  /** The provider's counts, capped at plausible values. */
   get #plausible(): ReportedTokens {
-    const most = this.#mostCounts
-    return Object.fromEntries(countsIn(this.#reported).map(([name, count]) => [name, Math.min(count, most[name])]))
+    const most = this.#maxPlausible
+    return Object.fromEntries(listCounts(this.#reported).map(([name, count]) => [name, Math.min(count, most[name])]))
   }
 
-  get #mostCounts(): Record<keyof ReportedTokens, number> {
-    const input = bound(this.#most.input + this.#found) + TOKENS_PER_MESSAGE * this.#most.messages
-    const output = Math.max(bound(this.#most.output), this.#received + OWN_TOKENS)
+  get #maxPlausible(): Record<keyof ReportedTokens, number> {
+    const input =
+      boundTokens(this.#requestMax.input + this.#foundTokens) + TOKENS_PER_MESSAGE * this.#requestMax.messages
+    const output = Math.max(boundTokens(this.#requestMax.output), this.#received + PROVIDER_TOKENS)
     return {
-      ...{ input, cached: input, cacheWrite: input, output, reasoning: output, total: input + output },
-      ...{ webSearches: MAX_USES, webFetches: MAX_USES },
+      input,
+      cached: input,
+      cacheWrite: input,
+      output,
+      reasoning: output,
+      total: input + output,
+      webSearches: MAX_USES,
+      webFetches: MAX_USES,
     }
   }
 
@@ -98,26 +116,26 @@ export class RequestMeter {
   }
 
   report(tokens: ReportedTokens = {}): void {
-    const known = Object.entries(tokens).flatMap(([name, count]) =>
-      // A provider takes no count back that it told.
+    const knownTokens = Object.entries(tokens).flatMap(([name, count]) =>
+      // Providers do not take back counts, so a later zero is ignored.
       count === undefined || (count === 0 && this.#reported[name as keyof ReportedTokens])
         ? []
         : [[name, Math.min(count, MAX_TOKENS)]],
     )
-    this.#reported = { ...this.#reported, ...Object.fromEntries(known) }
-    if (tokens.input !== undefined) this.#found = 0
-    // A count of nothing has no piece in it.
-    this.#isCounted = Boolean(tokens.output ?? tokens.total)
-    if (!this.#isCounted) return
+    this.#reported = { ...this.#reported, ...Object.fromEntries(knownTokens) }
+    if (tokens.input !== undefined) this.#foundTokens = 0
+    // A report of zero includes no content.
+    this.#isReported = Boolean(tokens.output ?? tokens.total)
+    if (!this.#isReported) return
     this.#answer = { pieces: 0, tokens: 0 }
     this.#reasoning = { pieces: 0, tokens: 0 }
   }
 
   receive(text: string, kind: 'answer' | 'reasoning'): void {
     if (text === '') return
-    this.#isBegun = true
+    this.#hasContent = true
     this.#received += Buffer.byteLength(text)
-    if (this.#isCounted) return
+    if (this.#isReported) return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
     received.tokens += estimateTokens(text)
@@ -128,65 +146,72 @@ export class RequestMeter {
   }
 
   find(tokens: number): void {
-    this.#found += tokens
+    this.#foundTokens += tokens
   }
 
-  /** The input of a request without a word from its provider may be longer than we think, and cached or not. */
-  get known(): KnownTokens {
+  /**
+   * Counts for a bound of the cost. Without a report of the provider the input may be longer than our estimate, and
+   * cached or not.
+   */
+  get knownTokens(): KnownTokens {
     if (this.#counts.input !== undefined) return this.tokens
-    return { ...this.tokens, input: this.mostInput + Math.ceil(this.#found), cached: undefined }
+    return { ...this.tokens, input: this.maxInput + Math.ceil(this.#foundTokens), cached: undefined }
   }
 
-  /** Tokens of the answer by the provider's own count, as far as it told. */
+  /** Answer tokens that the provider has reported so far. */
   get reportedOutput(): number {
     return this.#plausible.output ?? 0
   }
 
   get tokens(): TokenCounts {
     const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#plausible
-    const { input, output, isShared } = this.#counts
-    const [answered, reasoned] = [estimate(this.#answer), estimate(this.#reasoning)]
+    const { input, output, isSplitTotal } = this.#counts
+    const [answerTokens, reasoningTokens] = [estimatePieceTokens(this.#answer), estimatePieceTokens(this.#reasoning)]
     return {
-      input: (input ?? this.#inputEstimate) + Math.ceil(this.#found),
-      output: (output ?? 0) + answered + reasoned,
+      input: (input ?? this.#inputEstimate) + Math.ceil(this.#foundTokens),
+      output: (output ?? 0) + answerTokens + reasoningTokens,
       cached,
       cacheWrite,
-      reasoning: reasoning + reasoned,
+      reasoning: reasoning + reasoningTokens,
       webSearches: webSearches ?? Math.max(0, this.#uses.web_search),
       webFetches: webFetches ?? Math.max(0, this.#uses.web_fetch),
       estimated:
-        isShared ||
+        isSplitTotal ||
         input === undefined ||
         output === undefined ||
-        this.#found + answered + reasoned > 0 ||
+        this.#foundTokens + answerTokens + reasoningTokens > 0 ||
         this.implausible !== undefined,
     }
   }
 
-  /** Whether the provider counted anything. */
-  get #isTold(): boolean {
+  /** True if the provider reported input or output. */
+  get #hasReportedTokens(): boolean {
     return Boolean(this.#reported.input) || Boolean(this.#reported.output)
   }
 
-  /** Where something was said, a count of nothing is none. Of a total alone, our estimate of the input is the input. */
-  get #counts(): { input: number | undefined; output: number | undefined; isShared: boolean } {
+  /**
+   * Input and output of the provider's report. A zero counts as missing if content was received. If only a total is
+   * reported, our estimate is its input share.
+   */
+  get #counts(): { input: number | undefined; output: number | undefined; isSplitTotal: boolean } {
     const { input, output, total } = this.#plausible
-    if (total && !this.#isTold) {
+    if (total && !this.#hasReportedTokens) {
       const share = Math.min(total, this.#inputEstimate)
-      return { input: share, output: total - share, isShared: true }
+      return { input: share, output: total - share, isSplitTotal: true }
     }
-    const believed = (count: number | undefined) => (count === 0 && this.#isBegun ? undefined : count)
-    return { input: believed(input), output: believed(output), isShared: false }
+    const dropFalseZero = (count: number | undefined) => (count === 0 && this.#hasContent ? undefined : count)
+    return { input: dropFalseZero(input), output: dropFalseZero(output), isSplitTotal: false }
   }
 }
 
-/** A piece is at least a token. */
-const estimate = ({ pieces, tokens }: { pieces: number; tokens: number }) => Math.max(pieces, Math.ceil(tokens))
+/** A piece has at least one token. */
+const estimatePieceTokens = ({ pieces, tokens }: { pieces: number; tokens: number }) =>
+  Math.max(pieces, Math.ceil(tokens))
 
-/** What a column of the usage record holds. */
+/** Maximum of the column in the usage record. */
 const MAX_TOKENS = 2_147_483_647
 
-export function sum(one: TokenCounts, other: TokenCounts): TokenCounts {
+export function addTokenCounts(one: TokenCounts, other: TokenCounts): TokenCounts {
   const add = (name: Exclude<keyof TokenCounts, 'estimated'>) => Math.min(one[name] + other[name], MAX_TOKENS)
   return {
     input: add('input'),

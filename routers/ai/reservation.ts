@@ -12,54 +12,54 @@ import {
   type SubjectId,
   type UsageCall,
 } from '../ports/ai/usage-ledger.ts'
-import { boundNativeUses, noNativeUses, unlessInfinite } from './call-meter.ts'
+import { boundNativeUses, noNativeUses, toFiniteOrNull } from './call-meter.ts'
 import type { ChatContext } from './chat-context.ts'
 import { maxInputTokens } from './request/input-tokens.ts'
 
-/** Reserves the most that a call can take of every limit that applies; refuses what does not fit. */
+/** Reserves the most that a call can take of every limit that applies. Throws if it does not fit. */
 export async function reserveBudget(
   ctx: ChatContext,
-  asked: ModelCall | EmbeddingCall,
-  room?: number,
+  modelCall: ModelCall | EmbeddingCall,
+  roomId?: number,
 ): Promise<Reservation> {
-  const reserved = await tryReserve(ctx, asked, { room })
-  if (reserved instanceof QuotaExceeded) throw quotaProblem(ctx, reserved, unknownIn(asked))
-  return reserved
+  const result = await tryReserve(ctx, modelCall, { roomId })
+  if (result instanceof QuotaExceeded) throw toQuotaProblem(ctx, result, findUnknownCost(modelCall))
+  return result
 }
 
-/** What is not known of a call where nobody can say how much it takes. */
-function unknownIn(asked: ModelCall | EmbeddingCall): Unknown {
-  const { pricing } = asked.model
+/** Determines the unknown cost of a call whose maximum cannot be computed. */
+function findUnknownCost(modelCall: ModelCall | EmbeddingCall): UnknownCost {
+  const { pricing } = modelCall.model
   const { costMicros } = computeMaxCost(pricing, { input: 1, output: 0, reasoning: 0, ...noNativeUses }, 1)
-  if (costMicros === null || !('nativeTools' in asked)) return 'model'
-  return asked.nativeTools.includes('web_search') ? 'search' : 'pages'
+  if (costMicros === null || !('nativeTools' in modelCall)) return 'model'
+  return modelCall.nativeTools.includes('web_search') ? 'search' : 'pages'
 }
 
 interface ReserveOptions {
-  room?: number | undefined
-  /** That of the call that this one takes the place of. */
+  roomId?: number | undefined
+  /** Reservation of the call that this one replaces. */
   replaces?: Reservation
 }
 
 export async function tryReserve(
   ctx: ChatContext,
-  asked: ModelCall | EmbeddingCall,
-  { room, replaces }: ReserveOptions = {},
+  modelCall: ModelCall | EmbeddingCall,
+  { roomId, replaces }: ReserveOptions = {},
 ): Promise<Reservation | QuotaExceeded> {
   const { person, token } = ctx.caller
-  const { model } = asked
-  const input = Math.ceil(asked.inputTokens)
-  // Embeddings are no output, and search nothing.
-  const isAnswer = 'parameters' in asked
-  const output = isAnswer ? boundOutput(asked, ctx.services.settings.maxOutputTokens) : 0
-  const uses = isAnswer ? boundNativeUses(asked) : noNativeUses
-  const mostInput = (isAnswer ? maxInputTokens(asked, input) : input) + uses.pageTokens
+  const { model } = modelCall
+  const input = Math.ceil(modelCall.inputTokens)
+  // Embeddings have no output and use no native tools.
+  const isAnswer = 'parameters' in modelCall
+  const output = isAnswer ? boundOutput(modelCall, ctx.services.settings.maxOutputTokens) : 0
+  const uses = isAnswer ? boundNativeUses(modelCall) : noNativeUses
+  const maxInput = (isAnswer ? maxInputTokens(modelCall, input) : input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
-    roomId: room ?? null,
+    roomId: roomId ?? null,
     appId: token?.appId ?? null,
-    context: toUsageContext(ctx.caller, room),
+    context: toUsageContext(ctx.caller, roomId),
     provider: model.providerId,
     model: model.modelId,
     requestId: ctx.requestId,
@@ -67,117 +67,128 @@ export async function tryReserve(
     ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
-  const reserved = await ctx.services.usageLedger.reserve({
+  const result = await ctx.services.usageLedger.reserve({
     catalogue: model.catalogue,
     call,
-    subjects: [...callerSubjects(ctx.caller, room), ['provider', model.providerId], ['model', model.modelId]],
-    tokens: unlessInfinite(mostInput + output),
-    ...computeMaxCost(model.pricing, { input: mostInput, output: 0, reasoning: 0, ...uses }, output),
+    subjects: [...callerSubjects(ctx.caller, roomId), ['provider', model.providerId], ['model', model.modelId]],
+    tokens: toFiniteOrNull(maxInput + output),
+    ...computeMaxCost(model.pricing, { input: maxInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
   })
-  if (!(reserved instanceof QuotaExceeded)) ctx.hints.limits = listRemaining(reserved)
-  return reserved
+  if (!(result instanceof QuotaExceeded)) ctx.hints.limits = listRemaining(result)
+  return result
 }
 
-function toUsageContext({ token }: ChatContext['caller'], room: number | undefined): UsageContext {
-  if (room !== undefined) return 'group'
+function toUsageContext({ token }: ChatContext['caller'], roomId: number | undefined): UsageContext {
+  if (roomId !== undefined) return 'group'
   if (!token) return 'private'
   return token.appId === undefined ? 'api' : 'external'
 }
 
-/** The subjects of limits that a caller is, whichever model they ask, and the room where they ask. An app that asks for a person is one, too. */
-export const callerSubjects = ({ person, token }: ChatContext['caller'], room?: number): SubjectId[] => [
+/**
+ * Limit subjects of a caller and of the room, independent of the model. An app that calls for a person is a subject as
+ * well.
+ */
+export const callerSubjects = ({ person, token }: ChatContext['caller'], roomId?: number): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
   ...person.groups.map((group) => ['group', group] as const),
-  ...(room === undefined ? [] : [['room', `${room}`] as const]),
+  ...(roomId === undefined ? [] : [['room', `${roomId}`] as const]),
   ...(token?.appId === undefined ? [] : [['app', `${token.appId}`] as const]),
   ['user', `${person.id}`],
   ...(token ? ([['token', `${token.id}`]] as const) : []),
 ]
 
-/** What the model may answer at most, which is what the provider is told. */
-export function boundOutput({ model, parameters }: Pick<ModelCall, 'model' | 'parameters'>, policy: number): number {
-  const asked = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
-  return Math.min(asked, model.limits?.maxOutputTokens ?? Infinity, policy)
+/** Returns the maximum answer length in tokens, which is also sent to the provider. */
+export function boundOutput(
+  { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
+  maxAnswerTokens: number,
+): number {
+  const requestedTokens = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
+  return Math.min(requestedTokens, model.limits?.maxOutputTokens ?? Infinity, maxAnswerTokens)
 }
 
-/** When only calls under way stand in the way, in seconds. */
+/** Retry delay in seconds if only calls under way use up the limit. */
 const RETRY_SOON_SECONDS = 2
 
-/** How long a limit refuses a call, longest last: while others are under way, until the period ends, or always. */
-const lengths = ['held', 'spent', 'never'] as const
+/** Duration of a refusal, in ascending order: until others end, until the period ends, or always. */
+const refusalDurations = ['held', 'spent', 'never'] as const
 
-type Length = (typeof lengths)[number]
+type RefusalDuration = (typeof refusalDurations)[number]
 
-/** Of several limits that refuse, the one is told that does so longest: nothing succeeds before. */
-export function quotaProblem(
+/** Builds the problem for the limit that refuses longest, because no retry succeeds earlier. */
+export function toQuotaProblem(
   ctx: Pick<Context, 'hints' | 'services'>,
   { limits }: QuotaExceeded,
-  unknown: Unknown = 'model',
+  unknown: UnknownCost = 'model',
 ): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   ctx.hints.limits = enforced.map((limit) => toLimitLeft(limit, 0))
-  const [last] = enforced.filter((limit) => !hasRoom(limit)).toSorted(byEnd)
-  if (!last) return new Problem('unavailable')
-  ctx.services.metrics.countRefusal(last.name)
-  const { cap, used, held, resetsAt } = last
-  const length = chooseSentence(last)
+  const [longest] = enforced.filter((limit) => !hasRoom(limit)).toSorted(compareByDuration)
+  if (!longest) return new Problem('unavailable')
+  ctx.services.metrics.countRefusal(longest.name)
+  const { cap, used, held, resetsAt } = longest
+  const duration = classifyRefusal(longest)
   const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))
-  ctx.hints.isFinal = length !== 'held'
-  ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[length]
+  ctx.hints.isFinal = duration !== 'held'
+  ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[duration]
   ctx.hints.rateLimit = { limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds }
-  return new Problem(length === 'held' ? 'limit_held' : 'limit_reached', { detail: sentences[length](last, unknown) })
+  return new Problem(duration === 'held' ? 'limit_held' : 'limit_reached', {
+    detail: sentences[duration](longest, unknown),
+  })
 }
 
-function chooseSentence({ amount, used, cap, nextCap }: RequestedLimit): Length {
+function classifyRefusal({ amount, used, cap, nextCap }: RequestedLimit): RefusalDuration {
   if (amount === null) return 'never'
   if (used + amount <= cap) return 'held'
   return amount > nextCap ? 'never' : 'spent'
 }
 
-/** What may be not known of a call: the price of the model, what its search may cost, or how much it reads in pages. */
-type Unknown = 'model' | 'search' | 'pages'
+/**
+ * Part of a call's cost that may be unknown: the price of the model, the cost of web search, or the number of pages it
+ * reads.
+ */
+type UnknownCost = 'model' | 'search' | 'pages'
 
-const sentences: Record<Length, (limit: RequestedLimit, unknown: Unknown) => string> = {
+const sentences: Record<RefusalDuration, (limit: RequestedLimit, unknown: UnknownCost) => string> = {
   held: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${toState(limit)}.`,
+    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${describeUsage(limit)}.`,
   spent: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more: ${toState(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
-  never: (limit, unknown) => (limit.amount === null ? unknownTo(limit, unknown) : tooLargeFor(limit)),
+    `The limit '${limit.name}' has no room for ${limit.amount} more: ${describeUsage(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
+  never: (limit, unknown) => (limit.amount === null ? describeUnknownCost(limit, unknown) : describeTooLarge(limit)),
 }
 
-const unknownCosts: Record<Unknown, (currency: string) => string> = {
+const unknownCosts: Record<UnknownCost, (currency: string) => string> = {
   model: (currency) => `what this model costs in ${currency} is not known`,
   search: (currency) => `the most that this model and its web search may cost in ${currency} is not known`,
   pages: (currency) => `what this model may cost in ${currency} with the pages that it reads is not known`,
 }
 
-const unknownTo = ({ name, unit, currency }: RequestedLimit, unknown: Unknown) =>
+const describeUnknownCost = ({ name, unit, currency }: RequestedLimit, unknown: UnknownCost) =>
   unit === 'money'
     ? `The limit '${name}' is in money, and ${unknownCosts[unknown](`${currency}`)}.`
     : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
 
-function tooLargeFor(limit: RequestedLimit): string {
+function describeTooLarge(limit: RequestedLimit): string {
   const { name, unit, amount, cap, nextCap } = limit
-  const whole = `${nextCap} ${measured(limit)}${cap > nextCap ? ', without what was topped up' : ''}`
+  const whole = `${nextCap} ${describeUnit(limit)}${cap > nextCap ? ', without what was topped up' : ''}`
   if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
   return unit === 'money'
     ? `This call may cost ${amount}, and the limit '${name}' is ${whole}. Send less, ask for a shorter answer, or ask another model.`
     : `This call may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
 }
 
-const toState = (limit: RequestedLimit) =>
-  `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${measured(limit)}`
+const describeUsage = (limit: RequestedLimit) =>
+  `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${describeUnit(limit)}`
 
-const measured = ({ unit, currency, period }: RequestedLimit) =>
+const describeUnit = ({ unit, currency, period }: RequestedLimit) =>
   `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`
 
-const byEnd = (one: RequestedLimit, other: RequestedLimit) =>
-  lengths.indexOf(chooseSentence(other)) - lengths.indexOf(chooseSentence(one)) ||
+const compareByDuration = (one: RequestedLimit, other: RequestedLimit) =>
+  refusalDurations.indexOf(classifyRefusal(other)) - refusalDurations.indexOf(classifyRefusal(one)) ||
   (one.resetsAt < other.resetsAt ? 1 : -1)
 
-/** What is left of the limits that are enforced, once the call is reserved for. */
+/** Remaining amounts of enforced limits after the reservation. */
 const listRemaining = ({ limits }: Reservation): LimitLeft[] =>
   limits.filter(({ mode }) => mode === 'enforce').map((limit) => toLimitLeft(limit, limit.amount ?? 0))
 

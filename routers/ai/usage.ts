@@ -10,8 +10,8 @@ import { about, adminSession, adminWith, host, router, userWith } from '../core/
 import type { SubjectId } from '../ports/ai/usage-ledger.ts'
 import { days, isInOrder, orderIssue } from '../ports/days.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
-import { bill, close } from './bills.ts'
-import { type ChatContext, mayAskInRooms } from './chat-context.ts'
+import { bill, closeBill } from './bills.ts'
+import { type ChatContext, canAskInRooms } from './chat-context.ts'
 import { callerSubjects } from './reservation.ts'
 
 const ownLimits = userWith('read')
@@ -24,7 +24,7 @@ const ownLimits = userWith('read')
     const { caller, usage, services } = ctx
     const [models, rooms] = await Promise.all([
       services.sql(listOfferedModels, [usage, listUsableGroups(caller)]),
-      roomsToAsk(ctx),
+      listRooms(ctx),
     ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
     const subjects: SubjectId[] = [
@@ -40,13 +40,13 @@ const ownLimits = userWith('read')
     ])
     return limits.map((limit) => ({
       ...limit,
-      /** Of which room it is, by the name that people gave it. */
+      /** Name that people gave the room. */
       roomName: limit.subject === 'room' ? (names.get(limit.subjectId) ?? null) : null,
     }))
   })
 
-const roomsToAsk = async (ctx: ChatContext) =>
-  mayAskInRooms(ctx) ? ctx.services.roomDirectory.findRoomsToAsk(ctx.caller.person.id) : []
+const listRooms = async (ctx: ChatContext) =>
+  canAskInRooms(ctx) ? ctx.services.roomDirectory.findRoomsToAsk(ctx.caller.person.id) : []
 
 const period = z.strictObject(days).refine(isInOrder, orderIssue).prefault({})
 
@@ -69,12 +69,12 @@ export const usageRouter = router({
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(reportUsage, [input.from, input.to])),
 
-  /** Sums up everybody's calls by one thing, some rows at a time: there may be as many as people. */
+  /** Sums up everybody's calls by one dimension in batches, because there may be as many rows as people. */
   by: host
     .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(isInOrder, orderIssue))
     .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(selectUsageBy(by), [from, to])),
 
-  /** The same, page by page. */
+  /** Returns the same sums page by page. */
   list: adminSession
     .input(z.strictObject({ ...days, ...usagePageInput }).refine(isInOrder, orderIssue))
     .query(async ({ ctx, input: { by, from, to, page, size } }) => {
@@ -84,20 +84,20 @@ export const usageRouter = router({
 
   bill,
 
-  close,
+  close: closeBill,
 
-  /** Keeps only sums of what is older than records are kept. Several replicas may do so at once. */
+  /** Replaces records older than the retention by sums. Several replicas may run it at once. */
   rollUp: host.mutation(async ({ ctx }) => {
     const { services } = ctx
     const months = services.settings.usageRetentionMonths
     if (months === undefined) return { days: 0 }
-    const before = firstOfMonth(months)
+    const cutoff = getMonthStart(months)
     let days = 0
     for (;;) {
-      const [oldest] = await services.sql(oldestUsageDay, [before])
+      const [oldest] = await services.sql(oldestUsageDay, [cutoff])
       if (!oldest) return { days }
       await runInTransaction(ctx, undefined, async (em) => {
-        // A month that is being closed has all of the day, or none.
+        // The lock makes a closing month see all of this day's records, or none.
         await runStatement(em, acquireLock, [locks.closeUsage])
         await runStatement(em, rollUpUsage, [oldest.day])
       })
@@ -106,8 +106,8 @@ export const usageRouter = router({
   }),
 })
 
-/** The first day of the month so many months ago, in UTC. */
-function firstOfMonth(ago: number): string {
+/** Returns the first day of the month so many months ago, in UTC. */
+function getMonthStart(monthsAgo: number): string {
   const now = new Date()
-  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago, 1)).toISOString().slice(0, 10)
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - monthsAgo, 1)).toISOString().slice(0, 10)
 }

@@ -10,20 +10,24 @@ import { resourceId } from '../resource/ids.ts'
 import { lockRow } from '../verbs/lock-row.ts'
 import { credentialEnd, extApps } from './ext-app.ts'
 
-/** The credential of an app. Its text leaves here once; what is kept cannot give it back. */
+/** A new credential of an app. Its text is returned once and cannot be restored from its hash. */
 export interface NewCredential {
   id: number
   text: string
 }
 
-/** Gives an app a further credential. */
-export async function addCredential(em: EntityManager, appId: number, end: string | null): Promise<NewCredential> {
+/** Adds a credential to an app. */
+export async function addCredential(
+  em: EntityManager,
+  appId: number,
+  expiresAt: string | null,
+): Promise<NewCredential> {
   const secret = generateSecret()
   const app = em.getReference(ExtApp, appId)
   const credential = em.create(ExtAppCredential, {
     app,
     hash: hashSecret(secret),
-    expiresAt: end === null ? null : new Date(end),
+    expiresAt: expiresAt === null ? null : new Date(expiresAt),
   })
   await em.flush()
   return { id: credential.id, text: writeToken({ id: credential.id, secret, kind: 'app' }) }
@@ -41,16 +45,16 @@ const overlapMinutes = z
 
 export const rotation = z.strictObject({ id: resourceId, overlapMinutes, expiresAt: credentialEnd.default(null) })
 
-/** Gives an app another credential, and those that it has an end. */
-export async function rotateCredential(ctx: Context, given: z.output<typeof rotation>): Promise<string> {
-  const { id, overlapMinutes, expiresAt } = given
+/** Adds a credential to an app and lets its earlier credentials expire. */
+export async function rotateCredential(ctx: Context, input: z.output<typeof rotation>): Promise<string> {
+  const { id, overlapMinutes, expiresAt } = input
   const appId = Number(id)
-  const made = await withChangeLog(ctx, async (em) => {
+  const credential = await withChangeLog(ctx, async (em) => {
     await lockRow(ctx, em, extApps, { id, verb: 'update' })
     await runStatement(em, limitCredentials, [appId, new Date(Date.now() + overlapMinutes * MINUTE_MS)])
     return addCredential(em, appId, expiresAt)
   })
-  const details = { ...describeActor(ctx), appId, credentialId: made.id, overlapMinutes, expiresAt }
+  const details = { ...describeActor(ctx), appId, credentialId: credential.id, overlapMinutes, expiresAt }
   ctx.services.log.info(details, 'the credential of an external app was rotated')
-  return made.text
+  return credential.text
 }

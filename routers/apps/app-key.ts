@@ -3,41 +3,41 @@ import { promisify } from 'node:util'
 import { z } from 'zod'
 import { createBulkhead } from '../core/load/concurrency.ts'
 
-/** RSA keys as existing apps read them: `b64(PEM)|b64(body)`, where the body is what stands in the PEM. */
+/** RSA keys in the format of existing apps: `b64(PEM)|b64(body)`, where the body is the base64 part of the PEM. */
 export interface KeyPair {
   publicKey: string
   privateKey: string
 }
 
-const BITS = 4096
+const KEY_BITS = 4096
 
-/** A pair takes a processor a second or more. */
-const making = createBulkhead(2, 20)
+/** Generating a pair occupies a CPU for a second or more. */
+const keyPairBulkhead = createBulkhead(2, 20)
 
 export const makeKeyPair = (): Promise<KeyPair> =>
-  making(async () => {
+  keyPairBulkhead(async () => {
     const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
-      modulusLength: BITS,
+      modulusLength: KEY_BITS,
       publicKeyEncoding: { type: 'spki', format: 'pem' },
       privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
     })
-    return { publicKey: keyText(publicKey), privateKey: keyText(privateKey) }
+    return { publicKey: encodeKey(publicKey), privateKey: encodeKey(privateKey) }
   })
 
-function keyText(pem: string): string {
+function encodeKey(pem: string): string {
   const body = pem.replace(/-----[^-]+-----|\s/g, '')
   return [pem, body].map((part) => Buffer.from(part).toString('base64')).join('|')
 }
 
-/** The key in a text that `keyText` wrote. */
+/** Parses a key that `encodeKey` wrote. */
 export const parseKey = (text: string): KeyObject =>
   createPublicKey(Buffer.from(text.split('|', 1)[0] ?? '', 'base64').toString())
 
-/** Of a key of 8192 bits as PEM. */
+/** Length of a key of 8192 bits as PEM. */
 const MAX_CHARACTERS = 1600
 
-/** The public key that an app brings, as PEM or as base64 of its SPKI. */
-export const givenPublicKey = z
+/** The public key of an app, as PEM or as the base64 of its SPKI. */
+export const publicKeyInput = z
   .string()
   .trim()
   .max(MAX_CHARACTERS)
@@ -46,9 +46,9 @@ export const givenPublicKey = z
     'must be an RSA key of 2048 to 8192 bits, as SPKI in PEM or base64',
   )
 
-/** The key as we keep it. */
-export const keptPublicKey = (given: string): string =>
-  keyText(readPublicKey(given)?.export({ type: 'spki', format: 'pem' }).toString() ?? '')
+/** Converts the key to the stored format. */
+export const normalizePublicKey = (publicKey: string): string =>
+  encodeKey(readPublicKey(publicKey)?.export({ type: 'spki', format: 'pem' }).toString() ?? '')
 
 function readPublicKey(text: string): KeyObject | undefined {
   const body = text.replace(/^-----BEGIN PUBLIC KEY-----|-----END PUBLIC KEY-----$|\s/g, '')
@@ -56,8 +56,8 @@ function readPublicKey(text: string): KeyObject | undefined {
   try {
     const key = createPublicKey({ key: Buffer.from(body, 'base64'), format: 'der', type: 'spki' })
     const { modulusLength = 0, publicExponent } = key.asymmetricKeyDetails ?? {}
-    const isSound = modulusLength >= 2048 && modulusLength <= 8192 && publicExponent === 65_537n
-    return key.asymmetricKeyType === 'rsa' && isSound ? key : undefined
+    const isAcceptable = modulusLength >= 2048 && modulusLength <= 8192 && publicExponent === 65_537n
+    return key.asymmetricKeyType === 'rsa' && isAcceptable ? key : undefined
   } catch {
     return undefined
   }

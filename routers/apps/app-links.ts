@@ -14,10 +14,10 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 
-/** How a user of an app stands to us: linked to a person, or to be linked by a request that the app passes on. */
+/** Connection of an app's user: either linked to a person, or a request for the link that the app passes on. */
 export type AppConnection = { userId: number; extAppSecrets: LinkSecrets } | { extAppConnectRequest: string }
 
-/** The app is the one whose credential was sent. Each read of secrets is logged, without them. */
+/** Finds the link of a user of the calling app. Logs each read of its secrets, without them. */
 export async function findConnection(ctx: Context, appId: number, extAppUserId: string): Promise<AppConnection> {
   const { sql, settings, connectRequests, log } = ctx.services
   const [link] = await sql(findLink, [appId, extAppUserId])
@@ -27,37 +27,40 @@ export async function findConnection(ctx: Context, appId: number, extAppUserId: 
     return { userId, extAppSecrets }
   }
   const [app] = await sql(findAppToConnect, [appId])
-  // Removed since its credential was looked up.
+  // The app was deleted after its credential was looked up.
   if (!app) throw new Problem('invalid_token')
   const expiresAt = new Date(Date.now() + settings.connectRequestSeconds * 1000)
   const request = { appId: app.id, version: settings.version, extAppUserId }
   return { extAppConnectRequest: connectRequests.write(request, { publicKey: app.publicKey, expiresAt }) }
 }
 
-/** A transaction, and who takes note of what it ends. */
-interface Ending {
+/** A transaction and its change recorder. */
+interface LinkTransaction {
   em: EntityManager
   changes: ChangeRecorder
 }
 
 const listCredentials = (links: readonly { tokenId: number }[]) => links.map(({ tokenId }) => tokenCredential(tokenId))
 
-/** Apps ask a person again who has made other keys: the passkey that they have opens nothing any more. */
+/**
+ * Ends the links with keys of a person who has made new keys, because the passkey of such a link opens nothing any
+ * more.
+ */
 export const endLinksOfOldKeys = async ({ em, changes, userId }: ChangedPerson): Promise<void> => {
   changes.addEnded(listCredentials(await runStatement(em, endLinksWithKeys, [userId])))
 }
 
 /** Ends all links of an app. */
-export async function endAllLinks({ em, changes }: Ending, appId: number): Promise<void> {
+export async function endAllLinks({ em, changes }: LinkTransaction, appId: number): Promise<void> {
   changes.addEnded(listCredentials(await runStatement(em, endLinks, [appId, null, null])))
 }
 
-/** Ends what an app has under way that is switched off; its links stay. */
-export async function suspendLinks({ em, changes }: Ending, appId: number): Promise<void> {
+/** Ends the requests that a deactivated app has under way; its links stay. */
+export async function suspendLinks({ em, changes }: LinkTransaction, appId: number): Promise<void> {
   changes.addEnded(listCredentials(await runStatement(em, listLinkTokens, [appId])))
 }
 
-/** Ends the links of an app with one of its users, or with one person; tells the operator which, with the tokens of theirs. */
+/** Ends the links of an app with one of its users or with one person, and logs their ids. */
 export async function endAppLinks(
   ctx: Context,
   appId: number,

@@ -8,61 +8,63 @@ import type { Version } from '../verbs/lock-row.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential, type NewCredential } from './app-credential.ts'
-import { type KeyPair, keptPublicKey, makeKeyPair } from './app-key.ts'
+import { type KeyPair, makeKeyPair, normalizePublicKey } from './app-key.ts'
 import { endAllLinks, suspendLinks } from './app-links.ts'
 import { extApps } from './ext-app.ts'
 
 export type ExtAppRecord = RecordOf<typeof extApps>
 
-type GivenApp = Record<string, unknown>
+type AppInput = Record<string, unknown>
 
-/** Makes an app with its first credential, and with a pair of keys where it brings none. */
-export async function createApp(ctx: Context, { credentialExpiresAt, ...given }: GivenApp): Promise<ExtAppRecord> {
-  const { publicKey, ...made } = await keysFor(given['publicKey'])
+/** Creates an app with its first credential, and with a key pair if it brings no public key. */
+export async function createApp(ctx: Context, { credentialExpiresAt, ...input }: AppInput): Promise<ExtAppRecord> {
+  const { publicKey, ...newKeys } = await prepareKeys(input['publicKey'])
   let credential: NewCredential | undefined
   const record = await createRow(
     ctx,
     extApps,
-    { ...given, publicKey },
+    { ...input, publicKey },
     {
       afterFlush: async ({ em, row }) => {
         credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
-        const name = String(given['name'])
+        const name = String(input['name'])
         await ctx.services.hooks.emitSerial('name-taken', { subject: 'app', id: row.id, name, em })
       },
     },
   )
   const appId = Number(record.id)
   ctx.services.log.info({ ...describeActor(ctx), appId, credentialId: credential?.id }, 'an external app was made')
-  return { ...record, credential: credential?.text ?? '', ...made }
+  return { ...record, credential: credential?.text ?? '', ...newKeys }
 }
 
-/** Changes an app. With another key its links end: it can open nothing that was sealed for the one before. */
+/** Updates an app. A new key ends its links, because the app can no longer open their secrets. */
 export async function updateApp(ctx: Context, change: RowChange): Promise<ExtAppRecord> {
-  const { publicKey, ...made } = change['publicKey'] === undefined ? {} : await keysFor(change['publicKey'])
-  let from: string | undefined
+  const { publicKey, ...newKeys } = change['publicKey'] === undefined ? {} : await prepareKeys(change['publicKey'])
+  let nameBefore: string | undefined
   const record = await updateRow(ctx, extApps, publicKey === undefined ? change : { ...change, publicKey }, {
     async beforeWrite(em, changes) {
-      await assertChangedHere(em, change)
-      if (change['name'] !== undefined) from = await readName(em, Number(change.id))
+      await assertCanChange(em, change)
+      if (change['name'] !== undefined) nameBefore = await readName(em, Number(change.id))
       if (publicKey !== undefined) await endLinksOfOtherKey({ em, changes }, Number(change.id), publicKey)
     },
-    // From now on this decides, and not the return to the file.
+    // From now on the administrator's choice applies, and not a return of the app to the file.
     completeRow: ({ active }) => (active === undefined ? {} : { leftFile: false }),
     async afterFlush({ em, changes, row }) {
       if (change['active'] === false) await suspendLinks({ em, changes }, row.id)
-      await tellOfName(ctx, em, { id: row.id, from, to: String(change['name']) })
+      await announceRename(ctx, em, { id: row.id, nameBefore, to: String(change['name']) })
     },
   })
   const { id, ifVersion, ...changed } = change
   const details = { ...describeActor(ctx), appId: Number(id), changed: Object.keys(changed) }
   ctx.services.log.info(details, 'an external app was changed')
-  return { ...record, ...made }
+  return { ...record, ...newKeys }
 }
 
-/** Removes an app with its links. One of the file would be back at the next start: it leaves the file first. */
-export async function deleteApp(ctx: Context, given: Version): Promise<{ id: string }> {
-  const deleted = await deleteRow(ctx, extApps, given, {
+/**
+ * Deletes an app with its links. An app of the file must leave the file first, as the next start would bring it back.
+ */
+export async function deleteApp(ctx: Context, input: Version): Promise<{ id: string }> {
+  const deleted = await deleteRow(ctx, extApps, input, {
     async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
       const name = await readName(em, row.id)
@@ -74,8 +76,8 @@ export async function deleteApp(ctx: Context, given: Version): Promise<{ id: str
   return deleted
 }
 
-/** Every app can be switched off here, at once; what else an app of the file is, the file says. */
-async function assertChangedHere(em: EntityManager, { id, ifVersion, active, ...others }: RowChange): Promise<void> {
+/** Allows only `active` to be changed for an app of the file; the file determines everything else. */
+async function assertCanChange(em: EntityManager, { id, ifVersion, active, ...others }: RowChange): Promise<void> {
   if (Object.keys(others).length > 0) await assertNotInFile(em, Number(id))
 }
 
@@ -92,19 +94,19 @@ async function readName(em: EntityManager, id: number): Promise<string> {
   return app?.name ?? ''
 }
 
-/** Nothing where the name is not changed. */
-async function tellOfName(
+/** Announces the old name as free and the new one as taken, if the name changed. */
+async function announceRename(
   { services: { hooks } }: Context,
   em: EntityManager,
-  { id, from, to }: { id: number; from: string | undefined; to: string },
+  { id, nameBefore, to }: { id: number; nameBefore: string | undefined; to: string },
 ): Promise<void> {
-  if (from === undefined || from === to) return
-  await hooks.emitSerial('name-freed', { subject: 'app', id, name: from, em })
+  if (nameBefore === undefined || nameBefore === to) return
+  await hooks.emitSerial('name-freed', { subject: 'app', id, name: nameBefore, em })
   await hooks.emitSerial('name-taken', { subject: 'app', id, name: to, em })
 }
 
-const keysFor = async (given: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>
-  given === null ? makeKeyPair() : { publicKey: keptPublicKey(String(given)) }
+const prepareKeys = async (publicKey: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>
+  publicKey === null ? makeKeyPair() : { publicKey: normalizePublicKey(String(publicKey)) }
 
 export async function endLinksOfOtherKey(
   { em, changes }: Pick<WrittenRow, 'em' | 'changes'>,

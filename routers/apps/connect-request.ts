@@ -7,18 +7,18 @@ import { Problem } from '../core/problems.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { normalizeAddress } from '../ports/web-address.ts'
 
-export type Deciding = Context & { caller: Extract<Caller, { type: 'user' }> }
+export type ConsentContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-/** More than the longest id of a user takes. */
+/** Longer than a request with the longest user id. */
 export const MAX_REQUEST = 8192
 
-interface AskingApp {
+interface RequestingApp {
   request: OpenedRequest
   app: AppToConnect
 }
 
-/** Who asks for a link by a connect request; throws where nobody does, or no longer. */
-export async function openConnectRequest(ctx: Deciding, text: string): Promise<AskingApp> {
+/** Opens a connect request and finds its app. Throws if the request is invalid or has expired. */
+export async function openConnectRequest(ctx: ConsentContext, text: string): Promise<RequestingApp> {
   const { settings, connectRequests, sql } = ctx.services
   if (!settings.allowExternalCommunication || !settings.allowExternalApps) throw new Problem('external_apps_off')
   await consumeRateLimit(ctx, [`connect:${ctx.caller.person.id}`], settings.connectionsPerMinute)
@@ -30,26 +30,26 @@ export async function openConnectRequest(ctx: Deciding, text: string): Promise<A
 
 interface ClaimedRequest {
   app: AppToConnect
-  /** Whether this person has agreed to it. */
+  /** True if this person has already agreed. */
   isAnswered: boolean
 }
 
-/** The same, which is for this person alone from now on: nobody can hand theirs to somebody else once they have seen it. */
-export async function claim(ctx: Deciding, text: string): Promise<ClaimedRequest> {
+/** Opens a connect request and binds it to the caller, so that nobody can pass on a request they have seen. */
+export async function claimForCaller(ctx: ConsentContext, text: string): Promise<ClaimedRequest> {
   const { request, app } = await openConnectRequest(ctx, text)
   const [claimed] = await ctx.services.sql(claimConnectRequest, [request.hash, ctx.caller.person.id, request.expiresAt])
   if (!claimed) throw new Problem('connect_request_invalid')
   return { app, ...claimed }
 }
 
-/** One that is registered, as a whole; nobody is ever sent elsewhere. */
-export function redirectTo(registered: readonly string[], wanted = registered[0] ?? ''): string {
-  const address = normalizeAddress(wanted)
-  const found = registered.find((one) => normalizeAddress(one) === address)
-  if (found === undefined) throw new Problem('connect_request_invalid')
-  return found
+/** Returns the registered URL that equals the requested one. Browsers are never redirected elsewhere. */
+export function chooseRedirectUrl(registeredUrls: readonly string[], requestedUrl = registeredUrls[0] ?? ''): string {
+  const address = normalizeAddress(requestedUrl)
+  const redirectUrl = registeredUrls.find((one) => normalizeAddress(one) === address)
+  if (redirectUrl === undefined) throw new Problem('connect_request_invalid')
+  return redirectUrl
 }
 
-/** The same address with how the connection ended in its query. */
-export const backUrl = ({ services }: Context, url: string, status: ConnectStatus): string =>
+/** Adds the outcome of the connection to the query of the URL. */
+export const buildReturnUrl = ({ services }: Context, url: string, status: ConnectStatus): string =>
   `${url}${url.includes('?') ? '&' : '?'}${services.settings.brand}-connect-status=${status}`

@@ -3,15 +3,15 @@ import type { AppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import { listOwnLinks, type OwnLink } from '../../entities/apps/ext-app-link.sql.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, sessionUser } from '../core/trpc.ts'
-import { backUrl, claim, MAX_REQUEST, redirectTo } from './connect-request.ts'
-import { logoPath } from './logo-path.ts'
+import { buildReturnUrl, chooseRedirectUrl, claimForCaller, MAX_REQUEST } from './connect-request.ts'
+import { buildLogoPath } from './logo-path.ts'
 
-const visited = z.strictObject({
+const consentPageInput = z.strictObject({
   connectRequest: z.string().min(1).max(MAX_REQUEST),
   redirectUrl: z.string().max(2048).optional().describe('Where the app wants the browser back: one of its own URLs.'),
 })
 
-interface Asked
+interface ConsentView
   extends Pick<
     AppToConnect,
     'id' | 'name' | 'description' | 'url' | 'publicKey' | 'abilities' | 'needsKeys' | 'linkDays'
@@ -23,23 +23,31 @@ interface Asked
   declinedUrl: string
 }
 
-/** What the pages of a person need to know of external apps. */
+/** Procedures of the consent page and of the list of links. */
 export const consentPageRouter = router({
   asked: sessionUser
     .meta(about('Ask what a connect request asks for, which is for the caller alone from then on.'))
-    .input(visited)
-    .query(async ({ ctx, input }): Promise<Asked> => {
-      const { app: asking, isAnswered } = await claim(ctx, input.connectRequest)
+    .input(consentPageInput)
+    .query(async ({ ctx, input }): Promise<ConsentView> => {
+      const { app: requestingApp, isAnswered } = await claimForCaller(ctx, input.connectRequest)
       if (isAnswered) throw new Problem('connect_request_invalid')
-      const { redirectUrls, ...app } = asking
-      const redirectUrl = redirectTo(redirectUrls, input.redirectUrl)
+      const { redirectUrls, ...app } = requestingApp
+      const redirectUrl = chooseRedirectUrl(redirectUrls, input.redirectUrl)
       const { id, name, description, url, publicKey, abilities, needsKeys, linkDays } = app
       return {
-        ...{ id, name, description, url, publicKey, abilities, needsKeys, linkDays, redirectUrl },
-        logo: logoPath(ctx, app),
+        id,
+        name,
+        description,
+        url,
+        publicKey,
+        abilities,
+        needsKeys,
+        linkDays,
+        redirectUrl,
+        logo: buildLogoPath(ctx, app),
         username: ctx.caller.person.username,
-        acceptedUrl: backUrl(ctx, redirectUrl, 'success'),
-        declinedUrl: backUrl(ctx, redirectUrl, 'declined'),
+        acceptedUrl: buildReturnUrl(ctx, redirectUrl, 'success'),
+        declinedUrl: buildReturnUrl(ctx, redirectUrl, 'declined'),
       }
     }),
 

@@ -6,15 +6,15 @@ import { moment } from '../ports/days.ts'
 import { webAddress } from '../ports/web-address.ts'
 import { attribute, defineResource, sortedTimestamps, time } from '../resource/declare.ts'
 import { removeDuplicates } from '../verbs/write-inputs.ts'
-import { givenPublicKey } from './app-key.ts'
+import { publicKeyInput } from './app-key.ts'
 
-// An empty fragment is one, too: what is added behind it would never reach the app.
+// An empty fragment counts as well: a query that is appended behind it would never reach the app.
 const redirectUrl = webAddress.refine((text) => !text.includes('#'), 'must have no fragment')
 
-/** How many days a person can agree for. */
+/** Number of days that a person can agree for. */
 const linkDays = z.int().min(1).max(365)
 export const abilitiesOfApps = z.array(z.enum(appAbilities)).min(1).max(20).overwrite(removeDuplicates)
-/** Until when a credential works; null for no end. */
+/** Expiry of a credential; null for none. */
 export const credentialEnd = moment.refine((text) => new Date(text) > new Date(), 'must be in the future').nullable()
 const onceOnly = { sparse: true, sql: () => 'null::text' } as const
 
@@ -56,7 +56,7 @@ export const extApps = defineResource({
       {
         write: true,
         default: null,
-        input: givenPublicKey
+        input: publicKeyInput
           .nullable()
           .describe(
             'An RSA key of at least 2048 bits, as SPKI in PEM or base64; null to have a pair made. Another one ends all links.',
@@ -80,7 +80,10 @@ export const extApps = defineResource({
     credentialExpiresAt: attribute(
       time.describe('Until when it has a credential that works; absent where one has no end, or there is none.'),
       {
-        ...{ write: 'create', sql: credentialsEnd, sparse: true, default: null },
+        write: 'create',
+        sql: credentialsEnd,
+        sparse: true,
+        default: null,
         input: credentialEnd.describe('Until when its first credential works; null for no end.'),
       },
     ),

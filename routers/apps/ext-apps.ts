@@ -36,9 +36,16 @@ import { rotateCredential, rotation } from './app-credential.ts'
 import { makeKeyPair, parseKey } from './app-key.ts'
 import { endAppLinks } from './app-links.ts'
 import { createApp, deleteApp, type ExtAppRecord, updateApp } from './change-app.ts'
-import { backUrl, claim, type Deciding, MAX_REQUEST, openConnectRequest, redirectTo } from './connect-request.ts'
+import {
+  buildReturnUrl,
+  type ConsentContext,
+  chooseRedirectUrl,
+  claimForCaller,
+  MAX_REQUEST,
+  openConnectRequest,
+} from './connect-request.ts'
 import { abilitiesOfApps, extApps } from './ext-app.ts'
-import { logoPath } from './logo-path.ts'
+import { buildLogoPath } from './logo-path.ts'
 import { appsFile, syncApps } from './sync-apps.ts'
 
 const sealedText = z.string().regex(/^[A-Za-z0-9+/=|]+$/, 'must be a sealed text')
@@ -54,22 +61,22 @@ const consent = z.strictObject({
 })
 type Consent = z.output<typeof consent>
 
-/** Links the user of an app to the person who agrees; a link of the same person that is there is replaced. */
-async function establish(ctx: Deciding, given: Consent): Promise<AppToConnect> {
-  const { request, app } = await openConnectRequest(ctx, given.connectRequest)
-  assertOffered(app, given)
-  const pair = given.passkey === null ? undefined : await makeKeyPair()
+/** Links the user of an app to the consenting person, and replaces that person's previous link. */
+async function linkApp(ctx: ConsentContext, input: Consent): Promise<AppToConnect> {
+  const { request, app } = await openConnectRequest(ctx, input.connectRequest)
+  assertOffered(app, input)
+  const pair = input.passkey === null ? undefined : await makeKeyPair()
   await withChangeLog(ctx, async (em, changes) => {
-    await holdApp(em, app)
-    await answer(em, request, ctx.caller.person.id)
-    changes.addEnded(await endEarlier(em, request, ctx.caller.person.id))
-    const { token, text } = await addToken(em, app, { userId: ctx.caller.person.id, abilities: given.abilities })
+    await lockUnchangedApp(em, app)
+    await markAnswered(em, request, ctx.caller.person.id)
+    changes.addEnded(await endPreviousLink(em, request, ctx.caller.person.id))
+    const { token, text } = await addToken(em, app, { userId: ctx.caller.person.id, abilities: input.abilities })
     em.create(ExtAppLink, {
       app: em.getReference(ExtApp, Number(app.id)),
       externalId: request.extAppUserId,
       user: em.getReference(User, ctx.caller.person.id),
       token,
-      passkey: given.passkey,
+      passkey: input.passkey,
       apiToken: sealForApp(app.publicKey, text),
       privateKey: pair ? sealForApp(app.publicKey, pair.privateKey) : null,
     })
@@ -85,18 +92,18 @@ function assertOffered(app: AppToConnect, { passkey, abilities = [] }: Consent):
     throw new Problem('invalid', { issues: [{ path: ['abilities'], message: 'must be some of those of the app' }] })
 }
 
-/** Nobody removes the app, or changes its key, before the link is there. */
-async function holdApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
-  const [held] = await runStatement(em, lockAppShared, [Number(id)])
-  if (held?.key !== publicKey) throw new Problem('connect_request_invalid')
+/** Locks the app, so that it is neither deleted nor given another key before the link is stored. */
+async function lockUnchangedApp(em: EntityManager, { id, publicKey }: AppToConnect): Promise<void> {
+  const [locked] = await runStatement(em, lockAppShared, [Number(id)])
+  if (locked?.key !== publicKey) throw new Problem('connect_request_invalid')
 }
 
-async function answer(em: EntityManager, { hash, expiresAt }: OpenedRequest, userId: number): Promise<void> {
-  const [answered] = await runStatement(em, useConnectRequest, [hash, userId, expiresAt])
-  if (!answered) throw new Problem('connect_request_invalid')
+async function markAnswered(em: EntityManager, { hash, expiresAt }: OpenedRequest, userId: number): Promise<void> {
+  const [updated] = await runStatement(em, useConnectRequest, [hash, userId, expiresAt])
+  if (!updated) throw new Problem('connect_request_invalid')
 }
 
-async function endEarlier(
+async function endPreviousLink(
   em: EntityManager,
   { appId, extAppUserId }: OpenedRequest,
   userId: number,
@@ -131,7 +138,9 @@ async function addToken(
 
 const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64')
 
-/** Seals a text so that only the app can open it: AES-256-GCM, and its key by RSA-OAEP with SHA-256, in the form of the browsers. */
+/**
+ * Encrypts a text for the app with AES-256-GCM and a key under RSA-OAEP with SHA-256, in the format of the browsers.
+ */
 function sealForApp(publicKey: string, plain: string): string {
   const [key, iv] = [randomBytes(32), randomBytes(12)]
   const cipher = createCipheriv('aes-256-gcm', key, iv)
@@ -142,16 +151,16 @@ function sealForApp(publicKey: string, plain: string): string {
   return [base64(wrapped), text].map(base64).join('|')
 }
 
-/** What a person is told by a connect request, who has no business with the row itself. */
+/** Builds the record of an app for a person with a connect request, who may not read the row itself. */
 const toRecord = (ctx: Context, app: AppToConnect, connectRequest: string): ExtAppRecord => {
-  const logo = logoPath(ctx, app)
-  const url = redirectTo(app.redirectUrls)
+  const logo = buildLogoPath(ctx, app)
+  const url = chooseRedirectUrl(app.redirectUrls)
   return {
     ...app,
     addressedAs: connectRequest,
     active: true,
-    redirectOnConnectionAccepted: backUrl(ctx, url, 'success'),
-    redirectOnConnectionDeclined: backUrl(ctx, url, 'declined'),
+    redirectOnConnectionAccepted: buildReturnUrl(ctx, url, 'success'),
+    redirectOnConnectionDeclined: buildReturnUrl(ctx, url, 'declined'),
     logoProxyUrl: logo && ctx.services.settings.baseUrl + logo,
     relations: {},
   }
@@ -165,7 +174,7 @@ export const extAppsRouter = router({
     .input(z.strictObject({ id: z.string().max(MAX_REQUEST), include: z.array(z.never()).max(1).optional() }))
     .query(async ({ ctx, input: { id } }): Promise<ExtAppRecord> => {
       if (!resourceId.safeParse(id).success) {
-        const { app } = await claim(inBrowser(ctx, id), id)
+        const { app } = await claimForCaller(requireBrowser(ctx, id), id)
         return toRecord(ctx, app, id)
       }
       return getRow(ctx, extApps, id)
@@ -190,7 +199,7 @@ export const extAppsRouter = router({
   establishConnection: action(extApps, 'establish-connection', sessionUser)
     .meta(about('Agree to a connect request: links the user of the app to the caller.'))
     .input(consent)
-    .mutation(async ({ ctx, input }) => ({ data: [toRecord(ctx, await establish(ctx, input), input.connectRequest)] })),
+    .mutation(async ({ ctx, input }) => ({ data: [toRecord(ctx, await linkApp(ctx, input), input.connectRequest)] })),
 
   links: rowAction(extApps, 'link', sessionUser)
     .meta(about("List the caller's own links with an app."))
@@ -213,12 +222,12 @@ export const extAppsRouter = router({
     .input(rotation)
     .mutation(async ({ ctx, input }) => ({ meta: { credential: await rotateCredential(ctx, input) } })),
 
-  /** Brings the apps to what a file says that was read. */
+  /** Brings the apps into line with the parsed file. */
   sync: host.input(appsFile).mutation(({ ctx, input }) => syncApps(ctx, input)),
 
   overview: adminSession.query(({ ctx }) => ctx.services.sql(listApps)),
 
-  /** An app with its credentials, without what would be one. */
+  /** Returns an app with the metadata of its credentials. */
   show: adminSession.input(z.strictObject({ id: resourceId })).query(async ({ ctx: { services }, input }) => {
     const [app] = await services.sql(showApp, [Number(input.id)])
     if (!app) throw new Problem('not_found', { detail: `There is no app with the id ${input.id}.` })
@@ -226,8 +235,8 @@ export const extAppsRouter = router({
   }),
 })
 
-/** Whom a connect request is shown to: for a token, which can agree to none, there is none. */
-function inBrowser(ctx: Deciding, id: string): Deciding {
+/** Requires a browser session: tokens cannot agree, so connect requests do not exist for them. */
+function requireBrowser(ctx: ConsentContext, id: string): ConsentContext {
   if (!ctx.browser) throw createNotFoundProblem(extApps, id)
   return ctx
 }

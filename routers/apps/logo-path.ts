@@ -4,8 +4,14 @@ import { apiPath } from '../core/settings.ts'
 
 const PURPOSE = 'logo of an external app'
 
-/** The path at which our pages show the logo of an app, for as long as a request can be answered; null without a logo. */
-export function logoPath({ services }: Context, { id, logoUrl }: Pick<AppToConnect, 'id' | 'logoUrl'>): string | null {
+/**
+ * Returns the path of an app's logo on our pages, signed for as long as a connect request is valid. Returns null if the
+ * app has no logo.
+ */
+export function buildLogoPath(
+  { services }: Context,
+  { id, logoUrl }: Pick<AppToConnect, 'id' | 'logoUrl'>,
+): string | null {
   if (logoUrl === null) return null
   const { vault, settings } = services
   const expires = String(Math.floor(Date.now() / 1000) + settings.connectRequestSeconds)
@@ -13,8 +19,8 @@ export function logoPath({ services }: Context, { id, logoUrl }: Pick<AppToConne
   return `${apiPath(settings.brand)}/ext-apps/actions/proxy-logo/${id}?${search}`
 }
 
-/** Whether we wrote the address, and not too long ago. */
-export function isSigned(
+/** True if the signature is ours and has not expired. */
+export function isLogoUrlValid(
   { services: { vault } }: Context,
   { id, expires, signature }: Record<'id' | 'expires' | 'signature', string>,
 ) {

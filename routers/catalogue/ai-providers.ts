@@ -23,8 +23,8 @@ import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { defineReads } from '../verbs/read.ts'
 import { administrator, createRow, defineWrites, type RowUpdate, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, type RowChange } from '../verbs/write-inputs.ts'
-import { text, usingGroups, webAddress } from './schemas.ts'
-import { STARS, secret, secretsStay, secretText, starsFor } from './secrets.ts'
+import { groupList, text, webAddress } from './schemas.ts'
+import { createSecretCheck, maskWithStars, STARS, secret, secretText } from './secrets.ts'
 
 const about =
   'Servers beside its own, each with its address and its own key. Each call goes to the least busy one of those that work. ' +
@@ -33,17 +33,17 @@ const about =
   'or null for none. `fromFile` marks servers in the file that `AI_CONFIG` names: they are changed in the file alone, and stay whether ' +
   'they are sent back as they were read or left out.'
 
-const written = z.strictObject({
+const serverInput = z.strictObject({
   apiUrl: webAddress,
   apiKey: z.string().min(1).max(4096).nullable().optional(),
   fromFile: z.boolean().optional(),
 })
-type Written = z.output<typeof written>
+type ServerInput = z.output<typeof serverInput>
 
 const tooMany = `must be at most ${MAX_SERVERS} beside those in the file`
-const isOwn = ({ fromFile }: { fromFile?: boolean | undefined }) => !fromFile
+const isSetByAdministrator = ({ fromFile }: { fromFile?: boolean | undefined }) => !fromFile
 
-/** The servers of a provider beside its own, which stand in a table of their own. */
+/** The further servers of a provider, in a table of their own. */
 const furtherServers = attribute(
   z.array(z.object({ apiUrl: z.string(), apiKey: z.string().nullable(), fromFile: z.boolean() })).describe(about),
   {
@@ -51,13 +51,13 @@ const furtherServers = attribute(
     default: [],
     only: 'admin',
     input: z
-      .array(written)
+      .array(serverInput)
       .max(2 * MAX_SERVERS, tooMany)
-      .refine((list) => list.filter(isOwn).length <= MAX_SERVERS, tooMany)
+      .refine((list) => list.filter(isSetByAdministrator).length <= MAX_SERVERS, tooMany)
       .meta({ description: about, writeOnly: true }),
     sql: (provider, sql) => {
       const s = sql.alias()
-      const members = `'apiUrl', ${s}.api_url, 'apiKey', ${starsFor(`${s}.api_key`)}, 'fromFile', ${s}.from_file`
+      const members = `'apiUrl', ${s}.api_url, 'apiKey', ${maskWithStars(`${s}.api_key`)}, 'fromFile', ${s}.from_file`
       return `to_json(array(select json_build_object(${members})
         from provider_servers ${s} where ${s}.provider_id = ${provider}.id order by ${s}.from_file desc, ${s}.id))`
     },
@@ -65,51 +65,66 @@ const furtherServers = attribute(
   },
 )
 
-/** Replaces those that administrators set. The provider is locked. */
+/** Replaces the servers that administrators set. The caller has locked the provider. */
 async function replaceServers({ em, id, vault }: AttributeWrite, value: unknown): Promise<void> {
-  const list = value as Written[]
-  const stored = await em.find(ProviderServer, { provider: id }, { orderBy: { id: 'asc' }, disableIdentityMap: true })
-  const [own, ofFile] = [stored.filter(isOwn), stored.filter(({ fromFile }) => fromFile)]
-  const kept = keptKeys(list.filter(isOwn), own)
+  const list = value as ServerInput[]
+  const servers = await em.find(ProviderServer, { provider: id }, { orderBy: { id: 'asc' }, disableIdentityMap: true })
+  const [storedServers, fileServers] = [
+    servers.filter(isSetByAdministrator),
+    servers.filter(({ fromFile }) => fromFile),
+  ]
+  const keptKeys = findKeptKeys(list.filter(isSetByAdministrator), storedServers)
   const issues = list.flatMap((server, at): Issue[] => {
-    if (server.fromFile) return ofFile.some((other) => isSame(server, other)) ? [] : [differsFromFile(at)]
-    return kept.has(server) || !keepsKey(server) ? [] : [keyMissing(server, at, own)]
+    if (server.fromFile) return fileServers.some((other) => isSameServer(server, other)) ? [] : [createFileIssue(at)]
+    return keptKeys.has(server) || !keepsKey(server) ? [] : [createKeyIssue(server, at, storedServers)]
   })
   if (issues.length > 0) throw new Problem('invalid', { issues })
-  const buildKey = (server: Written) =>
-    kept.get(server) ?? (server.apiKey && !keepsKey(server) ? vault.seal(server.apiKey, FURTHER_API_KEY) : null)
+  const buildKey = (server: ServerInput) =>
+    keptKeys.get(server) ?? (server.apiKey && !keepsKey(server) ? vault.seal(server.apiKey, FURTHER_API_KEY) : null)
   await em.nativeDelete(ProviderServer, { provider: id, fromFile: false })
   await em.insertMany(
     ProviderServer,
-    list.filter(isOwn).map((server) => ({ provider: id, apiUrl: server.apiUrl, apiKey: buildKey(server) })),
+    list
+      .filter(isSetByAdministrator)
+      .map((server) => ({ provider: id, apiUrl: server.apiUrl, apiKey: buildKey(server) })),
   )
 }
 
-const keepsKey = ({ apiKey }: Written) => apiKey === undefined || apiKey === STARS
+const keepsKey = ({ apiKey }: ServerInput) => apiKey === undefined || apiKey === STARS
 
-/** The sealed keys of those that keep one. Which of several at one address is meant, is clear only where all are kept. */
-function keptKeys(list: readonly Written[], own: readonly ProviderServer[]): Map<Written, string | null> {
-  const kept = new Map<Written, string | null>()
+/**
+ * Returns the stored keys of servers that keep theirs. With several servers at one address this is only unambiguous if
+ * all of them keep their key.
+ */
+function findKeptKeys(
+  list: readonly ServerInput[],
+  storedServers: readonly ProviderServer[],
+): Map<ServerInput, string | null> {
+  const keptKeys = new Map<ServerInput, string | null>()
   for (const [address, servers] of Map.groupBy(list.filter(keepsKey), ({ apiUrl }) => apiUrl)) {
-    const here = own.filter(({ apiUrl }) => apiUrl === address)
-    const keys = here.flatMap(({ apiKey }) => apiKey ?? [])
-    const isClear = keys.length === servers.length || (keys.length === 0 && here.length > 0)
-    if (isClear) for (const [at, server] of servers.entries()) kept.set(server, keys[at] ?? null)
+    const atAddress = storedServers.filter(({ apiUrl }) => apiUrl === address)
+    const keys = atAddress.flatMap(({ apiKey }) => apiKey ?? [])
+    const isUnambiguous = keys.length === servers.length || (keys.length === 0 && atAddress.length > 0)
+    if (isUnambiguous) for (const [at, server] of servers.entries()) keptKeys.set(server, keys[at] ?? null)
   }
-  return kept
+  return keptKeys
 }
 
-const isSame = (server: Written, { apiUrl, apiKey }: ProviderServer) =>
+const isSameServer = (server: ServerInput, { apiUrl, apiKey }: ProviderServer) =>
   server.apiUrl === apiUrl && [undefined, apiKey && STARS].includes(server.apiKey)
 
-const differsFromFile = (at: number): Issue => ({
+const createFileIssue = (at: number): Issue => ({
   path: ['servers', at],
   message: 'differs from the file that AI_CONFIG names: change it there',
 })
 
-const keyMissing = ({ apiUrl: address }: Written, at: number, own: readonly ProviderServer[]): Issue => ({
+const createKeyIssue = (
+  { apiUrl: address }: ServerInput,
+  at: number,
+  storedServers: readonly ProviderServer[],
+): Issue => ({
   path: ['servers', at, 'apiKey'],
-  message: own.some(({ apiUrl }) => apiUrl === address)
+  message: storedServers.some(({ apiUrl }) => apiUrl === address)
     ? 'must be given, or null for none: it is not clear which of the keys of this address is meant'
     : 'must be given for another address, or null for none',
 })
@@ -146,7 +161,7 @@ export const aiProviders = defineResource({
       only: 'admin',
     }),
     groups: attribute(
-      usingGroups.describe(
+      groupList.describe(
         'The groups whose people may use its models, where those allow it, too; everybody where empty.',
       ),
       { write: true, default: [], only: 'admin' },
@@ -184,33 +199,39 @@ export const aiProviders = defineResource({
   page: cataloguePage,
 })
 
-const addressMissing = ({ adapter, apiUrl }: Record<string, unknown>): Issue[] =>
+const findMissingAddress = ({ adapter, apiUrl }: Record<string, unknown>): Issue[] =>
   selfHostedAdapters.has(adapter) && !apiUrl
     ? [{ path: ['apiUrl'], message: 'is required where any server may be meant' }]
     : []
 
-/** Where the API of a provider is, given or usual. */
-export const apiAddress = ({ adapter, apiUrl }: { adapter: string; apiUrl?: string | null | undefined }) =>
+/** Returns the configured address of the provider's API or the default one. */
+export const getApiUrl = ({ adapter, apiUrl }: { adapter: string; apiUrl?: string | null | undefined }) =>
   apiUrl ?? defaultAddresses[adapter as Adapter]
 
-const keyStays = secretsStay(aiProviders, (row) => ({
-  apiUrl: apiAddress(row as { adapter: string; apiUrl: string | null }),
+const findMovedSecrets = createSecretCheck(aiProviders, (row) => ({
+  apiUrl: getApiUrl(row as { adapter: string; apiUrl: string | null }),
 }))
 
-const validateFor = (settings: Settings) => (row: Record<string, unknown>, change?: RowUpdate) => [
-  ...addressMissing(row),
-  ...keyStays(row, change),
-  ...demoIssues(settings, row, change),
+const createValidator = (settings: Settings) => (row: Record<string, unknown>, change?: RowUpdate) => [
+  ...findMissingAddress(row),
+  ...findMovedSecrets(row, change),
+  ...findDemoIssues(settings, row, change),
 ]
 
-/** The servers of the file stand beside its address and key, and go where others are given. Those that were added stay. */
-async function leaveServers({ em, row, input }: WrittenRow): Promise<void> {
+/**
+ * Deletes the servers of the file if the provider's address or key changes, because they belong to these. Servers of
+ * administrators stay.
+ */
+async function removeFileServers({ em, row, input }: WrittenRow): Promise<void> {
   if (!['adapter', 'apiUrl', 'apiKey'].some((name) => name in input)) return
   await em.nativeDelete(ProviderServer, { provider: row.id, fromFile: true })
 }
 
-/** The models of a provider go with it, and are shown as long as it is active, to its groups; the database tells nobody. */
-async function tellOfModels(
+/**
+ * Records changes of the provider's models. They are deleted with it and visible only while it is active and to its
+ * groups, and the database reports neither.
+ */
+async function recordModelChanges(
   verb: 'updated' | 'deleted',
   { em, changes, row }: Omit<WrittenRow, 'input'>,
 ): Promise<void> {
@@ -218,19 +239,21 @@ async function tellOfModels(
   for (const { id } of models) changes.add(['all'], verb, 'ai-models', id)
 }
 
-async function follow(written: WrittenRow): Promise<void> {
-  await leaveServers(written)
-  if ('active' in written.input || 'groups' in written.input) await tellOfModels('updated', written)
+async function applyProviderChange(row: WrittenRow): Promise<void> {
+  await removeFileServers(row)
+  if ('active' in row.input || 'groups' in row.input) await recordModelChanges('updated', row)
 }
 
 export const aiProvidersRouter = router({
   ...defineReads(aiProviders),
-  ...defineWrites(aiProviders, { beforeDelete: (row) => tellOfModels('deleted', row) }),
+  ...defineWrites(aiProviders, { beforeDelete: (row) => recordModelChanges('deleted', row) }),
 
   create: administrator
     .meta({ ...exposeAs(aiProviders, 'create'), ...withBodySize('record') })
     .input(buildCreateInput(aiProviders))
-    .mutation(({ ctx, input }) => createRow(ctx, aiProviders, input, { validate: validateFor(ctx.services.settings) })),
+    .mutation(({ ctx, input }) =>
+      createRow(ctx, aiProviders, input, { validate: createValidator(ctx.services.settings) }),
+    ),
 
   update: administrator
     .meta({ ...exposeAs(aiProviders, 'update'), ...withBodySize('record') })
@@ -240,20 +263,23 @@ export const aiProvidersRouter = router({
 })
 
 export const updateProvider = (ctx: Context, change: RowChange) =>
-  updateRow(ctx, aiProviders, change, { validate: validateFor(ctx.services.settings), afterFlush: follow })
+  updateRow(ctx, aiProviders, change, {
+    validate: createValidator(ctx.services.settings),
+    afterFlush: applyProviderChange,
+  })
 
 type DemoSettings = Pick<Settings, 'servesDemo'>
 
-/** The demo provider is no AI: where it is not served it may only be switched off and renamed. */
-function demoIssues({ servesDemo }: DemoSettings, row: Record<string, unknown>, change?: RowUpdate): Issue[] {
-  const isChosen = !change || 'adapter' in change.input
-  if (servesDemo || row['adapter'] !== 'demo' || !(isChosen || row['active'])) return []
-  return [{ path: [isChosen ? 'adapter' : 'active'], message: 'production does not serve the demo model' }]
+/** The demo provider is no AI. Where it is not served, it may only be switched off and renamed. */
+function findDemoIssues({ servesDemo }: DemoSettings, row: Record<string, unknown>, change?: RowUpdate): Issue[] {
+  const isAdapterChange = !change || 'adapter' in change.input
+  if (servesDemo || row['adapter'] !== 'demo' || !(isAdapterChange || row['active'])) return []
+  return [{ path: [isAdapterChange ? 'adapter' : 'active'], message: 'production does not serve the demo model' }]
 }
 
-/** Switches off what was made where the demo provider is served; returns the names of those that were on. */
+/** Switches off demo providers where they are not served. Returns the names of those that were active. */
 export function switchOffDemo({ servesDemo }: DemoSettings, providers: readonly AiProvider[]): string[] {
-  const lost = servesDemo ? [] : providers.filter(({ adapter, active }) => adapter === 'demo' && active)
-  for (const row of lost) row.active = false
-  return lost.map(({ providerId }) => providerId)
+  const demoProviders = servesDemo ? [] : providers.filter(({ adapter, active }) => adapter === 'demo' && active)
+  for (const row of demoProviders) row.active = false
+  return demoProviders.map(({ providerId }) => providerId)
 }

@@ -34,7 +34,7 @@ import { allModelFlags } from './ai-model-flags.ts'
 import { aiModels } from './ai-models.ts'
 import { updateProvider } from './ai-providers.ts'
 import { toPricing } from './pricing.ts'
-import { usingGroups } from './schemas.ts'
+import { groupList } from './schemas.ts'
 import { syncModels } from './sync.ts'
 import { allToolCapabilities } from './tools/ai-tool-capabilities.ts'
 import { syncToolServers } from './tools/tool-discovery.ts'
@@ -43,70 +43,85 @@ interface ModelCheck {
   modelId: string
   provider: string
   status: 'online' | 'offline' | 'unknown'
-  /** How much it is asked for, where its provider says so. */
+  /** Demand, if the provider reports it. */
   demand: 'low' | 'medium' | 'high'
 }
 
 /**
- * Asks every provider, or some, which models it offers now, keeps the answer as the models' status, and tells everybody what
- * changed. A list says which models there are, and only calls say whether they answer: models of a provider whose calls fail are
- * offline, and those that it lists are of unknown status until one is answered.
+ * Asks providers for their current models, stores the result as the models' status and publishes the changes. A list
+ * shows which models exist, but only calls show whether they answer: models of a provider whose calls fail are offline,
+ * and after an outage listed models are unknown until one has answered.
  */
 async function checkModels(ctx: Context, only?: readonly string[]): Promise<ModelCheck[]> {
   const models = await ctx.services.sql(listCheckableModels)
   const byProvider = Map.groupBy(models, ({ providerId }) => providerId)
-  const meant = only ?? [...byProvider.keys()]
-  const checks = await Promise.all(meant.map((provider) => check(ctx, byProvider.get(provider) ?? [])))
+  const providerIds = only ?? [...byProvider.keys()]
+  const checks = await Promise.all(providerIds.map((provider) => checkProvider(ctx, byProvider.get(provider) ?? [])))
   const listed = checks.flat()
   return withChangeLog(ctx, async (em, changes) => {
-    // An outage comes before this, or after.
+    // The lock orders this check and a beginning outage.
     await runStatement(em, acquireLock, [locks.modelStatus])
-    await runStatement(em, closeEndedOutages, [meant])
+    await runStatement(em, closeEndedOutages, [providerIds])
     const outages = new Map((await runStatement(em, listOutages, [])).map(({ provider, isOver }) => [provider, isOver]))
-    const seen = listed.map((one) => ({ ...one, status: afterCalls(one.status, outages.get(one.provider)) }))
-    const values = [seen.map(({ id }) => id), seen.map(({ status }) => status), seen.map(({ demand }) => demand)]
+    const checkedModels = listed.map((one) => ({ ...one, status: applyOutage(one.status, outages.get(one.provider)) }))
+    const values = [
+      checkedModels.map(({ id }) => id),
+      checkedModels.map(({ status }) => status),
+      checkedModels.map(({ demand }) => demand),
+    ]
     const changed = await runStatement(em, setModelStatus, values)
     for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
-    return seen.map(({ id: _, ...told }) => told)
+    return checkedModels.map(({ id: _, ...result }) => result)
   })
 }
 
-/** What a list says of a model, after an outage that is over, or not. */
-function afterCalls(status: ModelCheck['status'], isOver: boolean | undefined): ModelCheck['status'] {
+/** Returns the status of a listed model during or after an outage. */
+function applyOutage(status: ModelCheck['status'], isOver: boolean | undefined): ModelCheck['status'] {
   if (isOver === false) return 'offline'
   return isOver && status === 'online' ? 'unknown' : status
 }
 
-/** A provider that does not answer says nothing about its models. */
-async function check({ services: { models, log } }: Context, some: readonly CheckableModel[]) {
-  const [first] = some
-  const listed = first && (await models.listModels(first, first.modelStatusUrl).catch((error: unknown) => ({ error })))
-  const isLost = listed !== undefined && 'error' in listed
-  if (isLost)
-    log.warn({ provider: first?.providerId, error: listed.error }, 'the AI provider did not answer the status check')
-  const known = isLost || !listed ? undefined : new Map(listed.map((model) => [model.name, model]))
+/** Checks the models of one provider. Their status is unknown if the provider does not respond. */
+async function checkProvider({ services: { models, log } }: Context, checkableModels: readonly CheckableModel[]) {
+  const [firstModel] = checkableModels
+  const listed =
+    firstModel &&
+    (await models.listModels(firstModel, firstModel.modelStatusUrl).catch((error: unknown) => ({ error })))
+  const hasFailed = listed !== undefined && 'error' in listed
+  if (hasFailed)
+    log.warn(
+      { provider: firstModel?.providerId, error: listed.error },
+      'the AI provider did not answer the status check',
+    )
+  const listedByName = hasFailed || !listed ? undefined : new Map(listed.map((model) => [model.name, model]))
   const toCheck = (name: string): Pick<ModelCheck, 'status' | 'demand'> => {
-    if (!known) return { status: isLost ? 'unknown' : 'online', demand: 'low' }
-    const { status = 'offline', demand = 'low' } = known.get(name) ?? {}
+    if (!listedByName) return { status: hasFailed ? 'unknown' : 'online', demand: 'low' }
+    const { status = 'offline', demand = 'low' } = listedByName.get(name) ?? {}
     return { status, demand }
   }
-  return some.map(({ id, modelId, upstreamId, providerId: provider }) => ({
-    ...{ id, modelId, provider, ...toCheck(upstreamId ?? modelId) },
+  return checkableModels.map(({ id, modelId, upstreamId, providerId: provider }) => ({
+    id,
+    modelId,
+    provider,
+    ...toCheck(upstreamId ?? modelId),
   }))
 }
 
-/** A name in a file that leads to nothing here. */
+/** A name in the file that does not exist here. */
 export interface UnresolvedName {
-  /** What names it, such as `the model llama`. */
+  /** Origin of the name, such as `the model llama`. */
   by: string
   kind: string
   name: string
 }
 
-/** What models of AI_CONFIG name and nothing here has; a tool may come once its server is asked. */
+/**
+ * Finds tools, flags and capabilities that models of AI_CONFIG name and that do not exist. A tool may appear once its
+ * server is asked.
+ */
 async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
   const { providers } = await ctx.services.modelConfig()
-  const known = {
+  const knownNames = {
     tool: new Set((await ctx.services.sql(listToolNames)).map(({ name }) => name)),
     flag: new Set(allModelFlags(ctx).map(({ id }) => id)),
     capability: new Set(allToolCapabilities(ctx).map(({ id }) => id)),
@@ -115,7 +130,7 @@ async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
   return models.flatMap(({ id, tools, flags, nativeCapabilities }) =>
     Object.entries({ tool: tools, flag: flags, capability: nativeCapabilities }).flatMap(([kind, names]) =>
       names
-        .filter((name) => !known[kind as keyof typeof known].has(name))
+        .filter((name) => !knownNames[kind as keyof typeof knownNames].has(name))
         .map((name) => ({ by: `the model ${id}`, kind, name })),
     ),
   )
@@ -123,7 +138,7 @@ async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
 
 const modelImport = z.strictObject({
   provider: z.string().min(1).max(120),
-  /** Only says what would be done. */
+  /** Only reports what an import would do. */
   dryRun: z.boolean().default(false),
 })
 
@@ -132,19 +147,19 @@ interface ImportedModel {
   /** The provider's own name for it. */
   name: string
   does: 'add' | 'complete'
-  /** Which of its members are written. */
+  /** Names of the members that are written. */
   members: string
 }
 
-interface Step extends ImportedModel {
+interface ImportStep extends ImportedModel {
   listed: ListedModel
-  /** Of the model that is completed. */
+  /** Id of an existing model that is completed. */
   id: number | undefined
 }
 
 /**
- * Adds the models of a provider's own list, switched off, and gives those that are known the limits and prices that they
- * lack. What they have stays, so that a second import of the same list does nothing.
+ * Adds the models of a provider's list, inactive, and completes missing limits and prices of known models. Existing
+ * values stay, so that repeating an import changes nothing.
  */
 async function importModels(
   ctx: Context,
@@ -153,48 +168,55 @@ async function importModels(
   const { models, sql } = ctx.services
   const [row] = await sql(findCallableProvider, [provider])
   if (!row) throw new Problem('not_found')
-  const listed = await models.listModels(row).catch((error: unknown) => {
+  const listedModels = await models.listModels(row).catch((error: unknown) => {
     throw new Problem('provider_failed', { cause: error })
   })
-  const chats = (listed ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
-  const plan = async (known: readonly KnownModel[]) => planSteps(provider, chats, known)
-  if (dryRun) return (await plan(await sql(listKnownModels))).map(told)
+  const chatModels = (listedModels ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
+  const plan = async (known: readonly KnownModel[]) => planSteps(provider, chatModels, known)
+  if (dryRun) return (await plan(await sql(listKnownModels))).map(toImportedModel)
   return withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, acquireLock, [locks.syncModels])
     const steps = await plan(await runStatement(em, listKnownModels, []))
     for (const step of steps) {
-      const id = step.id ?? (await add(em, row.id, step))
+      const id = step.id ?? (await addModel(em, row.id, step))
       if (step.id) await em.nativeUpdate(AiModel, { id }, toValues(step))
       changes.add(['all'], step.id ? 'updated' : 'created', 'ai-models', id)
     }
-    ctx.auditedCall?.recordChange({ imported: steps.map(told) })
-    return steps.map(told)
+    ctx.auditedCall?.recordChange({ imported: steps.map(toImportedModel) })
+    return steps.map(toImportedModel)
   })
 }
 
 /** The longest name of a model. */
 const MAX_NAME = 200
 
-const told = ({ modelId, name, does, members }: Step): ImportedModel => ({ modelId, name, does, members })
+const toImportedModel = ({ modelId, name, does, members }: ImportStep): ImportedModel => ({
+  modelId,
+  name,
+  does,
+  members,
+})
 
-function planSteps(provider: string, chats: readonly ListedModel[], known: readonly KnownModel[]): Step[] {
-  const own = new Map(known.filter(({ providerId }) => providerId === provider).map((model) => [model.name, model]))
-  const taken = new Set(known.map(({ modelId }) => modelId))
-  const steps: Step[] = []
-  for (const listed of new Map(chats.map((one) => [one.name, one])).values()) {
+function planSteps(provider: string, chatModels: readonly ListedModel[], known: readonly KnownModel[]): ImportStep[] {
+  const modelsByName = new Map(
+    known.filter(({ providerId }) => providerId === provider).map((model) => [model.name, model]),
+  )
+  const usedIds = new Set(known.map(({ modelId }) => modelId))
+  const steps: ImportStep[] = []
+  for (const listed of new Map(chatModels.map((one) => [one.name, one])).values()) {
     const { name } = listed
-    const model = own.get(name)
+    const model = modelsByName.get(name)
     const modelId =
-      model?.modelId ?? [name, `${provider}/${name}`].find((id) => !taken.has(id) && id.length <= MAX_NAME)
+      model?.modelId ?? [name, `${provider}/${name}`].find((id) => !usedIds.has(id) && id.length <= MAX_NAME)
     const members = findNewMembers(listed, model)
     if (!modelId || (model && members.length === 0)) continue
-    taken.add(modelId)
+    usedIds.add(modelId)
     steps.push({ modelId, name, does: model ? 'complete' : 'add', members: members.join(', '), listed, id: model?.id })
   }
   return steps
 }
 
-/** What the list says and the model has not. */
+/** Returns the members that the list has and the model lacks. */
 function findNewMembers(
   { maxInputTokens, maxOutputTokens, price }: ListedModel,
   model: KnownModel | undefined,
@@ -205,17 +227,22 @@ function findNewMembers(
   ]
 }
 
-const toValues = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: Step) => ({
+const toValues = ({ members, listed: { maxInputTokens, maxOutputTokens, price } }: ImportStep) => ({
   ...(members.includes('limits') && { limits: { maxInputTokens, maxOutputTokens } }),
   ...(members.includes('pricing') && price && { pricing: toPricing(price) }),
 })
 
-/** A model that nobody has looked at is for nobody yet. */
-async function add(em: EntityManager, provider: number, step: Step): Promise<number> {
+/** Adds an inactive model without groups, so that an administrator reviews it first. */
+async function addModel(em: EntityManager, provider: number, step: ImportStep): Promise<number> {
   const { modelId, name, listed } = step
   const model = em.create(AiModel, {
-    ...{ provider, modelId, upstreamId: name === modelId ? null : name, label: listed.label ?? name },
-    ...{ active: false, input: listed.takesImages ? ['text', 'image'] : ['text'], ...toValues(step) },
+    provider,
+    modelId,
+    upstreamId: name === modelId ? null : name,
+    label: listed.label ?? name,
+    active: false,
+    input: listed.takesImages ? ['text', 'image'] : ['text'],
+    ...toValues(step),
   })
   await em.flush()
   await em.insert(AiModelUsageRule, { model: model.id, usageType: 'main' })
@@ -224,17 +251,21 @@ async function add(em: EntityManager, provider: number, step: Step): Promise<num
 
 const provider = z.string().max(120)
 
-/** How long the first in a row lasts beyond the time after which the provider is tried again: where people go on asking, it goes on unbroken. */
+/**
+ * Extension of the first outage beyond the retry delay, so that it continues without a gap while people keep asking.
+ */
 const GRACE_MS = 60_000
 
-/** How long one of many in a row lasts: each that a provider's list ends, and its next call begins anew, is told to everybody. */
-const LONGEST_MS = 15 * 60_000
+/** Duration that repeated outages grow to, because each end and new beginning is published to everybody. */
+const MAX_OUTAGE_MS = 15 * 60_000
 
-/** What replicas do about a provider that they cannot ask, so that all of them show it, and none shows it for ever. */
+/**
+ * Procedures by which replicas share the outage of a provider, so that all of them show it and none shows it forever.
+ */
 const outageProcedures = {
   /**
-   * Sets the models of a provider offline. `retryAfter`: after how many milliseconds it is tried again. `isAgain`: the replica
-   * has told of it and tried in vain, which says nothing where another one has had an answer meanwhile.
+   * Sets a provider's models offline. `retryAfter` is the delay of the next attempt in milliseconds. `isAgain` marks a
+   * repeated failure of a replica, which is ignored if another replica has had an answer meanwhile.
    */
   beginOutage: host
     .input(z.strictObject({ provider, retryAfter: timeLimitMs, isAgain: z.boolean().default(false) }))
@@ -242,7 +273,7 @@ const outageProcedures = {
       const first = retryAfter + Math.min(retryAfter, GRACE_MS)
       const changed = await withChangeLog(ctx, async (em, changes) => {
         await runStatement(em, acquireLock, [locks.modelStatus])
-        const longest = Math.max(first, LONGEST_MS)
+        const longest = Math.max(first, MAX_OUTAGE_MS)
         const [outage] = await runStatement(em, beginOutage, [provider, first, longest, isAgain])
         if (!outage) return []
         const changed = await runStatement(em, setModelsOffline, [provider])
@@ -253,48 +284,48 @@ const outageProcedures = {
         ctx.services.log.warn({ provider }, 'the models of an AI provider are offline: its calls failed')
     }),
 
-  /** A call was answered again: the models are what a check says. */
+  /** Ends an outage after a successful call, and checks the models. */
   endOutage: host.input(z.strictObject({ provider })).mutation(async ({ ctx, input: { provider } }) => {
     const [outage] = await ctx.services.sql(endOutage, [provider])
-    if (outage) await checkAfter(ctx, [provider])
+    if (outage) await checkAfterOutage(ctx, [provider])
   }),
 
-  /** Checks the providers whose outage is over, of whichever replica it was; the others go on until one of them answers. */
+  /** Checks the providers whose outage is over on any replica. Other outages continue until a call succeeds. */
   checkOutages: host.mutation(async ({ ctx }) => {
     const outages = await ctx.services.sql(listOutages)
     ctx.services.models.recordOutages(outages.map(({ provider }) => provider))
-    const ended = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
-    if (ended.length > 0) await checkAfter(ctx, ended)
+    const endedOutages = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
+    if (endedOutages.length > 0) await checkAfterOutage(ctx, endedOutages)
   }),
 }
 
-async function checkAfter(ctx: Context, providers: readonly string[]): Promise<void> {
+async function checkAfterOutage(ctx: Context, providers: readonly string[]): Promise<void> {
   const checks = await checkModels(ctx, providers)
   ctx.services.log.info({ providers, models: checks.length }, 'the models of AI providers were checked after an outage')
 }
 
 const groupsChange = z.union([
-  z.strictObject({ model: z.string().max(200), groups: usingGroups }),
-  z.strictObject({ provider, groups: usingGroups }),
+  z.strictObject({ model: z.string().max(200), groups: groupList }),
+  z.strictObject({ provider, groups: groupList }),
 ])
 
-/** By the name that requests use, or by that of the provider. */
-async function changeGroups(ctx: Context, { groups, ...of }: z.output<typeof groupsChange>) {
+/** Sets the groups of a model or a provider, by its name. */
+async function changeGroups(ctx: Context, { groups, ...target }: z.output<typeof groupsChange>) {
   const em = ctx.em()
   const row =
-    'model' in of
-      ? await em.findOne(AiModel, { modelId: of.model }, { fields: ['id'] })
-      : await em.findOne(AiProvider, { providerId: of.provider }, { fields: ['id'] })
-  if (!row) throw new Problem('not_found', { detail: `There is no ${Object.entries(of)[0]?.join(' ')}.` })
+    'model' in target
+      ? await em.findOne(AiModel, { modelId: target.model }, { fields: ['id'] })
+      : await em.findOne(AiProvider, { providerId: target.provider }, { fields: ['id'] })
+  if (!row) throw new Problem('not_found', { detail: `There is no ${Object.entries(target)[0]?.join(' ')}.` })
   const change = { id: String(row.id), groups }
-  await ('model' in of ? updateRow(ctx, aiModels, change) : updateProvider(ctx, change))
-  return { ...of, groups }
+  await ('model' in target ? updateRow(ctx, aiModels, change) : updateProvider(ctx, change))
+  return { ...target, groups }
 }
 
 export const modelsRouter = router({
   list: adminSession.query(({ ctx }) => ctx.services.sql(listModels)),
 
-  /** Where the file that AI_CONFIG names says what of which provider, model and task; null where there is no file. */
+  /** Origin in the AI_CONFIG file of each provider, model and task; null without a file. */
   origins: adminSession.query(async ({ ctx }) => (await ctx.services.modelOrigins()) ?? null),
 
   sync: host.mutation(async ({ ctx }) => {
@@ -309,7 +340,7 @@ export const modelsRouter = router({
     .input(z.strictObject({ provider: provider.optional() }).prefault({}))
     .mutation(({ ctx, input }) => checkModels(ctx, input.provider === undefined ? undefined : [input.provider])),
 
-  /** In place of the groups before; everybody may use what has none. */
+  /** Replaces the groups; an empty list allows everybody. */
   setGroups: freshAdmin.input(groupsChange).mutation(({ ctx, input }) => changeGroups(ctx, input)),
 
   unresolved: adminSession.query(({ ctx }) => findUnresolvedNames(ctx)),
@@ -318,7 +349,7 @@ export const modelsRouter = router({
 
   ...outageProcedures,
 
-  /** Checks models and tool servers where no replica has done so within the period. */
+  /** Checks models and tool servers, unless another replica has done so within the period. */
   watch: host.mutation(async ({ ctx }) => {
     const { kv, settings } = ctx.services
     const isDue = await kv.setIfAbsent('catalogue:checked', '1', Math.ceil(settings.tools.statusCheckEvery * 0.9))

@@ -9,63 +9,65 @@ import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
 import { isSearchPriced, toPricing } from './pricing.ts'
 
-/** After how many days a list of prices is looked at again. */
-const USUAL_DAYS = 90
+/** Days after which a price list is outdated. */
+const DEFAULT_DAYS = 90
 
 const DAY_MS = 86_400_000
-const dayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
+const getDayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
 
-/** The prices of models, for those who run the installation. */
+/** Administration of model prices. */
 export const pricesRouter = router({
-  /** Gives models the prices of a list. Records of earlier calls keep what these cost. */
+  /** Sets the prices of a list. Earlier records keep their cost. */
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
-    const prices = toPricings(input)
-    const { changed, known } = await withChangeLog(ctx, async (em, changes) => {
+    const prices = toModelPricings(input)
+    const { changed, known: confirmed } = await withChangeLog(ctx, async (em, changes) => {
       const changed = await runStatement(em, setPrices, [JSON.stringify(prices)])
       for (const { id } of changed) changes.add(['all'], 'updated', 'ai-models', id)
       const byModel = (when: 'before' | 'after') => Object.fromEntries(changed.map((one) => [one.model, one[when]]))
       ctx.auditedCall?.recordChange({ before: byModel('before'), after: byModel('after') })
-      const listed = [input.asOf ?? dayBefore(0), JSON.stringify(prices)]
-      return { changed, known: await runStatement(em, confirmPrices, listed) }
+      const confirmation = [input.asOf ?? getDayBefore(0), JSON.stringify(prices)]
+      return { changed, known: await runStatement(em, confirmPrices, confirmation) }
     })
-    const names = new Set(known.map(({ model }) => model))
+    const names = new Set(confirmed.map(({ model }) => model))
     const unknown = prices.filter(({ model }) => !names.has(model)).map(({ model }) => model)
     return { prices: prices.length, changed: changed.map(({ model }) => model), unknown }
   }),
 
-  /** The models that are switched on and have no price, none for web search, or one of a list older than so many days. */
+  /** Returns active models without a price, without a price for web search, or with a price older than so many days. */
   check: adminSession
-    .input(z.strictObject({ days: z.int().min(1).max(3650).default(USUAL_DAYS) }).prefault({}))
+    .input(z.strictObject({ days: z.int().min(1).max(3650).default(DEFAULT_DAYS) }).prefault({}))
     .query(({ ctx, input: { days } }) => checkPrices(ctx, days)),
 })
 
-export async function checkPrices({ services }: Context, days = USUAL_DAYS) {
-  const oldest = dayBefore(days)
+export async function checkPrices({ services }: Context, days = DEFAULT_DAYS) {
+  const oldest = getDayBefore(days)
   const prices = await services.sql(listCurrentPrices)
   return prices
-    .map(({ modelId, provider, asOf, ...known }) => ({
-      ...{ modelId, provider, asOf },
-      price: rateAge({ asOf, ...known }, oldest),
+    .map(({ modelId, provider, asOf, ...confirmed }) => ({
+      modelId,
+      provider,
+      asOf,
+      price: classifyPrice({ asOf, ...confirmed }, oldest),
     }))
     .filter(({ price }) => price !== 'free' && price !== 'known')
 }
 
-const toPricings = ({ currency, prices, free }: PriceList): { model: string; pricing: Pricing }[] => [
+const toModelPricings = ({ currency, prices, free }: PriceList): { model: string; pricing: Pricing }[] => [
   ...prices.map(({ model, ...rates }) => ({ model, pricing: toPricing({ currency, ...rates }) })),
   ...free.map((model) => ({ model, pricing: { free: true as const } })),
 ]
 
-function rateAge({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'provider'>, oldest: string) {
+function classifyPrice({ pricing, asOf, ...model }: Omit<CurrentPrice, 'modelId' | 'provider'>, oldest: string) {
   if (!pricing || ('ranges' in pricing && !pricing.ranges)) return 'none'
   if ('free' in pricing) return 'free'
   if (maySearch(model) && pricing.ranges?.some((range) => !isSearchPriced(range))) return 'none for web search'
   return asOf !== null && asOf < oldest ? 'outdated' : 'known'
 }
 
-type Searching = Pick<CurrentPrice, 'adapter' | 'nativeCapabilities' | 'settings'>
+type SearchFields = Pick<CurrentPrice, 'adapter' | 'nativeCapabilities' | 'settings'>
 
-/** Whether its provider may be asked to search the web for it. */
-const maySearch = ({ adapter, nativeCapabilities, settings }: Searching): boolean =>
+/** True if the provider may search the web for the model. */
+const maySearch = ({ adapter, nativeCapabilities, settings }: SearchFields): boolean =>
   settings?.toolCalling !== false &&
   settings?.nativeCapabilities !== false &&
   nativeCapabilities.includes('web_search') &&

@@ -3,10 +3,10 @@ import type { PriceRange, Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
 import { currencyCode, type Price } from '../ports/ai/price-list.ts'
 
-/** As much as a price list may say of a million tokens. */
+/** Price of one token, bounded by the maximum of a price list for a million. */
 const cost = z.number().min(0).max(1)
 
-/** As much as a price list may say of a thousand uses. */
+/** Price of one use, bounded by the maximum of a price list for a thousand. */
 const useCost = z.number().min(0).max(100).nullish()
 
 const range = z.strictObject({
@@ -25,8 +25,8 @@ const range = z.strictObject({
 type Range = z.output<typeof range>
 
 /**
- * One price by the length of the input: in one currency, from no token on, without gaps. Of an input longer than the last range no
- * price is known.
+ * Prices by input length, in one currency, from zero and without gaps. Longer input than the last range has no known
+ * price.
  */
 const priceRanges = z
   .array(range)
@@ -34,26 +34,26 @@ const priceRanges = z
   .max(20)
   .superRefine((ranges, ctx) => {
     for (const [index, range] of ranges.entries())
-      for (const { path, message } of wrongWith(range, ranges[index - 1]))
+      for (const { path, message } of findRangeIssues(range, ranges[index - 1]))
         ctx.addIssue({ code: 'custom', path: [index, ...path], message })
   })
   .describe('All in one currency; the first begins at 0, each other where the one before ends.')
 
-function wrongWith({ currency, range: [from, to] }: Range, before: Range | undefined) {
+function findRangeIssues({ currency, range: [from, to] }: Range, before: Range | undefined) {
   const end = before ? before.range[1] : 0
   return [
     ...(before && before.currency !== currency
       ? [{ path: ['currency'], message: 'must be that of the range before' }]
       : []),
-    ...(from === end ? [] : [{ path: ['range', 0], message: follows(end) }]),
+    ...(from === end ? [] : [{ path: ['range', 0], message: describeNextStart(end) }]),
     ...(to === null || to > from ? [] : [{ path: ['range', 1], message: 'must be more than the first number' }]),
   ]
 }
 
-const follows = (end: number | null): string =>
+const describeNextStart = (end: number | null): string =>
   end === null ? 'cannot follow a range without an end' : `must be ${end}, so that ranges follow one another`
 
-/** Prices by the length of the input in tokens, from the first number to before the second; or nothing to pay. */
+/** Prices by input length in tokens, each from the first number to before the second; or free. */
 export const pricing = z.union([
   z.strictObject({ free: z.literal(true) }),
   z.strictObject({
@@ -62,7 +62,7 @@ export const pricing = z.union([
   }),
 ])
 
-/** What the configuration or a price list says of a million tokens and a thousand uses of tools. */
+/** Converts prices per million tokens and per thousand tool uses, as the configuration and price lists have them. */
 export function toPricing({ currency, tiers = [], ...rates }: Price): Pricing {
   const uses = costsPerUse(rates)
   const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
@@ -81,7 +81,7 @@ export function toPricing({ currency, tiers = [], ...rates }: Price): Pricing {
   return { ranges, priorityRanges: null }
 }
 
-/** Only those that are set: a price that is stored anew is a new version. */
+/** Returns only the prices that are set, because a changed price is stored as a new version. */
 const costsPerUse = ({
   webSearchPerThousand,
   groundedPromptPerThousand,
@@ -92,14 +92,15 @@ const costsPerUse = ({
   ...(webFetchPerThousand !== undefined && { costPerWebFetch: perUse(webFetchPerThousand) }),
 })
 
-const perUse = (perThousand: number) => part(perThousand, 1000)
+const perUse = (perThousand: number) => divideRate(perThousand, 1000)
 
-const perToken = (perMillion: number | undefined) => (perMillion === undefined ? null : part(perMillion, 1_000_000))
+const perToken = (perMillion: number | undefined) =>
+  perMillion === undefined ? null : divideRate(perMillion, 1_000_000)
 
-/** With the digits of the price: dividing 0.1 by a million gives others. */
-const part = (price: number, count: number) => Number((price / count).toPrecision(15))
+/** Rounds to 15 digits, because dividing 0.1 by a million is not exact. */
+const divideRate = (price: number, count: number) => Number((price / count).toPrecision(15))
 
-/** How often a provider used tools of its own. */
+/** Number of uses of the provider's own tools. */
 export interface NativeUses {
   webSearches: number
   webFetches: number
@@ -107,7 +108,7 @@ export interface NativeUses {
 
 export const noUses: NativeUses = { webSearches: 0, webFetches: 0 }
 
-/** Cached and cache-written tokens are part of the input, reasoning is part of the output. */
+/** Cached and cache-written tokens are part of the input, reasoning tokens of the output. */
 export interface CountedTokens extends Partial<NativeUses> {
   input: number
   output: number
@@ -124,37 +125,37 @@ export interface Cost {
 
 const unknownCost: Cost = { costMicros: null, currency: null }
 
-/** What a call cost; null where no price is known. No token is paid twice. */
+/** Computes the cost of a call; null if a price is unknown. No token is priced twice. */
 export function computeCost(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
-  const price = priceFor(pricing, tokens.input)
+  const price = findPriceRange(pricing, tokens.input)
   const uses = price && costOfUses(price, tokens)
-  if (uses === undefined || !price || isUnpriced(price, tokens)) return unknownCost
+  if (uses === undefined || !price || lacksPrice(price, tokens)) return unknownCost
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
   const rates = pickRates(price)
   const spent =
-    paid(input - cached - cacheWrite, rates.input) +
-    paid(cached, rates.cached) +
-    paid(cacheWrite, rates.cacheWrite) +
-    paid(output - reasoning, rates.output) +
-    paid(reasoning, rates.reasoning) +
+    toPicos(input - cached - cacheWrite, rates.input) +
+    toPicos(cached, rates.cached) +
+    toPicos(cacheWrite, rates.cacheWrite) +
+    toPicos(output - reasoning, rates.output) +
+    toPicos(reasoning, rates.reasoning) +
     uses
   return { costMicros: Number((spent + PICOS_PER_MICRO / 2n) / PICOS_PER_MICRO), currency: price.currency }
 }
 
-/** The price for so much input; undefined where none is known, or where nothing is to be paid. */
-function priceFor(pricing: DeepReadonly<Pricing> | null, input: number): DeepReadonly<PriceRange> | undefined {
+/** Returns the price range for the input length; undefined if it is unknown or the model is free. */
+function findPriceRange(pricing: DeepReadonly<Pricing> | null, input: number): DeepReadonly<PriceRange> | undefined {
   if (!pricing || 'free' in pricing) return undefined
   return pricing.ranges?.find(({ range: [from, to] }) => input >= from && (to === null || input < to))
 }
 
-/** Where only one of the two prices is known, what the other is for has none. */
-const isUnpriced = (
+/** If only one of the two prices is known, the other direction has none. */
+const lacksPrice = (
   { inputCostPerToken, outputCostPerToken }: DeepReadonly<PriceRange>,
   { input, output }: CountedTokens,
 ): boolean => (inputCostPerToken === null && input > 0) || (outputCostPerToken === null && output > 0)
 
-/** What a token of each kind costs, in units of the currency. */
+/** Returns the rate of each kind of token in units of the currency. */
 function pickRates(price: DeepReadonly<PriceRange>) {
   const input = price.inputCostPerToken ?? 0
   const output = price.outputCostPerToken ?? 0
@@ -170,53 +171,67 @@ function pickRates(price: DeepReadonly<PriceRange>) {
 export const isSearchPriced = ({ costPerWebSearch, costPerGroundedPrompt }: DeepReadonly<PriceRange>): boolean =>
   (costPerWebSearch ?? costPerGroundedPrompt ?? null) !== null
 
-/** In millionths of a millionth; undefined where nobody knows what a search costs. */
+/** Returns the cost of tool uses in picos; undefined if a search has no known price. */
 function costOfUses(
   price: DeepReadonly<PriceRange>,
   { webSearches = 0, webFetches = 0 }: CountedTokens,
 ): bigint | undefined {
   const { costPerWebSearch: search = null, costPerGroundedPrompt: prompt = null, costPerWebFetch: fetch = null } = price
   if (webSearches > 0 && !isSearchPriced(price)) return undefined
-  return paid(search ? webSearches : 0, search) + paid(webSearches > 0 ? 1 : 0, prompt) + paid(webFetches, fetch)
+  return (
+    toPicos(search ? webSearches : 0, search) + toPicos(webSearches > 0 ? 1 : 0, prompt) + toPicos(webFetches, fetch)
+  )
 }
 
-/** What is known of a request that is not over: the cached tokens only where the provider has told its input. */
+/** Counts of a running request. The cached tokens are unknown until the provider has reported its input. */
 export type KnownTokens = Omit<CountedTokens, 'cached'> & { cached?: number | undefined }
 
-/** The most that a request can cost with so much more output, whatever of it is cached, written to a cache or reasoning. Where something of it has no bound, only the currency is known. */
-export function computeMaxCost(pricing: DeepReadonly<Pricing> | null, known: KnownTokens, rest: number): Cost {
+/**
+ * Computes the maximum cost of a request with so many more output tokens, whichever of its tokens are cached, written
+ * to the cache or reasoning. Returns only the currency if part of it is unbounded.
+ */
+export function computeMaxCost(
+  pricing: DeepReadonly<Pricing> | null,
+  known: KnownTokens,
+  remainingOutput: number,
+): Cost {
   const { input, cached, output, reasoning } = known
-  const price = priceFor(pricing, input)
-  if (price && isEndless(price, known)) return { ...unknownCost, currency: chooseCurrency(price, known) }
+  const price = findPriceRange(pricing, input)
+  if (price && isUnbounded(price, known)) return { ...unknownCost, currency: chooseCurrency(price, known) }
   const rates = price && pickRates(price)
-  const read = cached === undefined ? dearestInput(input, rates) : { cached }
-  const thought = rates && rates.reasoning > rates.output ? rest : 0
-  return computeCost(pricing, { ...known, ...read, output: output + rest, reasoning: reasoning + thought })
+  const inputTokens = cached === undefined ? chooseExpensiveInput(input, rates) : { cached }
+  const remainingReasoning = rates && rates.reasoning > rates.output ? remainingOutput : 0
+  return computeCost(pricing, {
+    ...known,
+    ...inputTokens,
+    output: output + remainingOutput,
+    reasoning: reasoning + remainingReasoning,
+  })
 }
 
-const isEndless = ({ costPerWebSearch }: DeepReadonly<PriceRange>, { input, webSearches }: KnownTokens): boolean =>
+const isUnbounded = ({ costPerWebSearch }: DeepReadonly<PriceRange>, { input, webSearches }: KnownTokens): boolean =>
   input === Infinity || (webSearches === Infinity && Boolean(costPerWebSearch))
 
-/** Null where a price is wanting. */
+/** Returns null if a price is missing. */
 const chooseCurrency = (price: DeepReadonly<PriceRange>, { webSearches = 0 }: KnownTokens): string | null =>
-  isUnpriced(price, { input: 1, output: 1, cached: 0, reasoning: 0 }) || (webSearches > 0 && !isSearchPriced(price))
+  lacksPrice(price, { input: 1, output: 1, cached: 0, reasoning: 0 }) || (webSearches > 0 && !isSearchPriced(price))
     ? null
     : price.currency
 
-/** So much input as the kind of tokens that costs most. */
-function dearestInput(input: number, rates: ReturnType<typeof pickRates> | undefined) {
+/** Counts all input as the most expensive kind of token. */
+function chooseExpensiveInput(input: number, rates: ReturnType<typeof pickRates> | undefined) {
   if (!rates || rates.input >= Math.max(rates.cached, rates.cacheWrite)) return { cached: 0, cacheWrite: 0 }
   return rates.cached >= rates.cacheWrite ? { cached: input, cacheWrite: 0 } : { cached: 0, cacheWrite: input }
 }
 
-export function sumOfCosts(one: Cost, other: Cost): Cost {
+export function addCosts(one: Cost, other: Cost): Cost {
   if (one.costMicros === null || other.costMicros === null) return unknownCost
   return { costMicros: one.costMicros + other.costMicros, currency: one.currency ?? other.currency }
 }
 
-/** Sums of fractions are not exact, so they are made in whole millionths of a millionth of the currency. */
+/** Sums are computed in whole picos (10⁻¹² of the currency), because sums of floating-point numbers are not exact. */
 const PICOS_PER_UNIT = 1e12
 const PICOS_PER_MICRO = 1_000_000n
 
-const paid = (tokens: number, cost: number | null): bigint =>
+const toPicos = (tokens: number, cost: number | null): bigint =>
   BigInt(Math.max(0, tokens)) * BigInt(Math.round((cost ?? 0) * PICOS_PER_UNIT))

@@ -8,11 +8,11 @@ import { FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
 import { attribute, type Resource } from '../resource/declare.ts'
 import type { RowUpdate } from '../verbs/write.ts'
 
-/** Stand for a secret, and are taken for none. */
+/** Placeholder for a stored secret in responses; it is never stored itself. */
 export const STARS = '********'
 
-/** SQL for what is shown of a sealed column. */
-export const starsFor = (column: string) => `case when ${column} is not null then '${STARS}' end`
+/** SQL that shows the placeholder for a sealed column. */
+export const maskWithStars = (column: string) => `case when ${column} is not null then '${STARS}' end`
 
 export const secretText = z
   .string()
@@ -21,42 +21,42 @@ export const secretText = z
   .refine((text) => text !== STARS, 'must be the secret, not the stars that stand for it')
   .nullable()
 
-/** A secret, whose column is sealed for this purpose. Nobody gets it back: where there is one, stars stand for it. */
+/** Attribute for a secret in a sealed column. Responses contain stars in its place. */
 export const secret = <S extends z.ZodType>(purpose: string, input: S, about: string) =>
   attribute(z.string().nullable().describe(about), {
     write: true,
     default: null,
     only: 'admin',
     sealed: purpose,
-    // What is written is never read.
+    // The written value is never returned.
     input: input.meta({ description: about, writeOnly: true }),
-    load: starsFor,
+    load: maskWithStars,
   })
 
 type Addresses = Record<string, string | null | undefined>
 
 /**
- * A stored secret goes nowhere but to the servers that it was given for. A change that leads elsewhere must give it
- * again: else who may write it, but not read it, could have it sent to a server of their own. `addresses` are those that
- * a row sends its secrets to, by the member that says so.
+ * Keeps stored secrets from being sent to another server. A change of an address to another origin must include the
+ * secrets again: otherwise somebody who may write but not read a secret could have it sent to a server of their own.
+ * `addresses` returns the addresses that receive a row's secrets, by member.
  */
-export const secretsStay = ({ attributes }: Resource, addresses: (row: Record<string, unknown>) => Addresses) => {
+export const createSecretCheck = ({ attributes }: Resource, addresses: (row: Record<string, unknown>) => Addresses) => {
   const secrets = Object.keys(attributes).filter((name) => attributes[name]?.sealed)
   return (row: Record<string, unknown>, change: RowUpdate | undefined): Issue[] => {
-    const kept = secrets.filter((name) => change?.before[name] && change.input[name] === undefined)
-    if (!change || kept.length === 0) return []
-    const message = `leads to another server: give ${kept.join(' and ')} again, or null for none`
-    return leadingElsewhere(addresses(change.before), addresses(row)).map((name) => ({ path: [name], message }))
+    const keptSecrets = secrets.filter((name) => change?.before[name] && change.input[name] === undefined)
+    if (!change || keptSecrets.length === 0) return []
+    const message = `leads to another server: give ${keptSecrets.join(' and ')} again, or null for none`
+    return findOtherOrigins(addresses(change.before), addresses(row)).map((name) => ({ path: [name], message }))
   }
 }
 
-/** The names of those addresses that are on a server that none of the former was on. */
-export function leadingElsewhere(before: Addresses, after: Addresses): string[] {
-  const known = new Set(Object.values(before).map(parseOrigin))
-  return Object.keys(after).filter((name) => after[name] && !known.has(parseOrigin(after[name])))
+/** Returns the names of addresses with an origin that none of the previous addresses had. */
+export function findOtherOrigins(before: Addresses, after: Addresses): string[] {
+  const knownOrigins = new Set(Object.values(before).map(parseOrigin))
+  return Object.keys(after).filter((name) => after[name] && !knownOrigins.has(parseOrigin(after[name])))
 }
 
-/** What is no address of the web, such as a command, stands for itself. */
+/** Returns the origin, or the text itself if it is no URL, such as a command. */
 function parseOrigin(address: string | null | undefined): string | undefined {
   const { origin = 'null' } = URL.parse(address ?? '') ?? {}
   return origin === 'null' ? (address ?? undefined) : origin
@@ -64,7 +64,7 @@ function parseOrigin(address: string | null | undefined): string | undefined {
 
 interface OpenSecret {
   text?: string
-  /** No application key opens it any more, so the file's takes its place. */
+  /** True if no application key opens it any more; the file's secret then replaces it. */
   lost?: boolean
 }
 
@@ -77,24 +77,24 @@ export function openSecret(vault: Vault, sealed: string | null | undefined, purp
   }
 }
 
-/** What stands for a secret in the values of the last synchronisation. */
-export const digest = (secret: string | undefined) =>
+/** Hashes a secret for the values of the last synchronisation. */
+export const hashSecret = (secret: string | undefined) =>
   secret ? createHash('sha256').update(secret).digest('hex') : null
 
-/** Seals with the current key what an earlier one sealed, so that the earlier one can be dropped. */
-export async function renewSecrets(em: EntityManager, services: Pick<Services, 'resources' | 'vault'>): Promise<void> {
+/** Seals all secrets with the current application key, so that earlier keys can be dropped. */
+export async function resealSecrets(em: EntityManager, services: Pick<Services, 'resources' | 'vault'>): Promise<void> {
   const { resources, vault } = services
-  for (const of of resources.all)
-    for (const { property, purpose } of listSecrets(of)) {
-      const rows = await em.find(resources.tableOf(of.type).entity, {})
+  for (const type of resources.all)
+    for (const { property, purpose } of listSecrets(type)) {
+      const rows = await em.find(resources.tableOf(type.type).entity, {})
       for (const row of rows as Partial<Record<string, unknown>>[])
         if (row[property]) row[property] = vault.renew(String(row[property]), purpose)
     }
-  await renewServerKeys(em, vault)
+  await resealServerKeys(em, vault)
 }
 
-/** Those of the further servers of providers, which are no type. */
-async function renewServerKeys(em: EntityManager, vault: Vault): Promise<void> {
+/** Reseals the keys of further servers, which are no resource type. */
+async function resealServerKeys(em: EntityManager, vault: Vault): Promise<void> {
   for (const server of await em.find(ProviderServer, { apiKey: { $ne: null } }))
     server.apiKey = vault.renew(server.apiKey ?? '', FURTHER_API_KEY)
 }

@@ -3,27 +3,30 @@ import { isDeepStrictEqual } from 'node:util'
 type Values = Record<string, unknown>
 
 /**
- * What a synchronisation may write: the wanted values of those columns that still are as the last synchronisation left
- * them. The others were changed by an administrator and stay.
+ * Returns the wanted values of columns that are unchanged since the last synchronisation. Administrators changed the
+ * others, which stay.
  */
-export function mergeUntouched<T extends Values>(wanted: T, current: Values, synced: Values | null | undefined) {
-  const free = Object.entries(wanted).filter(
+export function mergeUntouched<T extends Values>(fileValues: T, current: Values, synced: Values | null | undefined) {
+  const unchanged = Object.entries(fileValues).filter(
     ([name]) =>
-      !synced || (name in synced ? isDeepStrictEqual(plain(current[name]), synced[name]) : isEmpty(current[name])),
+      !synced ||
+      (name in synced ? isDeepStrictEqual(toPlainJson(current[name]), synced[name]) : isEmpty(current[name])),
   )
-  return Object.fromEntries(free) as Partial<T>
+  return Object.fromEntries(unchanged) as Partial<T>
 }
 
-/** A column that the last synchronisation did not know yet was empty then. */
+/** A column that the last synchronisation did not know was empty at that time. */
 const isEmpty = (value: unknown) =>
   value === null || value === undefined || (Array.isArray(value) && value.length === 0)
 
-/** As JSON keeps it: what is compared with a column of JSON must have gone the same way. */
-export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
+/** Converts a value to what a JSON column returns, so that the two can be compared. */
+export const toPlainJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
 
 export const toJson = (values: Values): Values =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]))
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, toPlainJson(value)]))
 
-/** The values before where the new ones say the same: the database orders the members of JSON anew, which is no change. */
+/**
+ * Returns the previous object if it equals the new one. The database reorders the members of JSON, which is no change.
+ */
 export const keepIfEqual = <T extends Values>(before: T | null | undefined, after: T): T =>
   before && isDeepStrictEqual(before, after) ? before : after

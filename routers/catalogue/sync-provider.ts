@@ -6,33 +6,33 @@ import type { Services } from '../core/services.ts'
 import type { ProviderConfig } from '../ports/ai/model-config.ts'
 import type { Log } from '../ports/log.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
-import { apiAddress } from './ai-providers.ts'
-import { digest, leadingElsewhere, openSecret } from './secrets.ts'
+import { getApiUrl } from './ai-providers.ts'
+import { findOtherOrigins, hashSecret, openSecret } from './secrets.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 
-/** Writes a provider of the file to its row, or to a new one; what an administrator changed stays. */
+/** Writes a provider of the file to its row or to a new one. Values that an administrator changed stay. */
 export function writeProvider(
   em: EntityManager,
   { vault, log }: Pick<Services, 'vault' | 'log'>,
   provider: ProviderConfig,
   row?: AiProvider,
 ): AiProvider {
-  const wanted = toWanted(provider)
+  const fileValues = toFileValues(provider)
   const { id: providerId, apiKey } = provider
   const plainKey = openSecret(vault, row?.apiKey, API_KEY)
-  const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : digest(plainKey.text) }
-  const { apiKey: newKey, ...values } = current ? merge(wanted, current as Current, log) : wanted
-  const written = row ? em.assign(row, values) : em.create(AiProvider, { ...wanted, apiKey: null, providerId })
-  // Sealing twice gives two texts: an unchanged key is left alone.
+  const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : hashSecret(plainKey.text) }
+  const { apiKey: newKey, ...values } = current ? merge(fileValues, current as CurrentValues, log) : fileValues
+  const providerRow = row ? em.assign(row, values) : em.create(AiProvider, { ...fileValues, apiKey: null, providerId })
+  // Sealing is not deterministic, so an unchanged key is left alone.
   const isKnown = !plainKey.lost && apiKey === plainKey.text
-  if (newKey !== undefined && !isKnown) written.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
-  writeServers(em, written, provider, { vault, log, hasFilesKey: newKey !== undefined || isKnown })
-  written.synced = keepIfEqual(row?.synced, toJson(wanted))
-  return written
+  if (newKey !== undefined && !isKnown) providerRow.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null
+  writeServers(em, providerRow, provider, { vault, log, hasFileKey: newKey !== undefined || isKnown })
+  providerRow.synced = keepIfEqual(row?.synced, toJson(fileValues))
+  return providerRow
 }
 
-/** A key stands as its digest. */
-const toWanted = ({
+/** Converts a provider of the file to column values; its key becomes a hash. */
+const toFileValues = ({
   id,
   adapter,
   name = id,
@@ -58,85 +58,87 @@ const toWanted = ({
     ...(continuousUsage !== undefined && { continuousUsage }),
     ...(parameters && { parameters }),
   },
-  apiKey: digest(apiKey),
+  apiKey: hashSecret(apiKey),
 })
 
-type Wanted = ReturnType<typeof toWanted>
-type Current = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
+type FileValues = ReturnType<typeof toFileValues>
+type CurrentValues = Pick<AiProvider, 'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'synced'>
 
-function merge(wanted: Wanted, current: Current, log: Log): Partial<Wanted> {
-  const free = mergeUntouched(wanted, current, current.synced)
-  if (!mixesKeyAndAddress(wanted, current, free)) return free
+function merge(fileValues: FileValues, current: CurrentValues, log: Log): Partial<FileValues> {
+  const writable = mergeUntouched(fileValues, current, current.synced)
+  if (!mixesKeyAndAddress(fileValues, current, writable)) return writable
   log.warn(
     { provider: current.providerId },
     'the address and the key in the file do not take effect: an administrator set one of them',
   )
-  const { adapter: _adapter, apiUrl: _apiUrl, apiKey: _apiKey, ...rest } = free
-  return rest
+  const { adapter: _adapter, apiUrl: _apiUrl, apiKey: _apiKey, ...safeValues } = writable
+  return safeValues
 }
 
-/** Whether the key that one of file and administrator gave would go to the server that the other named. */
-function mixesKeyAndAddress(wanted: Wanted, current: Current, free: Partial<Wanted>): boolean {
-  const giver = free.apiKey === undefined ? current : wanted
-  const [meant, led] = [giver, { ...current, ...free }].map((row) => ({ apiUrl: apiAddress(row) }))
-  return Boolean(giver.apiKey) && leadingElsewhere({ ...meant }, { ...led }).length > 0
+/** True if the key of the file would be sent to an address of an administrator, or the other way round. */
+function mixesKeyAndAddress(fileValues: FileValues, current: CurrentValues, writable: Partial<FileValues>): boolean {
+  const keyOwner = writable.apiKey === undefined ? current : fileValues
+  const [intended, resulting] = [keyOwner, { ...current, ...writable }].map((row) => ({ apiUrl: getApiUrl(row) }))
+  return Boolean(keyOwner.apiKey) && findOtherOrigins({ ...intended }, { ...resulting }).length > 0
 }
 
 interface ServersInput extends Pick<Services, 'vault' | 'log'> {
-  /** Whether the provider has the key of the file. */
-  hasFilesKey: boolean
+  /** True if the provider uses the key of the file. */
+  hasFileKey: boolean
 }
 
 /**
- * Writes the servers of the file, which stand beside its own address and key: where an administrator set others, they go.
- * Those that administrators added stay.
+ * Writes the servers of the file, or removes them if an administrator set another address or key. Servers of
+ * administrators stay.
  */
 function writeServers(
   em: EntityManager,
   row: AiProvider,
   provider: ProviderConfig,
-  { vault, log, hasFilesKey }: ServersInput,
+  { vault, log, hasFileKey }: ServersInput,
 ): void {
-  const isFiles = hasFilesKey && row.adapter === provider.adapter && apiAddress(row) === apiAddress(provider)
-  if (!isFiles && provider.servers.length > 0)
+  const usesFile = hasFileKey && row.adapter === provider.adapter && getApiUrl(row) === getApiUrl(provider)
+  if (!usesFile && provider.servers.length > 0)
     log.warn(
       { provider: provider.id },
       'the servers in the file do not take effect: an administrator set another adapter, address or key',
     )
-  const known = serversOfFile(row)
-  const wanted = (isFiles ? provider.servers : []).map(({ apiUrl = apiAddress(provider) as string, apiKey }, at) => ({
-    apiUrl,
-    apiKey: sealedKey(vault, apiKey, known[at]?.apiKey),
-  }))
-  const before = known.map(({ apiUrl, apiKey }) => ({ apiUrl, apiKey: apiKey ?? null }))
-  if (isDeepStrictEqual(wanted, before)) return
-  for (const [at, values] of wanted.entries()) {
-    if (known[at]) em.assign(known[at], values)
+  const fileServers = listFileServers(row)
+  const wantedServers = (usesFile ? provider.servers : []).map(
+    ({ apiUrl = getApiUrl(provider) as string, apiKey }, at) => ({
+      apiUrl,
+      apiKey: sealKey(vault, apiKey, fileServers[at]?.apiKey),
+    }),
+  )
+  const serversBefore = fileServers.map(({ apiUrl, apiKey }) => ({ apiUrl, apiKey: apiKey ?? null }))
+  if (isDeepStrictEqual(wantedServers, serversBefore)) return
+  for (const [at, values] of wantedServers.entries()) {
+    if (fileServers[at]) em.assign(fileServers[at], values)
     else em.create(ProviderServer, { ...values, provider: row, fromFile: true })
   }
-  em.remove(known.slice(wanted.length))
+  em.remove(fileServers.slice(wantedServers.length))
   markChanged(row)
 }
 
 /** Removes the servers of a provider that left the file. */
 export function removeServers(em: EntityManager, row: AiProvider): void {
-  const known = serversOfFile(row)
-  if (known.length === 0) return
-  em.remove(known)
+  const fileServers = listFileServers(row)
+  if (fileServers.length === 0) return
+  em.remove(fileServers)
   markChanged(row)
 }
 
-/** The provider shows its servers: who read it before must not take it for unchanged. */
+/** Updates the provider's version, because its record includes the servers. */
 function markChanged(row: AiProvider): void {
   row.updatedAt = new Date()
 }
 
-const serversOfFile = ({ servers }: AiProvider) => servers.getItems().filter(({ fromFile }) => fromFile)
+const listFileServers = ({ servers }: AiProvider) => servers.getItems().filter(({ fromFile }) => fromFile)
 
-/** Sealing twice gives two texts: an unchanged key is left alone. */
-function sealedKey(vault: Vault, apiKey: string | undefined, known: string | null | undefined): string | null {
+/** Keeps the sealed key if it is unchanged, because sealing is not deterministic. */
+function sealKey(vault: Vault, apiKey: string | undefined, sealedBefore: string | null | undefined): string | null {
   if (apiKey === undefined) return null
-  return known && openSecret(vault, known, FURTHER_API_KEY).text === apiKey
-    ? known
+  return sealedBefore && openSecret(vault, sealedBefore, FURTHER_API_KEY).text === apiKey
+    ? sealedBefore
     : vault.seal(apiKey, FURTHER_API_KEY)
 }

@@ -18,10 +18,10 @@ import type { ModelConfig, ModelEntry } from '../ports/ai/model-config.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import { switchOffDemo } from './ai-providers.ts'
 import { toPricing } from './pricing.ts'
-import { renewSecrets } from './secrets.ts'
+import { resealSecrets } from './secrets.ts'
 import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { removeServers, writeProvider } from './sync-provider.ts'
-import { addPrompts } from './system-prompts.ts'
+import { addDefaultPrompts } from './system-prompts.ts'
 import { syncServers } from './tools/sync-tool-servers.ts'
 
 export interface SyncReport {
@@ -32,54 +32,57 @@ export interface SyncReport {
 }
 
 /**
- * Brings the tables to what the configuration says. It asks no provider, so one that is down loses nothing; what an
- * administrator changed stays; what is no longer in the file, or not served here, is switched off. Everybody is told what is
- * new, other or gone.
+ * Brings the tables into line with the configuration. It asks no provider, so an outage loses nothing. Values that an
+ * administrator changed stay; entries that left the file or are not served here are switched off. All changes are
+ * published.
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
   const config = await ctx.services.modelConfig()
   return withChangeLog(ctx, async (em, changes) => {
-    // Replicas that start at once take turns.
+    // Replicas that start at the same time take turns.
     await runStatement(em, acquireLock, [locks.syncModels])
-    const noteModel = noteWrites({ em, changes }, ctx.services)
+    const recordModel = recordWrites({ em, changes }, ctx.services)
     const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
-    const known = await em.find(AiProvider, {}, { populate: ['servers'] })
-    const providers = new Map(known.map((row) => [row.providerId, row]))
-    const wasActive = new Map(known.map(({ id, active }) => [id, active]))
+    const knownProviders = await em.find(AiProvider, {}, { populate: ['servers'] })
+    const providers = new Map(knownProviders.map((row) => [row.providerId, row]))
+    const wasActive = new Map(knownProviders.map(({ id, active }) => [id, active]))
     const models = new Map(
       (await em.find(AiModel, {}, { populate: ['tools', 'descriptions'] })).map((row) => [row.modelId, row]),
     )
-    await renewSecrets(em, ctx.services)
+    await resealSecrets(em, ctx.services)
     for (const provider of config.providers) {
       const row = writeProvider(em, ctx.services, provider, providers.get(provider.id))
       for (const entry of provider.models) writeModel(em, entry, { provider: row, row: models.get(entry.id), tools })
       providers.delete(provider.id)
     }
-    const kept = new Set(config.providers.flatMap((provider) => provider.models.map(({ id }) => id)))
-    for (const row of [...providers.values()].filter(fromFile)) {
+    const modelIds = new Set(config.providers.flatMap((provider) => provider.models.map(({ id }) => id)))
+    for (const row of [...providers.values()].filter(isFromFile)) {
       removeServers(em, row)
       deactivated.push(...switchOff(row, row.providerId))
     }
-    for (const row of [...models.values()].filter((row) => fromFile(row) && !kept.has(row.modelId))) {
+    for (const row of [...models.values()].filter((row) => isFromFile(row) && !modelIds.has(row.modelId))) {
       deactivated.push(...switchOff(row, row.modelId))
     }
-    deactivated.push(...switchOffDemo(ctx.services.settings, known))
+    deactivated.push(...switchOffDemo(ctx.services.settings, knownProviders))
     await em.flush()
-    otherwiseShown(models.values(), wasActive).forEach(noteModel)
+    findAffectedModels(models.values(), wasActive).forEach(recordModel)
     await syncUsageRules(em, config)
     await syncSystemModels(em, config)
-    await addPrompts(em)
-    return { providers: config.providers.length, models: kept.size, tools: tools.size, deactivated }
+    await addDefaultPrompts(em)
+    return { providers: config.providers.length, models: modelIds.size, tools: tools.size, deactivated }
   })
 }
 
 type Synced = Record<string, unknown>
 
-const fromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
+const isFromFile = ({ synced }: { synced?: unknown }) => synced !== null && synced !== undefined
 
-/** Records that the synchronisation switched it off, so that it is switched on again when the entry returns to the file. */
+/**
+ * Switches a row off and records that the synchronisation did so, so that it is switched on again when the entry
+ * returns.
+ */
 function switchOff(row: { active: boolean; synced?: Synced | null | undefined }, name: string): string[] {
   if (!row.active || row.synced?.['active'] !== true) return []
   row.active = false
@@ -87,8 +90,8 @@ function switchOff(row: { active: boolean; synced?: Synced | null | undefined },
   return [name]
 }
 
-/** Those whose provider was switched: active models are shown as long as it is active, too. */
-const otherwiseShown = (models: Iterable<AiModel>, wasActive: ReadonlyMap<number, boolean>) =>
+/** Returns the active models whose provider was switched on or off, because that changes who sees them. */
+const findAffectedModels = (models: Iterable<AiModel>, wasActive: ReadonlyMap<number, boolean>) =>
   [...models].filter(({ active, provider }) => active && provider.unwrap().active !== wasActive.get(provider.id))
 
 interface SyncInput {
@@ -110,45 +113,48 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     ...plain
   } = rest
   const prices = pricing ? toPricing(pricing) : null
-  const given = { label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl, position }
-  const wanted = { ...plain, ...given }
-  const written = row
-    ? em.assign(row, mergeUntouched(wanted, { ...row }, row.synced))
-    : em.create(AiModel, { ...wanted, modelId, provider })
-  written.provider = ref(provider)
-  const before = written.synced ?? {}
-  const known = toolNames.filter((name) => tools.has(name))
-  assignTools(written, tools, { known, before: (before['tools'] ?? []) as string[] })
-  describe(em, written, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
-  written.synced = keepIfEqual(before, { ...before, ...toJson({ ...wanted, descriptions, tools: known }) })
+  const valuesOrNull = { label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl, position }
+  const fileValues = { ...plain, ...valuesOrNull }
+  const model = row
+    ? em.assign(row, mergeUntouched(fileValues, { ...row }, row.synced))
+    : em.create(AiModel, { ...fileValues, modelId, provider })
+  model.provider = ref(provider)
+  const before = model.synced ?? {}
+  const toolNamesFound = toolNames.filter((name) => tools.has(name))
+  assignTools(model, tools, { names: toolNamesFound, previousNames: (before['tools'] ?? []) as string[] })
+  writeDescriptions(em, model, { descriptions, before: (before['descriptions'] ?? {}) as Record<string, string> })
+  model.synced = keepIfEqual(before, { ...before, ...toJson({ ...fileValues, descriptions, tools: toolNamesFound }) })
 }
 
-/** Tools that an administrator assigned or took away by hand stay so. */
+/** Assigns tools; those that an administrator assigned or removed stay so. */
 function assignTools(
   model: AiModel,
   tools: ReadonlyMap<string, AiTool>,
-  { known, before }: { known: string[]; before: string[] },
+  { names, previousNames }: { names: string[]; previousNames: string[] },
 ): void {
   for (const [name, tool] of tools) {
-    if (known.includes(name) && !before.includes(name)) model.tools.add(tool)
-    if (!known.includes(name) && before.includes(name)) model.tools.remove(tool)
+    if (names.includes(name) && !previousNames.includes(name)) model.tools.add(tool)
+    if (!names.includes(name) && previousNames.includes(name)) model.tools.remove(tool)
   }
 }
 
-/** Texts that somebody rewrote stay. */
-function describe(
+/** Writes descriptions; those that somebody rewrote stay. */
+function writeDescriptions(
   em: EntityManager,
   model: AiModel,
-  { descriptions, before }: Record<'descriptions' | 'before', Record<string, string>>,
+  { descriptions, before: previous }: Record<'descriptions' | 'before', Record<string, string>>,
 ): void {
   for (const [locale, description] of Object.entries(descriptions)) {
     const row = model.descriptions.getItems().find((known) => known.locale === locale)
-    if (row && row.description === before[locale]) row.description = description
-    if (!row && before[locale] === undefined) em.create(AiModelDescription, { model, locale, description })
+    if (row && row.description === previous[locale]) row.description = description
+    if (!row && previous[locale] === undefined) em.create(AiModelDescription, { model, locale, description })
   }
 }
 
-/** Each function of an extension has a row, so that it can be switched off and assigned; the row of a lost one goes. */
+/**
+ * Writes a row for each function of an extension, so that it can be switched off and assigned. Rows of removed
+ * functions are deleted.
+ */
 async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): Promise<Map<string, AiTool>> {
   const rows = new Map((await em.find(AiTool, { toolType: 'function' })).map((row) => [row.name, row]))
   for (const { name, description, capability = null } of declared) {
@@ -157,15 +163,16 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
     else rows.set(name, em.create(AiTool, { name, description, capability, toolType: 'function' }))
   }
   const names = new Set(declared.map(({ name }) => name))
-  const lost = [...rows.values()].filter(({ name }) => !names.has(name))
-  // Taken from its models before its row goes: they change with it.
-  for (const { tools } of await em.find(AiModel, { tools: { $in: lost } }, { populate: ['tools'] })) tools.remove(lost)
-  for (const row of lost) {
+  const removedTools = [...rows.values()].filter(({ name }) => !names.has(name))
+  // The tools are removed from their models first, so that the models' changes are recorded.
+  for (const { tools } of await em.find(AiModel, { tools: { $in: removedTools } }, { populate: ['tools'] }))
+    tools.remove(removedTools)
+  for (const row of removedTools) {
     em.remove(row)
     rows.delete(row.name)
   }
-  const ofServers = await em.find(AiTool, { toolType: 'mcp' })
-  return new Map([...rows, ...ofServers.map((row) => [row.name, row] as const)])
+  const serverTools = await em.find(AiTool, { toolType: 'mcp' })
+  return new Map([...rows, ...serverTools.map((row) => [row.name, row] as const)])
 }
 
 interface Writing {
@@ -179,62 +186,68 @@ interface Write {
   row: { id: number }
 }
 
-/** Takes note of a model that shows something else without being written. */
-type NoteModel = (model: AiModel) => void
+/** Records that a model looks different although its row is not written. */
+type RecordModel = (model: AiModel) => void
 
 /**
- * Takes note of each row that the transaction writes by its entity from here on, of the types of which everybody is told, and
- * of those that the result is given. A synchronisation changes many rows in several steps, and each is told once.
+ * Records each row that this transaction writes, if everybody follows its type, and each model that is passed to the
+ * returned function. A synchronisation writes rows in several steps, and each row is published once.
  */
-function noteWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): NoteModel {
-  const told = resources.all.filter(({ streams }) => streams === 'all')
-  const types = new Map(told.map((of) => [resources.tableOf(of.type).table, of]))
-  const noted = new Set<string>()
-  const note = ({ table, verb, row }: Write) => {
-    const of = types.get(table)
+function recordWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): RecordModel {
+  const streamedTypes = resources.all.filter(({ streams }) => streams === 'all')
+  const types = new Map(streamedTypes.map((resource) => [resources.tableOf(resource.type).table, resource]))
+  const recordedRows = new Set<string>()
+  const recordWrite = ({ table, verb, row }: Write) => {
+    const resource = types.get(table)
     const key = `${table} ${row.id}`
-    if (!of || (verb === 'updated' && noted.has(key))) return
-    noted.add(key)
-    changes.addRow(of, verb, row)
+    if (!resource || (verb === 'updated' && recordedRows.has(key))) return
+    recordedRows.add(key)
+    changes.addRow(resource, verb, row)
   }
-  em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => writesIn(uow).forEach(note) })
-  return (model) => note(toUpdate(AiModel.tableName, model))
+  em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => listWrites(uow).forEach(recordWrite) })
+  return (model) => recordWrite(toUpdate(AiModel.tableName, model))
 }
 
-/** The tools of a model, and the rules of who may use it, stand in tables of their own. */
-const writesIn = (uow: UnitOfWork): Write[] => [
+/**
+ * Lists the written rows. A model's tools and usage rules are in tables of their own, so their changes count as the
+ * model's.
+ */
+const listWrites = (uow: UnitOfWork): Write[] => [
   ...uow.getChangeSets().flatMap(toWrites),
   ...uow.getCollectionUpdates().map(({ owner }) => toUpdate(AiModel.tableName, owner)),
 ]
 
 const toUpdate = (table: string, row: object): Write => ({ table, verb: 'updated', row: row as Write['row'] })
 
-/** Columns that nobody reads, and the key, which stands in updates of several rows: a row of which only these change is as it was. */
-const unread = ['id', 'synced', 'updatedAt']
+/**
+ * Columns without effect on readers, and the key, which batch updates include. A row with no other change counts as
+ * unchanged.
+ */
+const ignoredColumns = ['id', 'synced', 'updatedAt']
 
 function toWrites({ meta: { tableName: table }, type, entity, payload }: ChangeSet<object>): Write[] {
   if (entity instanceof AiModelUsageRule.class) return [toUpdate(AiModel.tableName, entity.model)]
   if (entity instanceof ProviderServer.class) return [toUpdate(AiProvider.tableName, entity.provider)]
   if (type === 'create' || type === 'delete') return [{ table, verb: `${type}d`, row: entity as Write['row'] }]
-  return Object.keys(payload).every((name) => unread.includes(name)) ? [] : [toUpdate(table, entity)]
+  return Object.keys(payload).every((name) => ignoredColumns.includes(name)) ? [] : [toUpdate(table, entity)]
 }
 
-/** The front end may use every model; programs only those that say so. */
+/** Writes the usage rules: the front end may use every model, programs only those that allow it. */
 async function syncUsageRules(em: EntityManager, config: ModelConfig): Promise<void> {
   const entries = config.providers.flatMap(({ models }) => models)
   const rows = await em.find(AiModel, { modelId: entries.map(({ id }) => id) })
-  const idOf = new Map(rows.map((row) => [row.modelId, row]))
+  const rowsById = new Map(rows.map((row) => [row.modelId, row]))
   const rules = await em.find(AiModelUsageRule, { model: rows })
-  const toRule = (row: AiModel, usageType: UsageType) =>
+  const findRule = (row: AiModel, usageType: UsageType) =>
     rules.find((rule) => rule.model.id === row.id && rule.usageType === usageType)
   for (const { id, external } of entries) {
-    const row = idOf.get(id)
+    const row = rowsById.get(id)
     if (!row) continue
     for (const [usageType, allowed] of [
       ['main', true],
       ['external', external],
     ] as const) {
-      const rule = toRule(row, usageType)
+      const rule = findRule(row, usageType)
       const before = row.synced?.[usageType] ?? Boolean(rule)
       if (before === Boolean(rule)) setRule(em, { model: row, usageType, allowed }, rule)
     }
@@ -260,13 +273,13 @@ async function syncSystemModels(em: EntityManager, config: ModelConfig): Promise
     external: config.systemModelsExternal,
   }
   const rows = await em.find(SystemModel, {}, { populate: ['model'] })
-  for (const row of rows.filter(isAsSynced)) {
+  for (const row of rows.filter(isUnchangedSinceSync)) {
     if (families[row.usageType]?.[row.modelType] === undefined) em.remove(row)
   }
   for (const usageType of usageTypes) {
     for (const [modelType, modelId] of Object.entries(families[usageType] ?? {})) {
       const row = rows.find((known) => known.modelType === modelType && known.usageType === usageType)
-      await assign(em, { modelType, usageType, modelId }, row)
+      await assignSystemModel(em, { modelType, usageType, modelId }, row)
     }
   }
   await em.flush()
@@ -274,15 +287,15 @@ async function syncSystemModels(em: EntityManager, config: ModelConfig): Promise
 
 type Assignment = Loaded<InferEntity<typeof SystemModel>, 'model'>
 
-/** An administrator who assigned another model has the last word. */
-const isAsSynced = ({ synced, model }: Assignment) => synced?.['modelId'] === model.$.modelId
+/** False if an administrator assigned another model, which then stays. */
+const isUnchangedSinceSync = ({ synced, model }: Assignment) => synced?.['modelId'] === model.$.modelId
 
-async function assign(
+async function assignSystemModel(
   em: EntityManager,
   { modelId, ...task }: { modelType: string; usageType: UsageType; modelId: string },
   row: Assignment | undefined,
 ): Promise<void> {
   const model = await em.findOneOrFail(AiModel, { modelId })
   if (!row) em.create(SystemModel, { ...task, model, synced: { modelId } })
-  else if (isAsSynced(row)) em.assign(row, { model, synced: { modelId } })
+  else if (isUnchangedSinceSync(row)) em.assign(row, { model, synced: { modelId } })
 }

@@ -30,7 +30,7 @@ export const systemPromptsRouter = router({
   ...defineWrites(systemPrompts, { body: 'long text' }),
 })
 
-/** What models are told first for each task, until an administrator says otherwise. */
+/** Default system prompts by task. */
 const defaultPrompts: Record<Locale, Record<string, string>> = {
   en_US: {
     default: 'You are a helpful assistant. Answer clearly and honestly, and say when you do not know something.',
@@ -50,13 +50,13 @@ const defaultPrompts: Record<Locale, Record<string, string>> = {
   },
 }
 
-/** Adds those of tasks that have none; what an administrator wrote stays. */
-export async function addPrompts(em: EntityManager): Promise<void> {
+/** Adds the missing prompts; those of administrators stay. */
+export async function addDefaultPrompts(em: EntityManager): Promise<void> {
   const rows = await em.find(SystemPrompt, { usageType: 'main' })
-  const written = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
+  const existing = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
   for (const [locale, prompts] of Object.entries(defaultPrompts)) {
     for (const [promptType, prompt] of Object.entries(prompts)) {
-      if (!written.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
+      if (!existing.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
     }
   }
   await em.flush()

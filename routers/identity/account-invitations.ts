@@ -24,24 +24,27 @@ import { findUser, userChoice } from './user-selector.ts'
 
 const LIFETIME_MS = 72 * 60 * 60_000
 
-/** Links that one address may try in a minute. */
-const ATTEMPTS = 20
+/** Maximum attempts per minute from one address. */
+const ATTEMPTS_PER_MINUTE = 20
 
 const secret = z.string().regex(/^[A-Za-z0-9]{1,100}$/, 'is no secret of an invitation')
 const invitee = z.union([z.strictObject({ user: userChoice }), newPerson])
 
-/** Links by which people set the password of their local account themselves. Only the hash of a link is kept. */
+/** Invitation links by which people set the password of their local account. Only the hash of a link is stored. */
 export const accountInvitationsRouter = router({
-  /** Invites a new person, or one who has no account yet. The link leaves here once; one before it ends. */
+  /**
+   * Invites a new person, or an existing one without an account. The link is returned once and replaces the previous
+   * one.
+   */
   create: freshAdmin.input(invitee).mutation(async ({ ctx, input }) => {
     assertLocalAccounts(ctx)
     const secret = generateSecret()
     const expiresAt = new Date(Date.now() + LIFETIME_MS)
-    const known = 'user' in input ? await findUser(ctx, input.user) : undefined
-    if (known) await assertInvitable(ctx, known)
+    const existingUser = 'user' in input ? await findUser(ctx, input.user) : undefined
+    if (existingUser) await assertInvitable(ctx, existingUser)
     else if (!('user' in input)) await assertNoAccount(ctx, input.username)
     const person = await runInTransaction(ctx, undefined, async (em) => {
-      const { id, username } = known ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
+      const { id, username } = existingUser ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
       await runStatement(em, putAccountInvitation, [id, hashSecret(secret), expiresAt])
       return { id, username }
     })
@@ -61,7 +64,7 @@ export const accountInvitationsRouter = router({
     return { id, username }
   }),
 
-  /** By POST, so that the secret stands in no address and no log. */
+  /** A mutation, so that the secret is sent by POST and appears in no URL or log. */
   open: browserProcedure
     .meta(about('Tell whose account the link of an invitation is for.'))
     .input(z.strictObject({ secret }))
@@ -69,12 +72,12 @@ export const accountInvitationsRouter = router({
       await consumeAttempt(ctx)
       const [person] = await ctx.services.sql(findInvited, [hashSecret(input.secret)])
       if (!person) throw new Problem('invitation_invalid')
-      await assertMaySet(ctx, person)
+      await assertCanSetPassword(ctx, person)
       const { username, name } = person
       return { username, name }
     }),
 
-  /** Works once. The person then signs in with their password. */
+  /** Works once. The person then signs in with the new password. */
   accept: browserProcedure
     .meta(about('Set the password of a new account by the link of an invitation.'))
     .input(z.strictObject({ secret, password: newPassword }))
@@ -85,7 +88,7 @@ export const accountInvitationsRouter = router({
         if (!person) throw new Problem('invitation_invalid')
         ctx.auditedCall?.setSubject(`user:${person.id}`)
         assertNotGuessable(password, [person.username, person.email])
-        await assertMaySet(ctx, person)
+        await assertCanSetPassword(ctx, person)
         await setPassword(ctx, em, person, password)
         return person.username
       })
@@ -94,18 +97,18 @@ export const accountInvitationsRouter = router({
 })
 
 const consumeAttempt = (ctx: Context & { browser: { address: string } }) =>
-  consumeRateLimit(ctx, [`account-invitation:${ctx.browser.address}`], ATTEMPTS)
+  consumeRateLimit(ctx, [`account-invitation:${ctx.browser.address}`], ATTEMPTS_PER_MINUTE)
 
 async function setPassword(ctx: Context, em: EntityManager, person: InvitedPerson, password: string): Promise<void> {
   const { id, username, email, name } = person
   const change = { passwordChangedAt: raw('now()'), updatedAt: new Date() }
   await em.nativeUpdate(User, { id }, change)
-  // Last but one: where the account cannot be made, the link still works.
+  // Create the account late: if that fails, the transaction rolls back and the link still works.
   const subject = await ctx.services.localAccounts.add({ username, email, name }, password)
   await em.nativeUpdate(User, { id }, { subject })
 }
 
-async function assertMaySet(ctx: Context, { username, disabled }: InvitedPerson): Promise<void> {
+async function assertCanSetPassword(ctx: Context, { username, disabled }: InvitedPerson): Promise<void> {
   assertLocalAccounts(ctx)
   if (disabled) throw new Problem('account_disabled')
   if (await ctx.services.localAccounts.has(username)) throw new Problem('account_exists')

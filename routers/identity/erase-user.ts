@@ -14,58 +14,64 @@ import { endAccess } from './end-sessions.ts'
 import { deletePictures } from './pictures/picture-files.ts'
 import { assertAdministratorLeft } from './user-accounts.ts'
 
-/** Erases a person and all they own in one transaction, once `first` agrees; their usage stays, without them. */
+/**
+ * Erases a person and everything they own in one transaction, after `beforehand` has run in it. Usage records stay
+ * without the person.
+ */
 export async function eraseUser(
   ctx: Context,
   user: User,
-  first: (tx: EntityManager) => Promise<void> = async () => {},
+  beforehand: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
   const { localAccounts, hooks, exportFiles, log } = ctx.services
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   const files: string[] = []
-  const archives: string[] = []
+  const exportFilesToRemove: string[] = []
   await withChangeLog(ctx, async (tx, changes) => {
-    await first(tx)
+    await beforehand(tx)
     await hooks.emitSerial('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
     await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, changes, report, files })
     await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
     const exports = await runStatement(tx, deleteExportsOf, [user.id])
-    archives.push(...exports.flatMap(({ file }) => file ?? []))
+    exportFilesToRemove.push(...exports.flatMap(({ file }) => file ?? []))
     report['person_exports'] = { deleted: exports.length, kept: 0 }
     for (const rule of eraseRules(tx.getMetadata())) {
       const { deleted = 0, kept = 0 } = report[rule.table] ?? {}
-      const count = await carryOut(tx, rule, user.id)
+      const count = await eraseRows(tx, rule, user.id)
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
-    // The picture that they have now, which may be another one than when they were looked up.
+    // This returns the current picture, which may have changed since the user was looked up.
     const [deleted] = await runStatement(tx, deleteUser, [user.id])
-    // Somebody else was faster.
+    // A concurrent request deleted the user first.
     if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     await assertAdministratorLeft(ctx, tx)
     if (deleted.avatar) files.push(deleted.avatar)
     report['users'] = { deleted: 1, kept: 0 }
-    // Nobody goes on registering under their name.
+    // End registrations that are under way with this username.
     await tx.nativeDelete(Session, { subject: { username: user.username } })
-    // Last: where the account cannot be removed nothing else is, and where only the commit fails the next try ends it.
+    // Remove the account last: if that fails, the transaction rolls back; if only the commit fails, a retry
+    // completes it.
     await localAccounts.remove(user.username)
     ctx.auditedCall?.recordChange({ erased: report })
   })
-  // A backup from before has them still: the log says who is to be removed again after its restore.
+  // A backup from before still has them: the log tells whom to remove again after a restore.
   log.info({ ...describeActor(ctx), userId: user.id }, 'a person was removed')
-  // Only once nothing refers to them any more.
+  // Delete the files only after nothing refers to them.
   await deletePictures(ctx.services, files)
-  // The hourly sweep finds what stays.
-  await exportFiles.remove(archives).catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))
+  // The hourly sweep deletes what remains.
+  await exportFiles
+    .remove(exportFilesToRemove)
+    .catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))
   return report
 }
 
-async function carryOut(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {
-  const erase = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
-  const erased = statement<{ erased: number }>(
+async function eraseRows(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {
+  const eraseSql = rows === 'delete' ? `delete from ${table}` : `update ${table} set ${column} = null`
+  const eraseStatement = statement<{ erased: number }>(
     `erase-${table}-${column}`,
-    `with erased as (${erase} where ${column} = $1 returning 1) select count(*)::int as erased from erased`,
+    `with erased as (${eraseSql} where ${column} = $1 returning 1) select count(*)::int as erased from erased`,
   )
-  return (await runForOneRow(tx, erased, [userId])).erased
+  return (await runForOneRow(tx, eraseStatement, [userId])).erased
 }

@@ -15,11 +15,11 @@ export const peopleQuery = z.strictObject({
     .describe('Part of a name or username, or a whole e-mail address.'),
 })
 
-/** Counts what tells a caller of a person: whoever asks often enough would know everybody. */
+/** Counts searches against a rate limit, because many searches would reveal everybody. */
 export const consumePeopleSearch = (ctx: Context, caller: number): Promise<void> =>
   consumeRateLimit(ctx, [`people:${caller}`], ctx.services.settings.peopleSearchesPerMinute)
 
-/** A few people whom somebody could mean. */
+/** Finds a few people who match the query. */
 export async function findPeople(ctx: Context, caller: number, query: string): Promise<FoundPerson[]> {
   await consumePeopleSearch(ctx, caller)
   return ctx.services.sql(statement, [query, caller, AI_USER_ID])

@@ -10,20 +10,20 @@ import type { KeychainQuota } from '../core/settings.ts'
 const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
 const keyType = z.enum(keyTypes)
 
-/** Base64 with padding, as browsers write it. Linear, so that a long text costs no time. */
+/** Base64 with padding, as browsers write it. The pattern is linear in the length of the text. */
 const segment = '(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
 const base64 = new RegExp(`^${segment}$`)
 
-/** Ends the judging of a text: nobody compares megabytes with a pattern. */
-const tooLong = (max: number) => ({ error: `must have at most ${max} characters`, abort: true })
+/** Aborts the validation, so that no long text is matched against a pattern. */
+const tooLongError = (max: number) => ({ error: `must have at most ${max} characters`, abort: true })
 
-/** A private key of 4096 bits is below 5,000; this is room for larger ones. */
+/** A private key of 4096 bits has less than 5,000 characters; larger keys fit as well. */
 const MAX_VALUE = 16_384
 
-/** What a browser has encrypted, as `iv|tag|ciphertext`. */
+/** A value that the browser encrypted, as `iv|tag|ciphertext`. */
 const value = z
   .string()
-  .max(MAX_VALUE, tooLong(MAX_VALUE))
+  .max(MAX_VALUE, tooLongError(MAX_VALUE))
   .refine(isEncrypted, 'must be three base64 texts joined by |: iv, tag and ciphertext')
 
 function isEncrypted(text: string): boolean {
@@ -31,42 +31,42 @@ function isEncrypted(text: string): boolean {
   return parts.length === 3 && parts.every((part) => part !== '' && base64.test(part))
 }
 
-/** Front ends of old call the type `type`. */
+/** Legacy front ends name the member `type`. */
 const acceptLegacyKeys = (input: unknown): unknown => {
   if (typeof input !== 'object' || input === null || !('type' in input) || 'keyType' in input) return input
   const { type, ...rest } = input
   return { ...rest, keyType: type }
 }
 
-/** Which entry of a keychain: no two have the same. */
+/** The unique name of a keychain entry. */
 export const keychainSlot = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType }))
 
 /** An entry of a keychain. */
 export const keychainEntry = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType, value }))
 
-/** More than the rooms a person is in. */
+/** More than anybody has rooms. */
 export const MAX_ENTRIES = 2000
 
-/** No slot may come twice: which of the two would hold is not for us to choose. */
-export const distinctSlots = (entries: readonly { key: string; keyType: string }[]) =>
+/** Returns false if a slot occurs twice, because it would be unclear which entry applies. */
+export const hasDistinctSlots = (entries: readonly { key: string; keyType: string }[]) =>
   new Set(entries.map((entry) => `${entry.keyType} ${entry.key}`)).size === entries.length
 
-const encoded = (max: number) =>
-  z.string().min(1, 'must not be empty').max(max, tooLong(max)).regex(base64, 'must be base64')
+const base64Text = (max: number) =>
+  z.string().min(1, 'must not be empty').max(max, tooLongError(max)).regex(base64, 'must be base64')
 
-/** A passkey, encrypted with the code that only its person has. */
-export const passkeyBackup = z.strictObject({ ciphertext: encoded(4096), iv: encoded(64), tag: encoded(64) })
+/** The passkey, encrypted with a code that only the person has. */
+export const passkeyBackup = z.strictObject({ ciphertext: base64Text(4096), iv: base64Text(64), tag: base64Text(64) })
 
-/** The service holds no open key. What it can lock is the browser that did, by having it forget all it kept. */
+/** Makes the browser forget its keys after a logout. The service itself holds no open key. */
 export function lockKeychain({ from, to, hints }: Hooks['user-type-changed']): void {
   if (from !== 'guest' && to === 'guest') hints.clearSiteData = true
 }
 
-/** Where a change is carried out: in a transaction that holds the row of the person. */
+/** A change within a transaction that has locked the person's row. */
 export interface KeychainChange {
   em: EntityManager
   userId: number
-  /** The member of the input that brings the entries. */
+  /** Input member that contains the entries. */
   member: string
 }
 
@@ -75,8 +75,8 @@ interface Size {
   bytes: number
 }
 
-/** Carries out a change; throws where it leaves a keychain that is larger than before and than it may be. */
-export async function withinQuota(
+/** Runs a change. Throws if the keychain has grown beyond its quota. */
+export async function enforceQuota(
   { maxEntries, maxBytes }: KeychainQuota,
   { em, userId, member }: KeychainChange,
   change: () => Promise<void>,
@@ -84,9 +84,10 @@ export async function withinQuota(
   const before = await readSize(em, userId)
   await change()
   const after = await readSize(em, userId)
-  const exceeds = (what: keyof Size, limit: number) => after[what] > limit && after[what] > before[what]
-  if (exceeds('entries', maxEntries)) throw overQuota(member, `${maxEntries} entries`)
-  if (exceeds('bytes', maxBytes)) throw overQuota(member, `${maxBytes} bytes of keys and values`)
+  const hasGrownBeyond = (measure: keyof Size, limit: number) =>
+    after[measure] > limit && after[measure] > before[measure]
+  if (hasGrownBeyond('entries', maxEntries)) throw createQuotaProblem(member, `${maxEntries} entries`)
+  if (hasGrownBeyond('bytes', maxBytes)) throw createQuotaProblem(member, `${maxBytes} bytes of keys and values`)
 }
 
 async function readSize(em: EntityManager, userId: number): Promise<Size> {
@@ -94,25 +95,25 @@ async function readSize(em: EntityManager, userId: number): Promise<Size> {
   return size ?? { entries: 0, bytes: 0 }
 }
 
-const overQuota = (member: string, limit: string) =>
+const createQuotaProblem = (member: string, limit: string) =>
   new Problem('invalid', {
     detail: `A keychain has at most ${limit}.`,
     issues: [{ path: [member], message: `would give the keychain more than ${limit}` }],
   })
 
-/** An RSA key of 4096 bits in SPKI as every browser writes it: what stands before and behind the modulus never differs. */
+/** Framing of an RSA key of 4096 bits in SPKI: every browser writes the same bytes before and after the modulus. */
 const HEAD = Buffer.from('30820222300d06092a864886f70d01010105000382020f003082020a0282020100', 'hex')
 const TAIL = Buffer.from('0203010001', 'hex')
 const MODULUS_BYTES = 512
 const CHARACTERS = 736
 
-/** Whether the browsers of others can encrypt with a public key. */
+/** True if other browsers can encrypt with the public key. */
 export function isPublicKey(text: string): boolean {
   if (text.length !== CHARACTERS) return false
   const der = Buffer.from(text, 'base64')
   const modulus = der.subarray(HEAD.length, HEAD.length + MODULUS_BYTES)
   const isFramed = Buffer.concat([HEAD, modulus, TAIL]).equals(der)
-  // Of 4096 bits, and odd, as browsers insist; base64 can be written in more ways than one.
+  // Browsers require a modulus of exactly 4096 bits that is odd. The last check rejects non-canonical base64.
   return (
     isFramed && Number(modulus.at(0)) >= 0x80 && Number(modulus.at(-1)) % 2 === 1 && der.toString('base64') === text
   )

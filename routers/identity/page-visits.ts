@@ -6,10 +6,10 @@ import { about, anyone, router } from '../core/trpc.ts'
 const pages = ['start', 'login', 'register', 'handshake', 'chat', 'connect', 'invitation', 'logout'] as const
 type Page = (typeof pages)[number]
 
-/** What somebody is shown; `unlock` stands at the address of the handshake. */
+/** The page that is shown; `unlock` has the address of the handshake. */
 type View = Exclude<Page, 'start'> | 'unlock'
 
-/** What each kind of caller is shown where they ask for a page: it, or the one they must go to first. */
+/** The page that each type of caller sees for each requested page, or the one they must visit first. */
 const views: Record<Page, Record<UserType, View>> = {
   start: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
   login: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },

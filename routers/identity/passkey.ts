@@ -9,11 +9,11 @@ import { runStatement } from '../core/run-statement.ts'
 import { assertFresh, router, sessionUser } from '../core/trpc.ts'
 import { endOtherSessions } from './end-sessions.ts'
 import { passkeyBackup } from './keychain.ts'
-import { callerOfUser } from './session-caller.ts'
+import { toUserCaller } from './session-caller.ts'
 
-/** What helps somebody who has lost their passkey. */
+/** Recovery of a lost passkey. */
 export const passkeyRouter = router({
-  /** With the username that its key is derived with, where the person has another one by now. */
+  /** Includes the username with which the key was derived, if the person was renamed since. */
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
     if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
@@ -21,7 +21,7 @@ export const passkeyRouter = router({
     return { ciphertext, iv, tag, ...(derivedWith && { username: derivedWith }) }
   }),
 
-  /** Takes the place of the backup before: its code opens nothing any more. */
+  /** Replaces the previous backup, whose code becomes useless. */
   renewBackup: sessionUser.input(passkeyBackup).mutation(async ({ ctx, input }) => {
     await ctx
       .em()
@@ -32,7 +32,9 @@ export const passkeyRouter = router({
       )
   }),
 
-  /** Deletes all keys, and what they opened is lost. The person registers anew; their other sessions are over. */
+  /**
+   * Deletes all keys, so that everything they opened is lost. The person registers again, and their other sessions end.
+   */
   reset: sessionUser.mutation(async ({ ctx }) => {
     const { session } = ctx.browser
     if (!session) throw new Problem('signed_out')
@@ -46,10 +48,10 @@ export const passkeyRouter = router({
       await em.nativeDelete(PasskeyBackup, { user: id })
       await runStatement(em, settleMigrations, [id])
     })
-    const [next] = await ctx.services.sql(findKnownUser, [username])
-    if (!next) throw new Problem('signed_out')
-    await ctx.browser.replace(next)
-    ctx.callerContext.setCaller(callerOfUser(next), 'key-reset')
+    const [renewedUser] = await ctx.services.sql(findKnownUser, [username])
+    if (!renewedUser) throw new Problem('signed_out')
+    await ctx.browser.replace(renewedUser)
+    ctx.callerContext.setCaller(toUserCaller(renewedUser), 'key-reset')
     return { redirectUri: '/register' }
   }),
 })

@@ -22,12 +22,12 @@ const passwordChange = z.strictObject({
   newPassword,
 })
 
-const ATTEMPTS = 10
+const MAX_ATTEMPTS = 10
 const WINDOW_SECONDS = 15 * 60
 
-/** The passwords of local accounts. */
+/** Passwords of local accounts. */
 export const passwordRouter = router({
-  /** Whether the person has a password here that they can change. */
+  /** Tells whether the person has a local password that they can change. */
   state: sessionUser.query(
     async ({
       ctx: {
@@ -39,27 +39,27 @@ export const passwordRouter = router({
     }),
   ),
 
-  /** Changes the caller's password. Their other sessions end; this one goes on under another id. */
+  /** Changes the caller's password. Their other sessions end; this one continues with a new id. */
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
     const { id, username, email } = ctx.caller.person
     const { session } = ctx.browser
     const user = session && 'user' in session.subject && session.subject.user
     if (!session || !user) throw new Problem('signed_out')
-    if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw noAccount()
+    if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw createNoAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
-    await verifyCurrent(ctx, username, input.currentPassword, id)
+    await verifyCurrentPassword(ctx, username, input.currentPassword, id)
     await withChangeLog(ctx, async (em, changes) => {
-      // Fails where the password was changed since the session was looked up, even in this very session.
+      // Fails if the password was changed after the session was looked up, even by this session.
       const { passwordChangedAt } = user
-      if (!(await notePasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
+      if (!(await recordPasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
       await endOtherSessions({ em, changes }, id, session.handle)
-      if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw noAccount()
+      if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw createNoAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
     await ctx.browser.replace(user)
   }),
 
-  /** Gives somebody a new password, and an account if they have none. All their sessions end. */
+  /** Sets a person's password and creates their account if needed. All their sessions end. */
   set: freshAdmin
     .input(z.strictObject({ user: userChoice, password: newPassword }))
     .mutation(async ({ ctx, input: { user: choice, password } }) => {
@@ -68,19 +68,19 @@ export const passwordRouter = router({
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])
       await withChangeLog(ctx, async (em, changes) => {
-        if (!(await notePasswordChange(em, { id })))
+        if (!(await recordPasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
         await endSessions({ em, changes }, id)
         if (await ctx.services.localAccounts.setPassword(username, password)) return
-        if (subject && sourceOf(subject) !== 'local') throw boundElsewhere(username, subject)
-        const bound = await ctx.services.localAccounts.add({ username, email, name }, password)
-        await em.nativeUpdate(User, { id }, { subject: bound })
+        if (subject && sourceOf(subject) !== 'local') throw createBoundElsewhere(username, subject)
+        const boundSubject = await ctx.services.localAccounts.add({ username, email, name }, password)
+        await em.nativeUpdate(User, { id }, { subject: boundSubject })
       })
       return { id, username }
     }),
 })
 
-/** Refuses passwords where nobody could sign in with one. */
+/** Throws if local accounts are switched off. */
 export function assertLocalAccounts({ services }: Context): void {
   if (services.localAccounts.inUse) return
   throw new Problem('invalid', {
@@ -88,43 +88,46 @@ export function assertLocalAccounts({ services }: Context): void {
   })
 }
 
-const boundElsewhere = (username: string, subject: string) =>
+const createBoundElsewhere = (username: string, subject: string) =>
   new Problem('conflict', {
     detail: `${username} signs in by ${sourceOf(subject)}. Run svc bind-user for them first, which lets them sign in by another source.`,
   })
 
-const noAccount = () => new Problem('not_found', { detail: 'You have no password here that could be changed.' })
+const createNoAccount = () => new Problem('not_found', { detail: 'You have no password here that could be changed.' })
 
-/** The first that anybody tries. */
-export function assertNotGuessable(password: string, known: readonly string[]): void {
-  if (!known.some((text) => text.toLowerCase() === password.toLowerCase())) return
+/** Rejects passwords that anybody would try first. */
+export function assertNotGuessable(password: string, knownTexts: readonly string[]): void {
+  if (!knownTexts.some((text) => text.toLowerCase() === password.toLowerCase())) return
   const message = 'must differ from username, e-mail address and current password'
   throw new Problem('invalid', { detail: `The new password ${message}.`, issues: [{ path: ['newPassword'], message }] })
 }
 
 interface PasswordOwner {
   id: number
-  /** As the caller knows it; what it is does not matter where it is left out. */
+  /** Expected value; undefined if any value will do. */
   passwordChangedAt?: string | null
 }
 
-/** Makes logins under way with the password so far fail. Whether there still is such a person, whom nobody removes meanwhile. */
-async function notePasswordChange(
+/**
+ * Marks the password as changed, so that concurrent logins with the old one fail. Returns false if the person no longer
+ * exists; otherwise their row is locked.
+ */
+async function recordPasswordChange(
   em: EntityManager,
-  { id, passwordChangedAt: known }: PasswordOwner,
+  { id, passwordChangedAt: knownChange }: PasswordOwner,
 ): Promise<boolean> {
-  const owner = known === undefined ? { id } : { id, passwordChangedAt: known && new Date(known) }
+  const owner = knownChange === undefined ? { id } : { id, passwordChangedAt: knownChange && new Date(knownChange) }
   return (await em.nativeUpdate(User, owner, { passwordChangedAt: raw('now()') })) > 0
 }
 
-/** A session that somebody found open is not enough to guess on. */
-async function verifyCurrent(ctx: Context, username: string, password: string, id: number): Promise<void> {
+/** Verifies the current password with a limit on attempts, so that an open session cannot be used for guessing. */
+async function verifyCurrentPassword(ctx: Context, username: string, password: string, id: number): Promise<void> {
   const key = `password-change:${id}`
-  const allowance = await ctx.services.limiter.consume(key, ATTEMPTS, WINDOW_SECONDS)
+  const allowance = await ctx.services.limiter.consume(key, MAX_ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
     ctx.hints.rateLimit = allowance
     throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
   }
   if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')
-  await ctx.services.limiter.clear(key, ATTEMPTS, WINDOW_SECONDS)
+  await ctx.services.limiter.clear(key, MAX_ATTEMPTS, WINDOW_SECONDS)
 }

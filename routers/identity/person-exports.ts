@@ -21,23 +21,23 @@ import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
 import { findUser, resourceId, userChoice } from './user-selector.ts'
 
-/** An archive can be fetched for so long. */
+/** Hours for which an archive can be downloaded. */
 const KEPT_HOURS = 48
 
-/** Somebody may ask for so many within a day. */
-const PER_DAY = 3
+/** Maximum number of exports per day. */
+const MAX_PER_DAY = 3
 
-/** One statement deletes so many rows, or looks at so many archives. */
-const BATCH = 100
+/** Number of rows per statement, and of archives per check. */
+const BATCH_SIZE = 100
 
-/** Archives without a row that are older were left by a process that was killed, in milliseconds. */
+/** Age in milliseconds after which an archive without a row is left over from a killed process. */
 const GRACE_MS = 60 * 60_000
 
 const exportInput = z.strictObject({ exportId: resourceId })
 
-/** Copies of all that belongs to a person, which are made behind the requests, and which that person alone may fetch. */
+/** Exports of a person's data. A job creates them, and only the person may download them. */
 export const personExportsRouter = router({
-  /** The one that the caller has asked for last, if it is still there. */
+  /** Returns the caller's latest export, if it still exists. */
   current: sessionUser.query(async ({ ctx }) => {
     const [found] = await ctx.services.sql(lastExport, [ctx.caller.person.id])
     return found ?? null
@@ -45,13 +45,13 @@ export const personExportsRouter = router({
 
   request: sessionUser.mutation(({ ctx }) => requestExport(ctx, ctx.caller.person.id)),
 
-  /** They find it in their settings. */
+  /** Requests an export, which the person finds in their settings. */
   requestFor: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     return { username, ...(await requestExport(ctx, id)) }
   }),
 
-  /** Writes the archive right here, for somebody who cannot sign in any more. */
+  /** Writes the archive directly, for people who can no longer sign in. */
   write: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     assertPerson(id)
@@ -68,16 +68,16 @@ export const personExportsRouter = router({
       const [found] = await sql(findExportFile, [exportId, id])
       if (!found) throw new Problem('not_found', { detail: 'There is no such export of yours, or its time is over.' })
       const { file, bytes, sealedKey, endedAt } = found
-      const facts = { name: `export-${endedAt.slice(0, 10)}.zip`, mime: 'application/zip', bytes, tag: file }
-      return new FileContent(facts, (range) => exportFiles.read({ name: file, bytes, sealedKey }, range))
+      const fileInfo = { name: `export-${endedAt.slice(0, 10)}.zip`, mime: 'application/zip', bytes, tag: file }
+      return new FileContent(fileInfo, (range) => exportFiles.read({ name: file, bytes, sealedKey }, range))
     }),
 
-  /** Makes an export that was asked for; does nothing where it is there, or its person is gone. */
+  /** Creates a requested export. Does nothing if it exists or its person was deleted. */
   make: host.input(exportInput).mutation(({ ctx, input }) => makeExport(ctx, input.exportId)),
 
   giveUp: host.input(exportInput).mutation(({ ctx, input }) => ctx.services.sql(failExport, [input.exportId])),
 
-  /** Several replicas may do so at once. */
+  /** Several replicas may run it at once. */
   deleteExpired: host.mutation(({ ctx }) => deleteExpired(ctx)),
 })
 
@@ -88,8 +88,8 @@ async function requestExport(ctx: Context, userId: number) {
     await runStatement(em, lockPerson, [userId])
     const { waiting, today } = await runForOneRow(em, countExports, [userId])
     if (waiting > 0) throw new Problem('conflict', { detail: 'An export is being made already.' })
-    if (today >= PER_DAY)
-      throw new Problem('too_many_requests', { detail: `There are at most ${PER_DAY} exports within a day.` })
+    if (today >= MAX_PER_DAY)
+      throw new Problem('too_many_requests', { detail: `There are at most ${MAX_PER_DAY} exports within a day.` })
     const added = await runForOneRow(em, addExport, [userId, KEPT_HOURS])
     await ctx.services.jobQueue.enqueue(em, 'export-person', { input: { exportId: added.id } })
     return added
@@ -102,11 +102,11 @@ function assertPerson(userId: number): void {
 
 async function makeExport(ctx: Context, exportId: number): Promise<void> {
   const { sql, exportFiles, personArchive } = ctx.services
-  const [found] = await sql(findWaitingExport, [exportId])
-  if (!found) return
-  const { name, bytes, sealedKey } = await exportFiles.write(personArchive(found.userId, ctx.signal()))
+  const [waitingExport] = await sql(findWaitingExport, [exportId])
+  if (!waitingExport) return
+  const { name, bytes, sealedKey } = await exportFiles.write(personArchive(waitingExport.userId, ctx.signal()))
   const completed = await sql(completeExport, [exportId, name, bytes, sealedKey, KEPT_HOURS])
-  // Another replica was faster, or the person was removed meanwhile.
+  // Another replica was faster, or the person was deleted meanwhile.
   if (completed.length === 0) await exportFiles.remove([name])
 }
 
@@ -114,12 +114,12 @@ async function deleteExpired(ctx: Context): Promise<{ deleted: number; orphans: 
   const { sql, exportFiles, jobQueue } = ctx.services
   let deleted = 0
   for (;;) {
-    const expired = await sql(deleteExpiredExports, [BATCH])
+    const expired = await sql(deleteExpiredExports, [BATCH_SIZE])
     await exportFiles.remove(expired.flatMap(({ file }) => file ?? []))
     deleted += expired.length
-    if (expired.length < BATCH) break
+    if (expired.length < BATCH_SIZE) break
   }
-  // Their jobs may be lost, as in a restore of the database.
+  // Jobs may be lost, for example in a restore of the database.
   const waiting = (await sql(listWaitingExports)).map(({ id }) => ({ exportId: id }))
   await runInTransaction(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'export-person', waiting))
   return { deleted, orphans: await deleteOrphans(ctx) }
@@ -130,10 +130,10 @@ async function deleteOrphans({ services: { sql, exportFiles } }: Context): Promi
   const names: string[] = []
   for await (const { name, modifiedAt } of exportFiles.list()) if (modifiedAt < before) names.push(name)
   let orphans = 0
-  for (let at = 0; at < names.length; at += BATCH) {
-    const found = await sql(findOrphanedExports, [names.slice(at, at + BATCH)])
-    await exportFiles.remove(found.map(({ name }) => name))
-    orphans += found.length
+  for (let at = 0; at < names.length; at += BATCH_SIZE) {
+    const orphaned = await sql(findOrphanedExports, [names.slice(at, at + BATCH_SIZE)])
+    await exportFiles.remove(orphaned.map(({ name }) => name))
+    orphans += orphaned.length
   }
   return orphans
 }

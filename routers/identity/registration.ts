@@ -11,21 +11,21 @@ import { Problem } from '../core/problems.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 import { registeringUser, router, withBodySize } from '../core/trpc.ts'
 import type { SessionRecord, SessionSubject } from '../ports/session.ts'
-import { holdSession } from './end-sessions.ts'
-import { distinctSlots, keychainEntry, passkeyBackup, publicKey, withinQuota } from './keychain.ts'
-import { callerOfUser } from './session-caller.ts'
+import { lockActiveSession } from './end-sessions.ts'
+import { enforceQuota, hasDistinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
+import { toUserCaller } from './session-caller.ts'
 import { resourceId } from './user-selector.ts'
 
-/** Without these nobody could tell a right passkey from a wrong one, or read what was sent. */
-const needed = ['public_key', 'private_key'] as const
+/** Key types without which a passkey cannot be verified and messages cannot be read. */
+const requiredKeyTypes = ['public_key', 'private_key'] as const
 
 const firstKeychain = z
   .array(keychainEntry)
   .min(2)
   .max(20, 'must have at most 20 entries')
-  .refine(distinctSlots, 'must not have two entries of one key and type')
+  .refine(hasDistinctSlots, 'must not have two entries of one key and type')
   .refine(
-    (entries) => needed.every((type) => entries.filter(({ keyType }) => keyType === type).length === 1),
+    (entries) => requiredKeyTypes.every((type) => entries.filter(({ keyType }) => keyType === type).length === 1),
     'must have one public_key and one private_key',
   )
 
@@ -38,7 +38,7 @@ const firstKeys = z.strictObject({ publicKey, keychain: firstKeychain, passkeyBa
 type FirstKeys = z.output<typeof firstKeys>
 
 export const registrationRouter = router({
-  /** Makes the person, unless the host did, with keys and backup: all of it or nothing. */
+  /** Creates the person, unless the host has, with keys and backup in one transaction. */
   complete: registeringUser
     .meta(withBodySize('first keys'))
     .input(firstKeys)
@@ -46,67 +46,69 @@ export const registrationRouter = router({
       const { caller, browser } = ctx
       const { session } = browser
       if (caller.type === 'user') throw new Problem('registered_already')
-      // Somebody removed the person, or ended their session, between two lines.
+      // The person was deleted, or their session ended, during this request.
       if (!session) throw new Problem('signed_out')
       const quota = ctx.services.settings.keychain
       await withChangeLog(ctx, async (em, changes) => {
-        const { user, isNew } = await keep(em, session, { ...input, quota })
+        const { user, isNew } = await saveFirstKeys(em, session, { ...input, quota })
         const { id, username: name } = user
         if (isNew) await ctx.services.hooks.emitSerial('name-taken', { subject: 'user', id, name, em })
         await ctx.services.hooks.emitSerial('user-registered', { userId: user.id, em, policy: input.policy })
-        // Whoever made keys before may be in rooms, and can open none of them now.
+        // Somebody with earlier keys may be in rooms, which the new keys cannot open.
         await ctx.services.hooks.emitSerial('user-keys-changed', { userId: user.id, em, changes })
       }).catch((error: unknown) => explainDuplicate(ctx, session, error))
-      const [known] = await ctx.services.sql(findKnownUser, [caller.username])
-      if (!known) throw new Problem('signed_out')
-      await browser.replace(known)
-      ctx.callerContext.setCaller(callerOfUser(known), 'registration')
-      return { id: known.id, redirectUri: '/chat' }
+      const [knownUser] = await ctx.services.sql(findKnownUser, [caller.username])
+      if (!knownUser) throw new Problem('signed_out')
+      await browser.replace(knownUser)
+      ctx.callerContext.setCaller(toUserCaller(knownUser), 'registration')
+      return { id: knownUser.id, redirectUri: '/chat' }
     }),
 })
 
-async function keep(
+async function saveFirstKeys(
   em: EntityManager,
   { subject, handle, signedInAt }: SessionRecord,
   { publicKey, keychain, passkeyBackup, quota }: FirstKeys & { quota: KeychainQuota },
 ) {
-  // Only one at a time may give a person their keys.
-  const found = await em.findOne(User, toOwner(subject), { lockMode: LockMode.PESSIMISTIC_WRITE })
-  await holdSession(em, handle)
-  if ('user' in subject && !found) throw new Problem('signed_out')
-  const user = found ?? em.create(User, newcomer(subject))
+  // The lock makes sure that only one request gives a person their keys.
+  const existingUser = await em.findOne(User, toUserFilter(subject), { lockMode: LockMode.PESSIMISTIC_WRITE })
+  await lockActiveSession(em, handle)
+  if ('user' in subject && !existingUser) throw new Problem('signed_out')
+  const user = existingUser ?? em.create(User, toNewUser(subject))
   if (user.publicKey) throw new Problem('registered_already')
   user.publicKey = publicKey
   user.signedInAt ??= new Date(signedInAt)
   await em.flush()
-  await withinQuota(quota, { em, userId: user.id, member: 'keychain' }, async () => {
+  await enforceQuota(quota, { em, userId: user.id, member: 'keychain' }, async () => {
     for (const entry of keychain) em.create(UserKeychainValue, { user, ...entry })
     await em.flush()
   })
   em.create(PasskeyBackup, { user, ...passkeyBackup })
   await em.flush()
-  return { user, isNew: !found }
+  return { user, isNew: !existingUser }
 }
 
-/** A session that an earlier version began says of a newcomer only what may change: they sign in again. */
-function toOwner(subject: SessionSubject): { id: number } | { subject: string } {
+/**
+ * Returns the filter for the registering user. Sessions of earlier versions lack the subject and must sign in again.
+ */
+function toUserFilter(subject: SessionSubject): { id: number } | { subject: string } {
   if ('user' in subject) return { id: subject.user.id }
   if (subject.registering.subject === undefined) throw new Problem('signed_out')
   return { subject: subject.registering.subject }
 }
 
-function newcomer(subject: SessionSubject) {
+function toNewUser(subject: SessionSubject) {
   if ('user' in subject) throw new Problem('signed_out')
-  const { groups = [], subject: bound = null, username, name, email } = subject.registering
-  return { subject: bound, username, name, email, publicKey: null, groups: [...groups] }
+  const { groups = [], subject: boundSubject = null, username, name, email } = subject.registering
+  return { subject: boundSubject, username, name, email, publicKey: null, groups: [...groups] }
 }
 
-/** The username, the address or the person themselves came in another way since the sign-in. */
+/** Explains a duplicate: username, address or person were created in another way since the sign-in. */
 async function explainDuplicate({ services }: Context, { subject }: SessionRecord, error: unknown): Promise<never> {
   if (!(error instanceof UniqueConstraintViolationException) || 'user' in subject) throw error
   const { registering } = subject
   const rows = await services.sql(findSignInUsers, [registering.subject ?? null, null, registering.username])
-  // In another window.
+  // The person registered in another window.
   if (rows.some((row) => row.subject === registering.subject)) throw new Problem('registered_already', { cause: error })
   const [namesake] = rows
   if (!namesake)
@@ -114,6 +116,6 @@ async function explainDuplicate({ services }: Context, { subject }: SessionRecor
       detail: 'There is another account with your e-mail address. Please contact your administrator.',
       cause: error,
     })
-  // The next sign-in binds the person whom the host has made meanwhile.
+  // The host created the person meanwhile; the next sign-in binds them.
   throw new Problem(namesake.subject === null ? 'signed_out' : 'username_taken', { cause: error })
 }

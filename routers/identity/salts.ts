@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The salts of the front end's key derivations, and the setting that each is read from. */
+/** Settings with the salts of the front end's key derivations. */
 export const saltSettings = {
   userdata: 'USERDATA_ENCRYPTION_SALT',
   invitation: 'INVITATION_SALT',
@@ -9,10 +9,10 @@ export const saltSettings = {
   backup: 'BACKUP_SALT',
 } as const
 
-/** What stands in for a salt that is not set. It changes with the application key, and then no keychain opens any more. */
+/** Derives a salt for an unset setting. It changes with the application key, and then no keychain can be opened. */
 export const fallbackSalt = (appKey: string, setting: string) => sha256(`${appKey}semi_static_salt${sha256(setting)}`)
 
-/** A text that changes with the public key of an account: front ends drop what they kept when it does. */
+/** Returns a hash that changes with the account's public key; front ends then drop their cached keys. */
 export const keyHash = (userId: number, publicKey: string) =>
   createHash('md5').update(`${userId}-${publicKey}`).digest('hex')
 

@@ -19,13 +19,13 @@ import { findUser, resourceId, userChoice } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
 
-/** `keychain` is for those who know what it opens: it is never given unless asked for. */
-const usualAbilities: Ability[] = ['ai', 'user', 'read']
+/** Abilities of a new token. `keychain` must be requested explicitly, because it opens everything. */
+const defaultAbilities: Ability[] = ['ai', 'user', 'read']
 
-/** What a new token may do and until when. */
+/** Input for a new token. */
 const grant = {
   name: tokenName,
-  abilities: z.array(z.enum(abilities)).min(1).max(20).default(usualAbilities),
+  abilities: z.array(z.enum(abilities)).min(1).max(20).default(defaultAbilities),
   expiresAt: z.coerce
     .date()
     .refine(isInCalendar, calendarMessage)
@@ -34,15 +34,15 @@ const grant = {
 }
 const grantSchema = z.strictObject(grant)
 type Grant = z.output<typeof grantSchema>
-/** People do not choose what their own tokens may do. */
+/** People cannot choose the abilities of their own tokens. */
 const ownGrant = grantSchema.omit({ abilities: true })
 
 export const tokenId = resourceId
 
-/** Deleted in one statement, which lets go of all usage records of each. */
-const BATCH = 100
+/** Rows per statement; deleting a token also updates all of its usage records. */
+const BATCH_SIZE = 100
 
-/** Where people may not make tokens, they may not see or revoke them here either. */
+/** Procedures for the caller's own tokens, which need the permission to create tokens. */
 const selfService = sessionUser.use(({ ctx, next }) => {
   if (!ctx.services.settings.allowUserTokenCreation) throw new Problem('token_creation_off')
   return next()
@@ -51,19 +51,19 @@ const selfService = sessionUser.use(({ ctx, next }) => {
 export const tokensRouter = router({
   create: selfService
     .input(ownGrant)
-    .mutation(({ ctx, input }) => create(ctx, ctx.caller.person.id, { ...input, abilities: usualAbilities })),
+    .mutation(({ ctx, input }) => createToken(ctx, ctx.caller.person.id, { ...input, abilities: defaultAbilities })),
 
   list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.caller.person.id])),
 
   revoke: selfService
     .input(z.strictObject({ tokenId }))
-    .mutation(({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: ctx.caller.person.id })),
+    .mutation(({ ctx, input }) => revokeToken(ctx, { id: input.tokenId, user: ctx.caller.person.id })),
 
   createFor: host.input(z.strictObject({ user: userChoice, ...grant })).mutation(async ({ ctx, input }) => {
     const { user: choice, ...wanted } = input
     const user = await findUser(ctx, choice)
     if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user gets no token.' })
-    return create(ctx, user.id, wanted)
+    return createToken(ctx, user.id, wanted)
   }),
 
   listFor: adminSession
@@ -75,42 +75,44 @@ export const tokensRouter = router({
 
   revokeFor: freshAdmin
     .input(z.strictObject({ user: userChoice, tokenId }))
-    .mutation(async ({ ctx, input }) => revoke(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id })),
+    .mutation(async ({ ctx, input }) =>
+      revokeToken(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id }),
+    ),
 
-  /** Lists show a token for a month after it expired. Several replicas may do so at once. */
+  /** Deletes tokens a month after their expiry, until when lists show them. Several replicas may run it at once. */
   deleteExpired: host.mutation(({ ctx }) =>
-    deleteInBatches(BATCH, () => ctx.services.sql(deleteExpiredTokens, [BATCH])),
+    deleteInBatches(BATCH_SIZE, () => ctx.services.sql(deleteExpiredTokens, [BATCH_SIZE])),
   ),
 })
 
-/** The plain token leaves here once; what is kept cannot give it back. */
-async function create(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
+/** Creates a token. Its text is returned once and cannot be restored from its hash. */
+async function createToken(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
   const secret = generateSecret()
   const token = await runInTransaction(ctx, undefined, async (em) => {
     const user = em.getReference(User, userId)
     const hash = hashSecret(secret)
-    const made = em.create(AccessToken, { user, name, abilities, hash, expiresAt: expiresAt ?? null })
+    const created = em.create(AccessToken, { user, name, abilities, hash, expiresAt: expiresAt ?? null })
     await em.flush()
-    noteToken(ctx, userId, { tokenId: made.id, abilities, expiresAt })
-    return made
+    recordToken(ctx, userId, { tokenId: created.id, abilities, expiresAt })
+    return created
   })
   ctx.services.log.info({ ...describeActor(ctx), tokenId: token.id, userId, abilities, expiresAt }, 'a token was made')
   return { id: token.id, name, abilities, token: writeToken({ id: token.id, secret }) }
 }
 
-/** Deleted at once: the next request with it, on whichever replica, finds nothing. */
-async function revoke(ctx: Context, where: { id: number; user: number }) {
+/** Deletes the token, so that the next request with it fails on every replica. */
+async function revokeToken(ctx: Context, target: { id: number; user: number }) {
   await runInTransaction(ctx, undefined, async (em) => {
-    noteToken(ctx, where.user, { tokenId: where.id })
-    // The token of a person whom an administrator names is not their own.
-    if (await em.nativeDelete(AccessToken, where, { filters: { own: false } })) return
-    throw new Problem('not_found', { detail: `There is no token ${where.id} of this user.` })
+    recordToken(ctx, target.user, { tokenId: target.id })
+    // The filter `own` would hide another person's token from an administrator.
+    if (await em.nativeDelete(AccessToken, target, { filters: { own: false } })) return
+    throw new Problem('not_found', { detail: `There is no token ${target.id} of this user.` })
   })
-  await ctx.services.credentials.announce([tokenCredential(where.id)])
-  ctx.services.log.info({ ...describeActor(ctx), tokenId: where.id, userId: where.user }, 'a token was revoked')
-  return { id: where.id }
+  await ctx.services.credentials.announce([tokenCredential(target.id)])
+  ctx.services.log.info({ ...describeActor(ctx), tokenId: target.id, userId: target.user }, 'a token was revoked')
+  return { id: target.id }
 }
 
-function noteToken({ auditedCall }: Context, userId: number, token: Record<string, unknown>): void {
+function recordToken({ auditedCall }: Context, userId: number, token: Record<string, unknown>): void {
   auditedCall?.setSubject(`user:${userId}`).recordChange(token)
 }

@@ -11,7 +11,7 @@ import { email, personName, username } from '../ports/login.ts'
 
 export const newPerson = z.strictObject({ username, email, name: personName, role: z.enum(roles).optional() })
 
-/** Adds a person who has no account yet, in a transaction; throws where name or address are somebody else's. */
+/** Adds a person without an account. Throws if the username or e-mail address is taken. */
 export async function addPerson(
   ctx: Context,
   em: EntityManager,
@@ -29,7 +29,7 @@ export function refuseDuplicate(error: unknown): never {
   throw new Problem('conflict', { detail: 'There is a user with this username or e-mail address already.' })
 }
 
-/** Gives a person another username, in a transaction that has locked their row. What was derived with the one before stays readable. */
+/** Renames a person whose row is locked, and keeps the previous username for keys that were derived with it. */
 export async function renameUser(ctx: Context, em: EntityManager, user: User, username: string): Promise<void> {
   const { id, username: before } = user
   const { hooks } = ctx.services
@@ -40,12 +40,15 @@ export async function renameUser(ctx: Context, em: EntityManager, user: User, us
   await hooks.emitSerial('name-taken', { subject: 'user', id, name: username, em })
 }
 
-/** Throws where a transaction has left nobody who administers, which only the host may do: two that remove each other take turns. */
+/**
+ * Throws if the transaction leaves no administrator, which only the host may do. The lock serializes administrators who
+ * remove each other.
+ */
 export async function assertAdministratorLeft({ origin }: Context, em: EntityManager): Promise<void> {
   if (origin === 'host') return
   await runStatement(em, acquireLock, [locks.changeAdministrators])
-  const [left] = await runStatement(em, findAdministrator, [])
-  if (!left)
+  const [administrator] = await runStatement(em, findAdministrator, [])
+  if (!administrator)
     throw new Problem('conflict', {
       detail: 'Nobody would administer this service. Make somebody else an administrator first.',
     })

@@ -19,9 +19,9 @@ import { users } from './users.ts'
 
 const newUser = newPerson.extend({ password: newPassword.optional() })
 
-/** Procedures of administrators for people, in the browser or on the host. */
+/** Administration of people, in the browser or on the host. */
 export const adminRouter = router({
-  /** With a password, the person also has a local account: both or nothing. */
+  /** Adds a person; with a password, also their local account in the same transaction. */
   addUser: freshAdmin.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
     if (password !== undefined) {
       assertLocalAccounts(ctx)
@@ -38,7 +38,7 @@ export const adminRouter = router({
   setRole: freshAdmin
     .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: choice, role } }) => {
-      const { id, username, role: before } = await person(ctx, choice)
+      const { id, username, role: before } = await findPerson(ctx, choice)
       ctx.auditedCall?.recordChange({ before: { role: before }, after: { role } })
       await withChangeLog(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
@@ -48,21 +48,21 @@ export const adminRouter = router({
       return { id, username, role }
     }),
 
-  /** In place of those that the person was in. A login source that tells of groups does the same with each sign-in. */
+  /** Replaces the person's groups. A login source with groups does the same at each sign-in. */
   setGroups: freshAdmin
     .input(z.strictObject({ user: userChoice, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: choice, groups } }) => {
-      const { id, username, groups: before } = await person(ctx, choice)
+      const { id, username, groups: before } = await findPerson(ctx, choice)
       ctx.auditedCall?.recordChange({ before: { groups: before }, after: { groups } })
       await runInTransaction(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
       return { id, username, groups }
     }),
 
-  /** Keeps a person out, or lets them in again. All that is theirs stays. */
+  /** Disables or enables a person; their data stays. */
   setDisabled: freshAdmin
     .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
-      const { id, username, disabled: before } = await person(ctx, choice, 'The AI user stays as it is.')
+      const { id, username, disabled: before } = await findPerson(ctx, choice, 'The AI user stays as it is.')
       ctx.auditedCall?.recordChange({ before: { disabled: before }, after: { disabled } })
       await withChangeLog(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
@@ -76,20 +76,20 @@ export const adminRouter = router({
       return { id, username, disabled }
     }),
 
-  /** Signs a person out everywhere. Their tokens stay. */
+  /** Ends all sessions of a person; their tokens stay. */
   endSessions: freshAdmin
     .input(z.strictObject({ user: userChoice }))
     .mutation(async ({ ctx, input: { user: choice } }) => {
-      const { id, username } = await person(ctx, choice, 'The AI user has no sessions.')
+      const { id, username } = await findPerson(ctx, choice, 'The AI user has no sessions.')
       const ended = await withChangeLog(ctx, (em, changes) => endSessions({ em, changes }, id))
       return { id, username, ended }
     }),
 
-  /** Gives a person another username, and so their local account. At their next sign-in it is again what their source says. */
+  /** Renames a person and their local account. Their next sign-in sets the username of the login source again. */
   renameUser: freshAdmin
     .input(z.strictObject({ user: userChoice, to: username }))
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
-      const { id, username: from } = await person(ctx, choice, 'The AI user stays as it is.')
+      const { id, username: from } = await findPerson(ctx, choice, 'The AI user stays as it is.')
       if (from === to) return { id, username: to }
       ctx.auditedCall?.recordChange({ before: { username: from }, after: { username: to } })
       await withChangeLog(ctx, async (em, changes) => {
@@ -97,26 +97,34 @@ export const adminRouter = router({
         await renameUser(ctx, em, user, to).catch(refuseDuplicate)
         changes.addRow(users, 'updated', user)
         await ctx.services.hooks.emitSerial('user-profile-changed', { userId: id, em, changes })
-        // Last: where the account cannot be renamed, nothing else is.
+        // Rename the account last: if that fails, the transaction rolls back.
         if (await hasOwnAccount(ctx, user.subject ?? null, from)) await ctx.services.localAccounts.rename(from, to)
       })
       return { id, username: to }
     }),
 
-  /** Binds a person to a subject, in place of the one before; without one their next sign-in binds them, by their username. */
+  /**
+   * Binds a person to a subject and replaces the previous one. Without a subject, the next sign-in binds them by
+   * username.
+   */
   bindUser: host
     .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
-    .mutation(async ({ ctx, input: { user: choice, subject: bound = null } }) => {
-      const { id, username, subject: before } = await person(ctx, choice, 'The AI user stays as it is.')
-      ctx.auditedCall?.recordChange({ before: { subject: before }, after: { subject: bound } })
+    .mutation(async ({ ctx, input: { user: choice, subject: boundSubject = null } }) => {
+      const { id, username, subject: before } = await findPerson(ctx, choice, 'The AI user stays as it is.')
+      ctx.auditedCall?.recordChange({ before: { subject: before }, after: { subject: boundSubject } })
       await withChangeLog(ctx, async (em, changes) => {
-        const other = { id, $or: [{ subject: { $ne: bound } }, { subject: null }] }
-        const changed = await em.nativeUpdate(User, other, { subject: bound, updatedAt: new Date() }).catch(refuseBound)
-        // Whoever was this person until now is signed out.
+        const other = { id, $or: [{ subject: { $ne: boundSubject } }, { subject: null }] }
+        const changed = await em
+          .nativeUpdate(User, other, { subject: boundSubject, updatedAt: new Date() })
+          .catch(refuseBoundSubject)
+        // Sign out whoever used this account until now.
         if (changed) await endSessions({ em, changes }, id)
       })
-      ctx.services.log.info({ ...describeActor(ctx), userId: id, isBound: bound !== null }, 'a user was bound anew')
-      return { id, username, subject: bound }
+      ctx.services.log.info(
+        { ...describeActor(ctx), userId: id, isBound: boundSubject !== null },
+        'a user was bound anew',
+      )
+      return { id, username, subject: boundSubject }
     }),
 
   removeUser: freshAdmin.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
@@ -125,20 +133,20 @@ export const adminRouter = router({
     return { id, username, report: await eraseUser(ctx, user) }
   }),
 
-  /** What a start goes by. */
+  /** State that the start depends on. */
   state: host.query(async ({ ctx }) => {
     const people = await ctx.em().count(User, { id: { $ne: AI_USER_ID } })
     return { hasPeople: people > 0 }
   }),
 
-  /** The image as bytes in base64. */
+  /** The image is base64. */
   updateAiAvatar: host.input(z.strictObject({ image: imageBytes })).mutation(async ({ ctx, input }) => {
     const user = await findUser(ctx, { id: AI_USER_ID })
     return { avatar: await storeAvatar(ctx, user, Buffer.from(input.image, 'base64')) }
   }),
 })
 
-async function person(
+async function findPerson(
   ctx: Context,
   choice: z.output<typeof userChoice>,
   refusal = 'The AI user has no role.',
@@ -148,11 +156,13 @@ async function person(
   return user
 }
 
-/** Whether the local account of the username is theirs, as it is where they are bound to nothing yet. */
+/**
+ * True if the local account of this username belongs to the person. Unbound people own the account of their username.
+ */
 const hasOwnAccount = async ({ services: { localAccounts } }: Context, subject: string | null, username: string) =>
   subject === null ? localAccounts.inUse : localAccounts.knows(username, subject)
 
-function refuseBound(error: unknown): never {
+function refuseBoundSubject(error: unknown): never {
   if (!(error instanceof UniqueConstraintViolationException)) throw error
   throw new Problem('conflict', { detail: 'Another user is bound to this subject already.' })
 }

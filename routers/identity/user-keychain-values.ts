@@ -20,7 +20,7 @@ import type { RecordOf } from '../resource/record.ts'
 import { action } from '../verbs/action.ts'
 import { defineReads, getRow } from '../verbs/read.ts'
 import { RowReader } from '../verbs/rows.ts'
-import { distinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey, withinQuota } from './keychain.ts'
+import { enforceQuota, hasDistinctSlots, keychainEntry, keychainSlot, MAX_ENTRIES, publicKey } from './keychain.ts'
 import { consumeProfileChange } from './users.ts'
 
 export const userKeychainValues = defineResource({
@@ -51,9 +51,12 @@ const change = z
     set: z.array(keychainEntry).max(MAX_ENTRIES).default([]),
     remove: z.array(keychainSlot).max(MAX_ENTRIES).default([]),
   })
-  .refine(({ set }) => distinctSlots(set), { path: ['set'], message: 'names an entry twice' })
+  .refine(({ set }) => hasDistinctSlots(set), { path: ['set'], message: 'names an entry twice' })
 
-/** Counts both lists together before an element is judged: thousands of wrong ones would keep other people waiting. */
+/**
+ * Checks the length of both lists before their elements, because validating thousands of wrong ones would block other
+ * requests.
+ */
 const batch = z
   .transform((input: z.input<typeof change>, context) => {
     const { set, remove } = Object(input)
@@ -69,13 +72,13 @@ const countItems = (list: unknown) => (Array.isArray(list) ? list.length : 0)
 export const userKeychainValuesRouter = router({
   ...defineReads(userKeychainValues),
 
-  /** Everything is judged before anything is changed, and changed as a whole. */
+  /** Validates everything first and applies all changes in one transaction. */
   batchUpdate: action(userKeychainValues, 'batch-update', userWith('keychain'))
     .meta({ ...about('Set and remove several keychain values at once.'), ...withBodySize('keychain') })
     .input(batch)
     .mutation(async ({ ctx, input }) => {
-      await update(ctx, ctx.caller.person.id, input)
-      return { data: await allEntries(ctx) }
+      await updateKeychain(ctx, ctx.caller.person.id, input)
+      return { data: await listEntries(ctx) }
     }),
 
   validator: action(userKeychainValues, 'validator', userWith('read'))
@@ -93,26 +96,26 @@ interface Validator {
 }
 
 async function readValidator(ctx: Context, userId: number): Promise<Validator> {
-  const [found] = await ctx.services.sql(findValidator, [userId])
-  if (found) {
-    const data = (await getRow(ctx, userKeychainValues, found.id)) as Entry
-    return { data, meta: { publicKey: found.publicKey, validator: data.value } }
+  const [entry] = await ctx.services.sql(findValidator, [userId])
+  if (entry) {
+    const data = (await getRow(ctx, userKeychainValues, entry.id)) as Entry
+    return { data, meta: { publicKey: entry.publicKey, validator: data.value } }
   }
-  const old = await readOldKeychain(ctx, userId)
-  if (!old) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
-  return { data: null, meta: { publicKey: old.publicKey, validator: old.blob } }
+  const oldKeychain = await readOldKeychain(ctx, userId)
+  if (!oldKeychain) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
+  return { data: null, meta: { publicKey: oldKeychain.publicKey, validator: oldKeychain.blob } }
 }
 
-async function update(
+async function updateKeychain(
   ctx: Context,
   userId: number,
   { clean, publicKey, set, remove }: z.output<typeof batch>,
 ): Promise<void> {
   await withChangeLog(ctx, async (em, changes) => {
-    // Two browsers of one person take turns; keys come after the rooms that they open, as everybody locks them.
+    // The lock serializes browsers of one person. Room locks come before keychain locks everywhere.
     if (publicKey) await changePublicKey(ctx, { userId, em, changes }, publicKey)
     else await runStatement(em, lockPublicKey, [userId])
-    await withinQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
+    await enforceQuota(ctx.services.settings.keychain, { em, userId, member: 'set' }, async () => {
       if (clean) await em.nativeDelete(UserKeychainValue, { user: userId })
       if (set.length > 0) await runStatement(em, upsertKeychainValues, [userId, JSON.stringify(set)])
       if (remove.length > 0) await runStatement(em, deleteKeychainValues, [userId, JSON.stringify(remove)])
@@ -129,21 +132,24 @@ async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: s
   await ctx.services.hooks.emitSerial('user-keys-changed', person)
 }
 
-async function allEntries(ctx: Context): Promise<Entry[]> {
+async function listEntries(ctx: Context): Promise<Entry[]> {
   const query = { include: [], sort: [], filters: [] }
   const { items } = await new RowReader(ctx).page(userKeychainValues, query, { number: 1, size: 10_000 })
   return items as Entry[]
 }
 
-/** Splits the one blob that a keychain was into its entries; until a browser has done so, the passkey is tried on the blob. */
+/**
+ * Migration that splits the single blob of a keychain into entries. Until a browser has run it, the passkey is verified
+ * against the blob.
+ */
 const KEYCHAIN_MIGRATION = '2026_06_07_215609_after_passkey_upgrade_to_user_keychain_values'
 
 const userdata = z.object({ blob: z.string().min(1) })
 
-/** The keychain of somebody for whom that migration is pending, as their browser has encrypted it, with their public key. */
+/** Returns the encrypted keychain and the public key of a person whose migration is pending. */
 async function readOldKeychain(ctx: Context, userId: number) {
-  const [found] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
-  if (!found) return undefined
-  const kept = userdata.safeParse(JSON.parse(ctx.services.vault.open(found.data, USERDATA)))
-  return kept.success ? { publicKey: found.publicKey, blob: kept.data.blob } : undefined
+  const [row] = await ctx.services.sql(findOldKeychain, [userId, KEYCHAIN_MIGRATION])
+  if (!row) return undefined
+  const parsed = userdata.safeParse(JSON.parse(ctx.services.vault.open(row.data, USERDATA)))
+  return parsed.success ? { publicKey: row.publicKey, blob: parsed.data.blob } : undefined
 }

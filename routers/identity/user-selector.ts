@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { lowerCaseText } from '../ports/login.ts'
 
-/** The number of a row, within what its column holds. */
+/** Row id within the range of its column. */
 export const resourceId = z.coerce
   .number('must be a number')
   .int('must be a whole number')

@@ -35,7 +35,7 @@ import { buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inpu
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
-import { keyOfPicture, pictureSize, readPicture } from './pictures/picture-files.ts'
+import { pictureSize, readPicture, toPictureKey } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
 import { assertAdministratorLeft } from './user-accounts.ts'
 import { findUser, userChoice } from './user-selector.ts'
@@ -43,38 +43,38 @@ import { consumeProfileChange, users } from './users.ts'
 
 type UserChange = UpdateInput<typeof users>
 
-/** Lets people change themselves, and administrators the role of anybody, and whether they are kept out. */
+/** Allows people to update themselves, and administrators to change anybody's role and disabled state. */
 const mayUpdateUser = middleware(({ ctx, input, next }) => {
   const { id, role, disabled, displayName, bio, avatar } = input as UserChange
   const { current } = ctx.callerContext
   const person = current.type === 'user' ? current.person : undefined
-  const own = person?.id === Number(id)
+  const isOwn = person?.id === Number(id)
   if (Number(id) === AI_USER_ID) throw new Problem('read_only')
   if ((role !== undefined || disabled !== undefined) && !isAdministrator(current)) throw new Problem('admin_only')
-  if (!own && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
+  if (!isOwn && [displayName, bio, avatar].some((value) => value !== undefined)) throw new Problem('read_only')
   return next()
 })
 
-/** Changes a person, and their picture with it where one is given. */
-async function updateUser(ctx: Context, { avatar: image, ...given }: UserChange) {
-  const { id, ifVersion: _, role: __, disabled: ___, ...shown } = given
-  if (image !== undefined || Object.keys(shown).length > 0) await consumeProfileChange(ctx, Number(id))
-  const { avatar } = await getRow(ctx, users, given.id)
-  if (image === undefined) return write(ctx, given)
-  const before = avatar && keyOfPicture(avatar)
-  return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
+/** Updates a person and, if given, their picture. */
+async function updateUser(ctx: Context, { avatar: image, ...change }: UserChange) {
+  const { id, ifVersion: _, role: __, disabled: ___, ...visibleChanges } = change
+  if (image !== undefined || Object.keys(visibleChanges).length > 0) await consumeProfileChange(ctx, Number(id))
+  const { avatar } = await getRow(ctx, users, change.id)
+  if (image === undefined) return writeUser(ctx, change)
+  const before = avatar && toPictureKey(avatar)
+  return replacePicture(ctx, { before, image, write: (avatar) => writeUser(ctx, { ...change, avatar }) })
 }
 
-const write = (ctx: Context, change: RowChange) =>
+const writeUser = (ctx: Context, change: RowChange) =>
   updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
 
-/** What stays the same is not among the given members. */
+/** Runs after the update; `given` contains only changed members. */
 async function afterFlush(ctx: Context, { em, changes, row, input }: WrittenRow): Promise<void> {
-  const { role, disabled, ...shown } = input
+  const { role, disabled, ...visibleChanges } = input
   if (disabled) await endAccess({ em, changes }, row.id)
   if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
   if (disabled || role === 'user') await assertAdministratorLeft(ctx, em)
-  if (Object.keys(shown).length > 0)
+  if (Object.keys(visibleChanges).length > 0)
     await ctx.services.hooks.emitSerial('user-profile-changed', { userId: row.id, em, changes })
 }
 
@@ -97,7 +97,7 @@ export const usersRouter = router({
     .input(z.strictObject({ include: z.array(z.never()).max(1).optional() }).prefault({}))
     .query(async ({ ctx }): Promise<RecordOf<typeof users>> => {
       const { caller } = ctx
-      return caller.type === 'user' ? getRow(ctx, users, String(caller.person.id)) : appAsUser(caller)
+      return caller.type === 'user' ? getRow(ctx, users, String(caller.person.id)) : toAppUser(caller)
     }),
 
   changesSince: memberAction(users, 'me', 'changes', userWith('read'))
@@ -122,7 +122,7 @@ export const usersRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, users, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This user has no picture.' })
-      return readPicture(ctx.services, keyOfPicture(avatar), input.size)
+      return readPicture(ctx.services, toPictureKey(avatar), input.size)
     }),
 
   update: userWith('write')
@@ -144,7 +144,7 @@ export const usersRouter = router({
       }
     }),
 
-  /** By POST, so that what was typed stands in no address and no log. */
+  /** A mutation, so that the search text is sent by POST and appears in no URL or log. */
   findPeople: action(users, 'search', userWith('read'))
     .meta(about('Find people to invite: `meta.people` has five at most, with their public keys.'))
     .input(peopleQuery)
@@ -152,16 +152,16 @@ export const usersRouter = router({
       meta: { people: await findPeople(ctx, ctx.caller.person.id, input.query) },
     })),
 
-  /** Whose username, name or e-mail address holds the text, page by page. */
+  /** Finds people by part of their username, name or e-mail address, page by page. */
   search: adminSession.input(userFilters).query(async ({ ctx, input }) => {
     const { text, role = null, group = null, state = null, source = null, order, page, size } = input
-    // One more than is shown tells whether there are more.
+    // One row more than shown tells whether there is a next page.
     const values = [text, role, group, state, source, size + 1, (page - 1) * size]
     const users: ListedUser[] = await ctx.services.sql(findUsers(order), values)
     return { users: users.slice(0, size), hasMore: users.length > size }
   }),
 
-  /** What an administrator wants to know of somebody who asks for help. */
+  /** Details of a person for support. */
   show: adminSession.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     const since = new Date(Date.now() - ctx.services.settings.sessionLifetime)
@@ -176,8 +176,15 @@ export const usersRouter = router({
   }),
 })
 
-/** As apps know themselves that were made for it. No person has such a username. */
-const appAsUser = ({ name, createdAt, updatedAt }: ExternalApp): RecordOf<typeof users> => ({
-  ...{ id: '0', displayName: name, username: `APP: ${name}`, bio: null, avatar: null, publicKey: null },
-  ...{ createdAt, updatedAt, relations: {} },
+/** Returns the record of an app in the format of a user. No person can have such a username. */
+const toAppUser = ({ name, createdAt, updatedAt }: ExternalApp): RecordOf<typeof users> => ({
+  id: '0',
+  displayName: name,
+  username: `APP: ${name}`,
+  bio: null,
+  avatar: null,
+  publicKey: null,
+  createdAt,
+  updatedAt,
+  relations: {},
 })

@@ -9,8 +9,8 @@ import { personName } from '../ports/login.ts'
 import { attribute, defineResource, sortedTimestamps, timestamps } from '../resource/declare.ts'
 import { imageBytes } from './pictures/pictures.ts'
 
-/** A column that others than administrators see of themselves only. */
-const ofOneself =
+/** Builds a column that only the person themselves and administrators see. */
+const visibleToOwner =
   (column: string): SqlPredicate =>
   (u, sql) =>
     sql.unrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
@@ -30,7 +30,7 @@ export const users = defineResource({
     username: attribute(z.string().describe('Unique.'), { sort: true }),
     email: attribute(z.string().describe('Only of oneself; administrators see all.'), {
       sparse: true,
-      sql: ofOneself('email'),
+      sql: visibleToOwner('email'),
     }),
     bio: attribute(z.string().max(2000).nullable().describe('What the person says of themselves.'), {
       write: 'update',
@@ -46,7 +46,7 @@ export const users = defineResource({
     role: attribute(z.enum(roles).describe('What the person may do.'), {
       write: 'update',
       sparse: true,
-      sql: ofOneself('role'),
+      sql: visibleToOwner('role'),
     }),
     disabled: attribute(
       z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works. For administrators.'),
@@ -62,6 +62,6 @@ export const users = defineResource({
   page: { size: 25, max: 100 },
 })
 
-/** Counts what others see of a person: each change is told to all their rooms. */
+/** Counts profile changes against a rate limit, because each is published in all of the person's rooms. */
 export const consumeProfileChange = (ctx: Context, person: number): Promise<void> =>
   consumeRateLimit(ctx, [`profile:${person}`], ctx.services.settings.profileChangesPerMinute)

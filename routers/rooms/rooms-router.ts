@@ -14,7 +14,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
-import { deletePictures, keyOfPicture, pictureSize, readPicture } from '../identity/pictures/picture-files.ts'
+import { deletePictures, pictureSize, readPicture, toPictureKey } from '../identity/pictures/picture-files.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
@@ -123,7 +123,7 @@ export const roomsRouter = router({
     .query(async ({ ctx, input }) => {
       const { avatar } = await getRow(ctx, rooms, input.id)
       if (!avatar) throw new Problem('not_found', { detail: 'This room has no picture.' })
-      return readPicture(ctx.services, keyOfPicture(avatar), input.size)
+      return readPicture(ctx.services, toPictureKey(avatar), input.size)
     }),
 
   delete: userWith('write')
@@ -145,7 +145,7 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
 async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange) {
   if (image === undefined) return write(ctx, given)
   const { avatar } = await getRow(ctx, rooms, given.id)
-  const before = avatar && keyOfPicture(avatar)
+  const before = avatar && toPictureKey(avatar)
   // Nobody has a picture decoded that they may not set.
   await assertPermitted(ctx, ctx.services.sql, rooms, { id: given.id, verb: 'update' })
   return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })

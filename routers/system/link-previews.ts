@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { crc32, deflateSync } from 'node:zlib'
 import { z } from 'zod'
 import { findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
-import { isSigned } from '../apps/logo-path.ts'
+import { isLogoUrlValid } from '../apps/logo-path.ts'
 import { FileContent } from '../core/file-content.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
@@ -175,7 +175,7 @@ export const appLogosRouter = router({
     .query(async ({ ctx, input }) => {
       const { linkPreviewsPerMinute } = ctx.services.settings
       await consumeRateLimit(ctx, [`link-previews:${ctx.caller.person.id}`], linkPreviewsPerMinute)
-      const [app] = isSigned(ctx, input) ? await ctx.services.sql(findAppToConnect, [Number(input.id)]) : []
+      const [app] = isLogoUrlValid(ctx, input) ? await ctx.services.sql(findAppToConnect, [Number(input.id)]) : []
       const image = app?.logoUrl ? await fetchImage(ctx, app.logoUrl) : null
       if (!image) throw new Problem('not_found', { detail: 'There is no such logo.' })
       const tag = hash('sha1', image, 'base64url')

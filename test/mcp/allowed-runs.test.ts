@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { AllowedRuns } from '../../routers/ai/approvals/approved-calls.ts'
+import { ApprovedCallRunner } from '../../routers/ai/approvals/approved-calls.ts'
 import type { FunctionTool, SingleRun } from '../../routers/ports/ai/tools.ts'
 
 const calls = ['1', '2', '3', '4', '5'].map((id) => ({ type: 'tool-call' as const, id, name: 'send', input: '{}' }))
@@ -27,13 +27,13 @@ test('no further call is started once approvals cannot be checked', async () => 
     return 'sent'
   }
   const tool = { name: 'send', description: '', input: z.object({}), approval, run }
-  const allowed = new Map(calls.map((call) => [empty(call.id), { call, mayAsk: true }]))
-  const runs = new AllowedRuns()
+  const allowed = new Map(calls.map((call) => [empty(call.id), { call, canAskAgain: true }]))
+  const runs = new ApprovedCallRunner()
   const signal = AbortSignal.timeout(10_000)
   const settling = runs.run(allowed, [tool], { messages: [], toolsAtOnce: 3, signal })
   const told: unknown[] = []
 
-  for await (const parts of runs.until(settling)) told.push(...parts)
+  for await (const parts of runs.streamUntil(settling)) told.push(...parts)
 
   await expect(settling).rejects.toThrow('The store is away.')
   expect(ran).toEqual(['1', '2', '3'])

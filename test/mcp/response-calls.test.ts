@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { UNKNOWN } from '../../routers/ai/approvals/tool-results.ts'
+import { UNKNOWN_RESULT } from '../../routers/ai/approvals/tool-results.ts'
 import { callsTool, refuses } from '../kit/ai/provider.ts'
 import { readUsageRecords } from '../kit/ai/provider-service.ts'
 import {
@@ -78,7 +78,7 @@ test('a repeated request waits for its running call, unless the process died', a
   const late = createResponse(ada, input)
   await createResponse(ada, HELLO)
   await svc.services.kv.delete(`tool-running:${id}`)
-  expect((await late).output[0]).toMatchObject({ status: 'failed', error: { content: UNKNOWN.text } })
+  expect((await late).output[0]).toMatchObject({ status: 'failed', error: { content: UNKNOWN_RESULT.text } })
   expect(calls()).toHaveLength(1)
 })
 

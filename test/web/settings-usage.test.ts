@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { listSessions } from '../../entities/identity/session.sql.ts'
-import { keepApproval, keptApprovals } from '../../routers/ai/approvals/remembered-approvals.ts'
+import { listRememberedApprovals, rememberApproval } from '../../routers/ai/approvals/remembered-approvals.ts'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -83,7 +83,7 @@ describeWith('chromium')('the allowed tools in the settings', () => {
     const { id: token } = await svc.host.tokens.createFor({ user: { id }, name: 'script', abilities: ['ai'] })
     const [session] = await svc.services.sql(listSessions, [id, new Date(0)])
     for (const credential of [`token:${token}`, `session:${session?.handle}`, 'session:ended'])
-      await keepApproval(svc.services, id, {
+      await rememberApproval(svc.services, id, {
         ...{ credential, conversation: '<b>one</b>', tool: 'mail_send', server: 'Mail', hash: 'h' },
       })
 
@@ -100,7 +100,9 @@ describeWith('chromium')('the allowed tools in the settings', () => {
     await lines.first().locator('button').click()
     await page.getByRole('status').filter({ hasText: 'mail_send' }).waitFor()
     expect(await lines.count()).toBe(1)
-    expect((await keptApprovals(svc.services, id)).map(({ credential }) => credential)).not.toContain(`token:${token}`)
+    expect((await listRememberedApprovals(svc.services, id)).map(({ credential }) => credential)).not.toContain(
+      `token:${token}`,
+    )
     expect(complaints).toEqual([])
   })
 })

@@ -2,225 +2,236 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
-import { AllowedCalls } from './approved-calls.ts'
+import { ApprovedCalls } from './approved-calls.ts'
 import { type ApprovalAnswer, answerKey, questionKey } from './my-approvals.ts'
 import { ConversationApprovals, type ConversationScope } from './remembered-approvals.ts'
-import { KeptOutcomes } from './tool-results.ts'
+import { ToolResultStore } from './tool-results.ts'
 
-/** How many one person may have; each stands until it is answered or too old. */
-const MAX_OPEN = 100
+/** Maximum number of pending questions of one person. A question stays pending until it is answered or expires. */
+const MAX_PENDING_QUESTIONS = 100
 
-/** A call of a tool that the person must allow. */
+/** A call of a tool that needs the person's approval. */
 interface GuardedCall extends Omit<ApprovalPart, 'type' | 'id'> {
-  /** Of what the tool is: its server, and how it describes itself. */
+  /** Hash of the tool's server and definition. */
   hash: string
 }
 
-interface Asker {
+interface Requester {
   person: number
-  /** The token or the session by which the person asks: what one app was asked, another one cannot answer. */
+  /** The token or session of the request. A question that was sent to one app cannot be answered by another. */
   credential: string | undefined
 }
 
-/** Questions by which answers ended, and which a further request of the same person answers, once. */
-class OpenQuestions {
+/** Questions at the end of an answer. A later request of the same person answers each at most once. */
+class PendingQuestions {
   readonly #services: Pick<Services, 'kv' | 'limiter' | 'settings'>
-  readonly #asker: Asker
+  readonly #requester: Requester
 
-  constructor(services: Pick<Services, 'kv' | 'limiter' | 'settings'>, asker: Asker) {
+  constructor(services: Pick<Services, 'kv' | 'limiter' | 'settings'>, requester: Requester) {
     this.#services = services
-    this.#asker = asker
+    this.#requester = requester
   }
 
-  /** The id of a new question; undefined where too many are open. */
-  async open(call: GuardedCall): Promise<string | undefined> {
+  /** Stores a question and returns its id, or undefined if the person has too many pending questions. */
+  async create(call: GuardedCall): Promise<string | undefined> {
     const { kv, limiter } = this.#services
-    const { remaining } = await limiter.consume(this.#countKey, MAX_OPEN, this.#seconds)
-    if (remaining < 0) return void (await this.#makeRoom())
-    const id = newId()
-    await kv.set(this.#keyOf(id), markOf(call), this.#lifetime)
+    const { remaining } = await limiter.consume(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
+    if (remaining < 0) return void (await this.#releaseSlot())
+    const id = createCallId()
+    await kv.set(this.#pendingKey(id), hashCall(call), this.#lifetime)
     return id
   }
 
-  /** Whether this very call was asked about, and is allowed for the first time, or was taken before; `announce` comes before it is taken. */
-  async take(
+  /**
+   * Claims a question for the call it was asked about. Returns `first` for the first claim, `repeated` if it was
+   * claimed before, and undefined if the question is about something else. Runs `announce` before the claim.
+   */
+  async claim(
     id: string,
     call: GuardedCall,
     announce: (id: string) => Promise<void>,
-  ): Promise<'open' | 'taken' | undefined> {
+  ): Promise<'first' | 'repeated' | undefined> {
     const { kv } = this.#services
-    const mark = markOf(call)
-    if ((await kv.get(this.#keyOf(id))) === mark) {
+    const callHash = hashCall(call)
+    if ((await kv.get(this.#pendingKey(id))) === callHash) {
       await announce(id)
-      if (await this.#closeOnce(id, mark)) return 'open'
+      if (await this.#tryClose(id, callHash)) return 'first'
     }
-    return (await kv.get(this.#closedKeyOf(id))) === mark ? 'taken' : undefined
+    return (await kv.get(this.#closedKey(id))) === callHash ? 'repeated' : undefined
   }
 
-  /** Nobody can allow it any more. */
+  /** Closes a question so that it cannot be approved any more. */
   async close(id: string): Promise<void> {
-    if ((await this.#services.kv.get(this.#keyOf(id))) !== undefined) await this.#closeOnce(id, 'refused')
+    if ((await this.#services.kv.get(this.#pendingKey(id))) !== undefined) await this.#tryClose(id, 'refused')
   }
 
-  /** Whether it was open: of several answers at once, one closes it. */
-  async #closeOnce(id: string, by: string): Promise<boolean> {
+  /** Returns true if this call closed the question: of several concurrent answers only one does. */
+  async #tryClose(id: string, value: string): Promise<boolean> {
     const { kv } = this.#services
-    const isFirst = await kv.setIfAbsent(this.#closedKeyOf(id), by, this.#lifetime)
-    if (isFirst) await Promise.all([kv.delete(this.#keyOf(id)), this.#makeRoom()])
+    const isFirst = await kv.setIfAbsent(this.#closedKey(id), value, this.#lifetime)
+    if (isFirst) await Promise.all([kv.delete(this.#pendingKey(id)), this.#releaseSlot()])
     return isFirst
   }
 
-  #makeRoom(): Promise<void> {
-    return this.#services.limiter.refund(this.#countKey, MAX_OPEN, this.#seconds)
+  #releaseSlot(): Promise<void> {
+    return this.#services.limiter.refund(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
   }
 
   get #lifetime(): number {
     return this.#services.settings.tools.questionLifetime
   }
 
-  get #seconds(): number {
+  get #lifetimeSeconds(): number {
     return Math.ceil(this.#lifetime / 1000)
   }
 
   get #countKey(): string {
-    return `tool-questions:${this.#asker.person}`
+    return `tool-questions:${this.#requester.person}`
   }
 
-  #keyOf(id: string): string {
-    return `tool-question:${this.#name}:${id}`
+  #pendingKey(id: string): string {
+    return `tool-question:${this.#requesterKey}:${id}`
   }
 
-  /** Of a prefix of its own: ids come from callers, so one could name it as a question. */
-  #closedKeyOf(id: string): string {
-    return `tool-question-closed:${this.#name}:${id}`
+  /** Uses a prefix of its own, because ids come from callers: one could otherwise forge the key of a question. */
+  #closedKey(id: string): string {
+    return `tool-question-closed:${this.#requesterKey}:${id}`
   }
 
-  /** In the keys, so that no other app finds the question, be it to allow or to refuse it. */
-  get #name(): string {
-    return `${this.#asker.person}:${this.#asker.credential}`
+  /** Part of every key, so that no other app can find the question to approve or refuse it. */
+  get #requesterKey(): string {
+    return `${this.#requester.person}:${this.#requester.credential}`
   }
 }
 
-/** Of all that the person was shown. */
-const markOf = ({ tool, hash, input }: GuardedCall): string =>
+/** Hashes everything that the person was shown. */
+const hashCall = ({ tool, hash, input }: GuardedCall): string =>
   createHash('sha256')
     .update(JSON.stringify([tool, hash, JSON.stringify(input)]))
     .digest('hex')
 
-/** It becomes the id of the call, which some providers take with nine letters and digits alone. */
-const newId = () => randomUUID().replaceAll('-', '').slice(0, 9)
+/** Creates an id for a call. Some providers accept only nine letters and digits. */
+const createCallId = () => randomUUID().replaceAll('-', '').slice(0, 9)
 
-/** Where a person is asked: within the stream, which waits, or at the end of the answer; nowhere where it is undefined. */
-export type QuestionPlace = 'amid' | 'last' | undefined
+/**
+ * Mode of asking the person: `inline` pauses the stream until they answer, `deferred` ends the answer with the question,
+ * undefined never asks.
+ */
+export type ApprovalMode = 'inline' | 'deferred' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
-  questionPlace: QuestionPlace
+  approvalMode: ApprovalMode
 }
 
-/** The questions of one answer. */
+/** Approvals of tool calls within one answer. */
 export class Approvals {
   readonly #ctx: Context
-  readonly #questionPlace: QuestionPlace
+  readonly #approvalMode: ApprovalMode
   readonly #conversation: ConversationApprovals
-  readonly #open: OpenQuestions
-  readonly #outcomes: KeptOutcomes
+  readonly #pending: PendingQuestions
+  readonly #toolResults: ToolResultStore
   readonly person: number
-  /** What the person allowed with the request. */
-  readonly allowed = new AllowedCalls(this)
-  readonly #remembered = new Map<string, boolean>()
-  /** By what its questions are woken when an answer was given for all calls of a tool. */
-  readonly #round = randomUUID()
+  /** Calls that the person approved in this request. */
+  readonly approvedCalls = new ApprovedCalls(this)
+  readonly #answersByTool = new Map<string, boolean>()
+  /** Event that wakes all waiting questions once an answer applies to every call of a tool. */
+  readonly #answerEvent = randomUUID()
   /** Calls that may run once. */
-  readonly #granted: string[] = []
-  #waiting: ApprovalPart[] = []
-  #arrival = Promise.withResolvers<void>()
-  /** Whether some tool asks while the stream waits. */
-  isNeeded = false
+  readonly #grantedCalls: string[] = []
+  #unsentQuestions: ApprovalPart[] = []
+  #questionArrived = Promise.withResolvers<void>()
+  /** True if some tool of the model needs an approval. */
+  needsApproval = false
 
-  constructor(ctx: Context, { questionPlace, ...scope }: ApprovalScope) {
-    const asker = { person: scope.person, credential: findCredential(ctx) }
+  constructor(ctx: Context, { approvalMode, ...scope }: ApprovalScope) {
+    const requester = { person: scope.person, credential: findCredential(ctx) }
     this.#ctx = ctx
-    this.#questionPlace = questionPlace
-    this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...asker })
-    this.#open = new OpenQuestions(ctx.services, asker)
-    this.#outcomes = new KeptOutcomes(ctx.services, scope.person)
+    this.#approvalMode = approvalMode
+    this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...requester })
+    this.#pending = new PendingQuestions(ctx.services, requester)
+    this.#toolResults = new ToolResultStore(ctx.services, scope.person)
     this.person = scope.person
   }
 
-  /** What comes of the call where the question, which was answered with yes, is about it; undefined where it is not. */
-  async runOnce(call: GuardedCall, question: string, { run, signal }: SingleRun): Promise<ToolOutcome | undefined> {
-    if (this.#questionPlace !== 'last') return undefined
-    const state = await this.#open.take(question, call, this.#outcomes.expect)
-    if (state !== 'open') return state && this.#outcomes.wait(question, signal)
-    this.#granted.push(nameOf(call))
-    return this.#outcomes.keep(question, run)
+  /** Runs an approved call once and returns its result. Returns undefined if the question was not about this call. */
+  async runOnce(call: GuardedCall, questionId: string, { run, signal }: SingleRun): Promise<ToolOutcome | undefined> {
+    if (this.#approvalMode !== 'deferred') return undefined
+    const state = await this.#pending.claim(questionId, call, this.#toolResults.announce)
+    if (state !== 'first') return state && this.#toolResults.waitForOutcome(questionId, signal)
+    this.#grantedCalls.push(serializeCall(call))
+    return this.#toolResults.runAndStore(questionId, run)
   }
 
-  /** The question to end the answer with, or nothing where the tool says itself whether it runs. */
-  async questionOf(call: GuardedCall): Promise<ApprovalPart | undefined> {
-    if (this.#questionPlace !== 'last' || (await this.#conversation.has(call))) return undefined
-    const id = await this.#open.open(call)
-    return id === undefined ? undefined : { type: 'approval', id, ...shown(call) }
+  /**
+   * Creates the question that ends the answer. Returns undefined if none is needed or possible; running the tool then
+   * decides.
+   */
+  async createQuestion(call: GuardedCall): Promise<ApprovalPart | undefined> {
+    if (this.#approvalMode !== 'deferred' || (await this.#conversation.has(call))) return undefined
+    const id = await this.#pending.create(call)
+    return id === undefined ? undefined : { type: 'approval', id, ...toPublicCall(call) }
   }
 
   /** Closes a question that the person answered with no. */
   async refuse(id: string): Promise<void> {
-    await this.#open.close(id)
+    await this.#pending.close(id)
   }
 
-  /** Waits for the person; returns why the tool must not be called, or nothing where it may. */
-  async refusalOf(call: GuardedCall, signal: AbortSignal): Promise<string | undefined> {
-    const granted = this.#granted.indexOf(nameOf(call))
-    if (granted >= 0) return void this.#granted.splice(granted, 1)
+  /** Waits for the person's answer. Returns the reason why the tool must not run, or undefined if it may. */
+  async findRefusal(call: GuardedCall, signal: AbortSignal): Promise<string | undefined> {
+    const grantedIndex = this.#grantedCalls.indexOf(serializeCall(call))
+    if (grantedIndex >= 0) return void this.#grantedCalls.splice(grantedIndex, 1)
     if (await this.#conversation.has(call)) return undefined
-    if (this.#questionPlace === 'last')
+    if (this.#approvalMode === 'deferred')
       return 'The person must allow each call of this tool, and has too many open questions.'
-    if (!this.#questionPlace) return 'The person must allow each call of this tool, and cannot be asked here.'
-    const allowed = this.#remembered.get(call.tool) ?? (await this.#ask(call, signal))
-    if (allowed === undefined) return 'The person did not answer in time whether this tool may be called.'
-    return allowed ? undefined : 'The person does not allow this call.'
+    if (!this.#approvalMode) return 'The person must allow each call of this tool, and cannot be asked here.'
+    const isAllowed = this.#answersByTool.get(call.tool) ?? (await this.#askPerson(call, signal))
+    if (isAllowed === undefined) return 'The person did not answer in time whether this tool may be called.'
+    return isAllowed ? undefined : 'The person does not allow this call.'
   }
 
-  async #ask(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
+  async #askPerson(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, notifier, settings } = this.#ctx.services
     const id = randomUUID()
     const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
-    this.#waiting.push({ type: 'approval', id, ...shown(call) })
-    this.#arrival.resolve()
-    const look = async () => {
-      const given = await kv.get(answer)
-      // Another call of the same round may have been answered for all of them.
-      return given ? this.#take(call, JSON.parse(given)) : this.#remembered.get(call.tool)
+    this.#unsentQuestions.push({ type: 'approval', id, ...toPublicCall(call) })
+    this.#questionArrived.resolve()
+    const readAnswer = async () => {
+      const stored = await kv.get(answer)
+      // The person may have answered another call of this tool for all of its calls.
+      return stored ? this.#applyAnswer(call, JSON.parse(stored)) : this.#answersByTool.get(call.tool)
     }
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(settings.tools.approvalTimeout)])
-      const allowed = await notifier.waitFor([answer, this.#round], look, limit)
+      const isAllowed = await notifier.waitFor([answer, this.#answerEvent], readAnswer, limit)
       signal.throwIfAborted()
-      return allowed
+      return isAllowed
     } finally {
       await Promise.all([kv.delete(question), kv.delete(answer)])
     }
   }
 
-  async #take(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
+  async #applyAnswer(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
     if (remember) {
-      this.#remembered.set(call.tool, allow)
-      this.#ctx.services.notifier.notify(this.#round)
+      this.#answersByTool.set(call.tool, allow)
+      this.#ctx.services.notifier.notify(this.#answerEvent)
     }
     if (remember && allow) await this.#conversation.add(call)
     return allow
   }
 
-  /** Puts the questions between the parts of an answer, which stands still while a tool waits. */
-  async *amid<Part>(steps: AsyncIterable<readonly Part[]>): AsyncGenerator<readonly (Part | ApprovalPart)[], void> {
+  /** Inserts questions between the parts of an answer, which pauses while a tool waits for approval. */
+  async *insertQuestions<Part>(
+    steps: AsyncIterable<readonly Part[]>,
+  ): AsyncGenerator<readonly (Part | ApprovalPart)[], void> {
     const iterator = steps[Symbol.asyncIterator]()
     try {
       for (let next = iterator.next(); ; ) {
-        await Promise.race([next, this.#arrival.promise])
-        if (this.#waiting.length > 0) {
-          this.#arrival = Promise.withResolvers()
-          yield this.#waiting.splice(0)
+        await Promise.race([next, this.#questionArrived.promise])
+        if (this.#unsentQuestions.length > 0) {
+          this.#questionArrived = Promise.withResolvers()
+          yield this.#unsentQuestions.splice(0)
           continue
         }
         const step = await next
@@ -234,6 +245,6 @@ export class Approvals {
   }
 }
 
-const shown = ({ hash: _, ...call }: GuardedCall) => call
+const toPublicCall = ({ hash: _, ...call }: GuardedCall) => call
 
-const nameOf = ({ tool, hash, input }: GuardedCall) => JSON.stringify([tool, hash, input])
+const serializeCall = ({ tool, hash, input }: GuardedCall) => JSON.stringify([tool, hash, input])

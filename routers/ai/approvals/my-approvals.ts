@@ -4,7 +4,7 @@ import { listSessions } from '../../../entities/identity/session.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, sessionUser } from '../../core/trpc.ts'
-import { dropApproval, keptApprovals } from './remembered-approvals.ts'
+import { forgetApproval, listRememberedApprovals } from './remembered-approvals.ts'
 
 const ownApproval = z.object({
   id: z.uuid(),
@@ -16,35 +16,35 @@ const ownApproval = z.object({
 })
 type OwnApproval = z.output<typeof ownApproval>
 
-/** What people do with the tools that they have allowed for whole conversations. */
+/** Lists and revokes the tools that people have allowed for whole conversations. */
 export const ownApprovals = {
   approvals: sessionUser
     .meta(about('List the tools that the caller has allowed for whole conversations.', z.array(ownApproval)))
-    .query(({ ctx }) => listApprovals(ctx, ctx.caller.person.id)),
+    .query(({ ctx }) => listOwnApprovals(ctx, ctx.caller.person.id)),
 
   revokeApproval: sessionUser
     .meta(about('Take back that a tool is allowed for a conversation: models ask again.'))
     .input(ownApproval.pick({ id: true }).strict())
     .mutation(async ({ ctx, input }) => {
-      if (!(await dropApproval(ctx.services, ctx.caller.person.id, input.id))) throw new Problem('not_found')
+      if (!(await forgetApproval(ctx.services, ctx.caller.person.id, input.id))) throw new Problem('not_found')
     }),
 }
 
-/** Those of a token or a session that has ended hold no more. */
-async function listApprovals({ services }: Context, person: number): Promise<OwnApproval[]> {
-  const kept = await keptApprovals(services, person)
-  if (kept.length === 0) return []
+/** Leaves out approvals of tokens and sessions that have ended. */
+async function listOwnApprovals({ services }: Context, person: number): Promise<OwnApproval[]> {
+  const approvals = await listRememberedApprovals(services, person)
+  if (approvals.length === 0) return []
   const since = new Date(Date.now() - services.settings.sessionLifetime)
   const [tokens, sessions] = await Promise.all([
     services.sql(listTokens, [person]),
     services.sql(listSessions, [person, since]),
   ])
-  const names = new Map<string | undefined, string | null>([
+  const tokenNames = new Map<string | undefined, string | null>([
     ...tokens.map(({ id, name }) => [`token:${id}`, name] as const),
     ...sessions.map(({ handle }) => [`session:${handle}`, null] as const),
   ])
-  return kept.flatMap(({ id, credential, conversation, tool, server, until }) => {
-    const token = names.get(credential)
+  return approvals.flatMap(({ id, credential, conversation, tool, server, until }) => {
+    const token = tokenNames.get(credential)
     return token === undefined ? [] : { id, tool, server, conversation, token, until: new Date(until).toISOString() }
   })
 }
@@ -64,12 +64,12 @@ export type ApprovalAnswer = z.output<typeof approvalAnswer>
 export const questionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
 export const answerKey = (person: number, id: string) => `${questionKey(person, id)}:answer`
 
-/** Answers a question of a stream of the same person; the first answer holds. */
+/** Stores the person's answer to a question of their stream. Only the first answer counts. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
   const { kv, notifier, settings } = ctx.services
   const key = answerKey(person, id)
-  const isAsked = await kv.get(questionKey(person, id))
+  const isPending = await kv.get(questionKey(person, id))
   const value = JSON.stringify(answer)
-  if (!isAsked || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
+  if (!isPending || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
   notifier.notify(key)
 }

@@ -2,94 +2,103 @@ import { randomUUID } from 'node:crypto'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 
-/** How many of one person are kept; the oldest goes first. */
-const MAX_KEPT = 100
+/** Maximum number of approvals of one person; the oldest is dropped first. */
+const MAX_APPROVALS = 100
 
-/** How often it is tried to change what others change at the same time. */
+/** Maximum number of attempts if other replicas update the list concurrently. */
 const MAX_TRIES = 10
 
 /** A tool that a person has allowed for a whole conversation. */
-interface KeptApproval {
+interface RememberedApproval {
   id: string
-  /** The token or the session by which the person asked: what one app was allowed, another one was not. */
+  /** The token or session of the request. An approval for one app does not apply to another. */
   credential: string | undefined
-  /** As the request names it. */
+  /** Name of the conversation, as the request gives it. */
   conversation: string
   tool: string
   /** The label of its server. */
   server: string
-  /** Of what the tool is: its server, and how it describes itself. */
+  /** Hash of the tool's server and definition. */
   hash: string
-  /** In milliseconds since 1970. */
+  /** Expiry in milliseconds since 1970. */
   until: number
 }
 
 type Store = Pick<Services, 'kv' | 'settings'>
 
-/** Those of a person that hold, the oldest first. */
-export const keptApprovals = async ({ kv }: Store, person: number): Promise<KeptApproval[]> =>
-  holding(await kv.get(keyOf(person)))
+/** Returns a person's valid approvals, oldest first. */
+export const listRememberedApprovals = async ({ kv }: Store, person: number): Promise<RememberedApproval[]> =>
+  parseUnexpired(await kv.get(buildKey(person)))
 
-/** Keeps it in place of one of the same. */
-export async function keepApproval(store: Store, person: number, approval: Omit<KeptApproval, 'id' | 'until'>) {
+/** Stores an approval and replaces an equal one. */
+export async function rememberApproval(
+  store: Store,
+  person: number,
+  approval: Omit<RememberedApproval, 'id' | 'until'>,
+) {
   const { approvalLifetime } = store.settings.tools
-  const kept: KeptApproval = { id: randomUUID(), ...approval, until: Date.now() + approvalLifetime }
-  await change(store, person, (others) =>
-    [...others.filter((other) => !isSame(other, approval) && other.id !== kept.id), kept].slice(-MAX_KEPT),
+  const newApproval: RememberedApproval = { id: randomUUID(), ...approval, until: Date.now() + approvalLifetime }
+  await updateApprovals(store, person, (others) =>
+    [...others.filter((other) => !isSame(other, approval) && other.id !== newApproval.id), newApproval].slice(
+      -MAX_APPROVALS,
+    ),
   )
 }
 
-/** Whether there was one of this id, which holds no more. */
-export async function dropApproval(store: Store, person: number, id: string): Promise<boolean> {
-  let isKnown = false
-  await change(store, person, (kept) => {
-    isKnown ||= kept.some((one) => one.id === id)
-    return kept.filter((one) => one.id !== id)
+/** Deletes an approval. Returns false if there was none with this id. */
+export async function forgetApproval(store: Store, person: number, id: string): Promise<boolean> {
+  let isFound = false
+  await updateApprovals(store, person, (approvals) => {
+    isFound ||= approvals.some((one) => one.id === id)
+    return approvals.filter((one) => one.id !== id)
   })
-  return isKnown
+  return isFound
 }
 
 const isSame = (
-  one: Omit<KeptApproval, 'id' | 'until' | 'server'>,
-  other: Omit<KeptApproval, 'id' | 'until' | 'server'>,
+  one: Omit<RememberedApproval, 'id' | 'until' | 'server'>,
+  other: Omit<RememberedApproval, 'id' | 'until' | 'server'>,
 ): boolean =>
   one.credential === other.credential &&
   one.conversation === other.conversation &&
   one.tool === other.tool &&
   one.hash === other.hash
 
-/** Changes are made one after the other, on all replicas: one that another was quicker than is made again. */
-async function change(
+/** Updates the list with compare-and-set, and retries if another replica was faster. */
+async function updateApprovals(
   { kv, settings }: Store,
   person: number,
-  next: (kept: readonly KeptApproval[]) => KeptApproval[],
+  applyChange: (approvals: readonly RememberedApproval[]) => RememberedApproval[],
 ): Promise<void> {
-  const key = keyOf(person)
+  const key = buildKey(person)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const known = await kv.get(key)
-    const wanted = JSON.stringify(next(holding(known)))
+    const stored = await kv.get(key)
+    const updated = JSON.stringify(applyChange(parseUnexpired(stored)))
     const { approvalLifetime } = settings.tools
-    const isChanged = await (known === undefined
-      ? kv.setIfAbsent(key, wanted, approvalLifetime)
-      : kv.replaceOwn(key, known, wanted, approvalLifetime))
-    if (isChanged) return
+    const isStored = await (stored === undefined
+      ? kv.setIfAbsent(key, updated, approvalLifetime)
+      : kv.replaceOwn(key, stored, updated, approvalLifetime))
+    if (isStored) return
   }
   throw new Problem('busy')
 }
 
-const keyOf = (person: number) => `tool-approvals:${person}`
+const buildKey = (person: number) => `tool-approvals:${person}`
 
-const holding = (value: string | undefined): KeptApproval[] =>
-  value === undefined ? [] : (JSON.parse(value) as KeptApproval[]).filter(({ until }) => until > Date.now())
+const parseUnexpired = (value: string | undefined): RememberedApproval[] =>
+  value === undefined ? [] : (JSON.parse(value) as RememberedApproval[]).filter(({ until }) => until > Date.now())
 
-/** In which conversation somebody is asked. */
-export interface ConversationScope extends Pick<KeptApproval, 'credential'> {
+/** The conversation and credential to which an approval applies. */
+export interface ConversationScope extends Pick<RememberedApproval, 'credential'> {
   person: number
-  /** As the request names it. */
+  /** Name of the conversation, as the request gives it. */
   conversation: string | undefined
 }
 
-/** The tools that a person has allowed for a whole conversation. One that describes itself anew, or is called elsewhere, is none. */
+/**
+ * Tools that a person has allowed for a whole conversation. An approval is void once the tool's definition or server
+ * changes.
+ */
 export class ConversationApprovals {
   readonly #services: Pick<Services, 'kv' | 'settings'>
   readonly #scope: ConversationScope
@@ -99,16 +108,16 @@ export class ConversationApprovals {
     this.#scope = scope
   }
 
-  async has({ tool, hash }: Pick<KeptApproval, 'tool' | 'hash'>): Promise<boolean> {
+  async has({ tool, hash }: Pick<RememberedApproval, 'tool' | 'hash'>): Promise<boolean> {
     const { person, credential, conversation } = this.#scope
     if (conversation === undefined) return false
-    const kept = await keptApprovals(this.#services, person)
-    return kept.some((one) => isSame(one, { credential, conversation, tool, hash }))
+    const approvals = await listRememberedApprovals(this.#services, person)
+    return approvals.some((one) => isSame(one, { credential, conversation, tool, hash }))
   }
 
-  async add({ tool, server, hash }: Pick<KeptApproval, 'tool' | 'server' | 'hash'>): Promise<void> {
+  async add({ tool, server, hash }: Pick<RememberedApproval, 'tool' | 'server' | 'hash'>): Promise<void> {
     const { person, credential, conversation } = this.#scope
     if (conversation === undefined) return
-    await keepApproval(this.#services, person, { credential, conversation, tool, server, hash })
+    await rememberApproval(this.#services, person, { credential, conversation, tool, server, hash })
   }
 }

@@ -3,18 +3,21 @@ import type { ToolOutcome } from '../../ports/ai/tools.ts'
 
 const PURPOSE = 'tool-outcome'
 
-/** Characters of one that is kept whole; of all of one person, in as long as they are kept. */
+/**
+ * Maximum number of characters of a result that is stored in full, and of all results of one person within their
+ * lifetime.
+ */
 const MAX_TEXT = 64 * 1024
-const MAX_KEPT = 2 * 1024 * 1024
+const MAX_STORED = 2 * 1024 * 1024
 
-/** What a model is told of a call that has begun and must not run again. */
-export const UNKNOWN: ToolOutcome = {
+/** Result for the model if a call has started, must not run again, and its outcome is unknown. */
+export const UNKNOWN_RESULT: ToolOutcome = {
   text: 'This call was begun, and what came of it is not known: it may have done its work.',
   isError: true,
 }
 
-/** What is kept of an outcome for which there is no room. */
-const briefOf = ({ isError }: ToolOutcome): ToolOutcome => ({
+/** Returns a short replacement for an outcome that exceeds the quota. */
+const toBriefOutcome = ({ isError }: ToolOutcome): ToolOutcome => ({
   text: isError
     ? 'This call was made and failed; what was told of it is too long to be told again.'
     : 'This call was made; its result is too long to be told again.',
@@ -23,80 +26,83 @@ const briefOf = ({ isError }: ToolOutcome): ToolOutcome => ({
 
 type Store = Pick<Services, 'answers' | 'kv' | 'limiter' | 'log' | 'notifier' | 'settings' | 'vault'>
 
-/** What comes of calls that a person allowed, for a caller who asks again, as when the connection was lost. */
-export class KeptOutcomes {
+/** Stores results of approved calls for callers who repeat the request, for example after a lost connection. */
+export class ToolResultStore {
   readonly #services: Store
   readonly #person: number
-  readonly #running: RunningCalls
+  readonly #inFlight: InFlightCalls
 
   constructor(services: Store, person: number) {
     this.#services = services
     this.#person = person
-    this.#running = new RunningCalls(services, person)
+    this.#inFlight = new InFlightCalls(services, person)
   }
 
-  /** To be said before anybody else can find that the call was taken, as they would think it lost. */
-  expect = (id: string): Promise<void> => this.#running.begin(id)
+  /** Announces the run before the claim is visible to others, who would otherwise take the call for lost. */
+  announce = (id: string): Promise<void> => this.#inFlight.renewLease(id)
 
-  /** What comes of the call that runs here. An outcome that cannot be kept is told once. */
-  keep(id: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
-    return this.#running.during(id, async () => {
+  /** Runs the call here and stores its outcome. An outcome that cannot be stored is returned only once. */
+  runAndStore(id: string, run: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+    return this.#inFlight.withLease(id, async () => {
       const outcome = await run()
-      await this.#keep(id, outcome).catch((error: unknown) =>
+      await this.#store(id, outcome).catch((error: unknown) =>
         this.#services.log.warn({ error }, 'what came of a call of a tool was not kept'),
       )
-      this.#services.notifier.notify(this.#keyOf(id))
+      this.#services.notifier.notify(this.#buildKey(id))
       return outcome
     })
   }
 
-  /** What came of a call that began elsewhere; waits for it while it runs. A process that died tells nobody: its lease ends. */
-  async wait(id: string, signal: AbortSignal): Promise<ToolOutcome> {
-    const look = async () => {
-      // In this order, as a call runs until its outcome is kept.
-      const isRunning = await this.#running.has(id)
-      return (await this.#find(id)) ?? (isRunning ? undefined : UNKNOWN)
+  /**
+   * Waits for the outcome of a call that runs elsewhere. If its process has died, the lease expires and the outcome is
+   * unknown.
+   */
+  async waitForOutcome(id: string, signal: AbortSignal): Promise<ToolOutcome> {
+    const readOutcome = async () => {
+      // The order matters: a call is in flight until its outcome is stored.
+      const isRunning = await this.#inFlight.has(id)
+      return (await this.#find(id)) ?? (isRunning ? undefined : UNKNOWN_RESULT)
     }
     for (;;) {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(LEASE_MS)])
-      const outcome = await this.#services.notifier.waitFor([this.#keyOf(id)], look, limit)
+      const outcome = await this.#services.notifier.waitFor([this.#buildKey(id)], readOutcome, limit)
       if (outcome) return outcome
-      if (signal.aborted) return UNKNOWN
+      if (signal.aborted) return UNKNOWN_RESULT
     }
   }
 
   async #find(id: string): Promise<ToolOutcome | undefined> {
     const { answers, vault } = this.#services
-    const sealed = await answers.get(this.#keyOf(id))
-    return sealed === undefined ? undefined : (JSON.parse(vault.open(sealed, PURPOSE)) as ToolOutcome)
+    const sealedOutcome = await answers.get(this.#buildKey(id))
+    return sealedOutcome === undefined ? undefined : (JSON.parse(vault.open(sealedOutcome, PURPOSE)) as ToolOutcome)
   }
 
-  async #keep(id: string, outcome: ToolOutcome): Promise<void> {
+  async #store(id: string, outcome: ToolOutcome): Promise<void> {
     const { answers, settings, vault } = this.#services
-    const { text, isError } = (await this.#hasRoom(outcome)) ? outcome : briefOf(outcome)
-    const sealed = vault.seal(JSON.stringify({ text, isError }), PURPOSE)
-    await answers.set(this.#keyOf(id), sealed, settings.tools.questionLifetime)
+    const { text, isError } = (await this.#fitsQuota(outcome)) ? outcome : toBriefOutcome(outcome)
+    const sealedOutcome = vault.seal(JSON.stringify({ text, isError }), PURPOSE)
+    await answers.set(this.#buildKey(id), sealedOutcome, settings.tools.questionLifetime)
   }
 
-  async #hasRoom({ text }: ToolOutcome): Promise<boolean> {
+  async #fitsQuota({ text }: ToolOutcome): Promise<boolean> {
     const { limiter, settings } = this.#services
     if (text.length > MAX_TEXT) return false
     const seconds = Math.ceil(settings.tools.questionLifetime / 1000)
-    const { remaining } = await limiter.consume(`tool-outcomes:${this.#person}`, MAX_KEPT, seconds, text.length)
+    const { remaining } = await limiter.consume(`tool-outcomes:${this.#person}`, MAX_STORED, seconds, text.length)
     return remaining >= 0
   }
 
-  #keyOf(id: string): string {
+  #buildKey(id: string): string {
     return `tool-outcome:${this.#person}:${id}`
   }
 }
 
-/** How long a call counts as running of which its process says nothing, and how often that says so, in milliseconds. */
+/** Lease of a call in flight and interval of its renewal, in milliseconds. */
 const LEASE_MS = 15_000
-const RENEWAL_MS = 5000
+const LEASE_RENEWAL_MS = 5000
 
-/** The calls of a person that run now, on any replica. Those of a process that dies end with their lease. */
-class RunningCalls {
+/** A person's calls in flight on all replicas. The lease of a dead process expires. */
+class InFlightCalls {
   readonly #services: Pick<Services, 'kv' | 'log'>
   readonly #person: number
 
@@ -106,17 +112,19 @@ class RunningCalls {
   }
 
   async has(id: string): Promise<boolean> {
-    return (await this.#services.kv.get(this.#keyOf(id))) !== undefined
+    return (await this.#services.kv.get(this.#buildKey(id))) !== undefined
   }
 
-  /** Says that the call runs, for as long as a lease. */
-  begin = (id: string): Promise<void> => this.#services.kv.set(this.#keyOf(id), '1', LEASE_MS)
+  /** Marks the call as in flight for the duration of one lease. */
+  renewLease = (id: string): Promise<void> => this.#services.kv.set(this.#buildKey(id), '1', LEASE_MS)
 
-  /** Says so again and again, until the work has ended. */
-  async during<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+  /** Renews the lease until the work ends. */
+  async withLease<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
     const renew = () =>
-      this.begin(id).catch((error: unknown) => this.#services.log.warn({ error }, 'a call of a tool was not renewed'))
-    const timer = setInterval(renew, RENEWAL_MS)
+      this.renewLease(id).catch((error: unknown) =>
+        this.#services.log.warn({ error }, 'a call of a tool was not renewed'),
+      )
+    const timer = setInterval(renew, LEASE_RENEWAL_MS)
     try {
       return await work()
     } finally {
@@ -124,7 +132,7 @@ class RunningCalls {
     }
   }
 
-  #keyOf(id: string): string {
+  #buildKey(id: string): string {
     return `tool-running:${this.#person}:${id}`
   }
 }

@@ -2,25 +2,25 @@ import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Measure } from '../../../entities/ai/usage-reservation.ts'
 import type { ReserveRequest } from '../../ports/ai/usage-ledger.ts'
 
-type Matched = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
+type LimitFields = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
 
-/** A part of a limit that a call asks for; the amount is null where its price or its most is unknown. */
-export interface Claim<Limit extends Matched> {
+/** An amount that a call takes of a limit; null if its price or maximum is unknown. */
+export interface Claim<Limit extends LimitFields> {
   limit: Limit
   subjectId: string
   amount: number | null
   measure: Measure
 }
 
-/** The limits of a kind of subject: those that each one has of its own, and those of one of them. */
-interface OfSubject<Limit> {
+/** Limits of one kind of subject: `each` applies to every subject separately, `named` to one. */
+interface SubjectLimits<Limit> {
   each: Limit[]
   named: Map<string, Limit[]>
 }
 
-/** Limits by whom they are for, so that a call finds its own among many. */
-export class LimitIndex<Limit extends Matched> {
-  readonly #limits = new Map<string, OfSubject<Limit>>()
+/** Index of limits by subject, so that a call finds its own among many. */
+export class LimitIndex<Limit extends LimitFields> {
+  readonly #limits = new Map<string, SubjectLimits<Limit>>()
 
   constructor(limits: readonly Limit[]) {
     for (const [subject, all] of Map.groupBy(limits, (limit) => limit.subject)) {
@@ -29,34 +29,34 @@ export class LimitIndex<Limit extends Matched> {
     }
   }
 
-  /** Whether any limit applies to a call. */
+  /** True if any limit applies to a call. */
   appliesTo({ subjects }: Pick<ReserveRequest, 'subjects'>): boolean {
     return subjects.some(([subject, subjectId]) => {
-      const found = this.#limits.get(subject)
-      return found !== undefined && (found.each.length > 0 || found.named.has(subjectId))
+      const subjectLimits = this.#limits.get(subject)
+      return subjectLimits !== undefined && (subjectLimits.each.length > 0 || subjectLimits.named.has(subjectId))
     })
   }
 
-  /** What a call asks of every limit that applies to it. */
-  claimsOf(request: Omit<ReserveRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
+  /** Returns what a call takes of each limit that applies to it. */
+  listClaims(request: Omit<ReserveRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
     const claims: Claim<Limit>[] = []
     for (const [subject, subjectId] of request.subjects) {
-      const { each, named } = this.#limits.get(subject) ?? none
+      const { each, named } = this.#limits.get(subject) ?? noLimits
       for (const limits of [each, named.get(subjectId) ?? []])
-        for (const limit of limits) claims.push({ limit, subjectId, ...countClaim(limit, request) })
+        for (const limit of limits) claims.push({ limit, subjectId, ...computeClaim(limit, request) })
     }
     return claims
   }
 }
 
-const none = { each: [], named: new Map<string, never>() }
+const noLimits = { each: [], named: new Map<string, never>() }
 
-function countClaim(
-  { unit, currency, unpricedCost }: Matched,
-  most: Pick<ReserveRequest, 'tokens' | 'costMicros' | 'currency'>,
-): Pick<Claim<Matched>, 'amount' | 'measure'> {
+function computeClaim(
+  { unit, currency, unpricedCost }: LimitFields,
+  maximum: Pick<ReserveRequest, 'tokens' | 'costMicros' | 'currency'>,
+): Pick<Claim<LimitFields>, 'amount' | 'measure'> {
   if (unit === 'requests') return { amount: 1, measure: 'amount' }
-  if (unit === 'tokens') return { amount: most.tokens, measure: 'tokens' }
-  if (most.costMicros === 0 || most.currency === currency) return { amount: most.costMicros, measure: 'cost' }
+  if (unit === 'tokens') return { amount: maximum.tokens, measure: 'tokens' }
+  if (maximum.costMicros === 0 || maximum.currency === currency) return { amount: maximum.costMicros, measure: 'cost' }
   return { amount: unpricedCost, measure: unpricedCost === null ? 'unpriced' : 'amount' }
 }

@@ -5,24 +5,24 @@ import { type Claim, LimitIndex } from './limit-index.ts'
 
 type SimulatedLimit = Omit<ActiveLimit, 'id'>
 
-/** What a limit would have refused to one of those it counts, in one of its periods. */
+/** Calls that a limit would have refused to one subject in one period. */
 export interface Refusals extends Pick<SimulatedLimit, 'mode' | 'subject' | 'unit' | 'currency' | 'cap'> {
   limit: string
-  /** An id or a name; empty for the installation. */
+  /** Id or name of the subject; empty for the installation. */
   subjectId: string
-  /** Of the person, also where it is one of their tokens. */
+  /** Username of the person, also for limits on one of their tokens. */
   username: string | null
-  /** When the period began, in RFC 3339. */
+  /** Start of the period in RFC 3339. */
   from: string
   calls: number
   refused: number
-  /** What the refused calls took, in requests, tokens or millionths of the currency; as all that follows. */
+  /** Amount of the refused calls in requests, tokens or millionths of the currency, as all amounts below. */
   refusedAmount: number
-  /** What the calls took that were let through, also those before the days that were asked for. */
+  /** Amount of the accepted calls, including those of the period before the requested days. */
   used: number
 }
 
-/** The counters of a limit in one period, which go when the next one begins. */
+/** Counters of a limit in one period; the next period drops them. */
 class SimulatedCounters {
   readonly #limit: SimulatedLimit
   #startsAt = -Infinity
@@ -32,18 +32,18 @@ class SimulatedCounters {
     this.#limit = limit
   }
 
-  /** Begins a period, and gives what was refused in the one before; nothing where it runs already. */
-  begin(startsAt: number): Refusals[] {
+  /** Starts a period and returns the refusals of the previous one. Returns nothing if the period is already running. */
+  startPeriod(startsAt: number): Refusals[] {
     if (startsAt === this.#startsAt) return []
-    const ended = this.#counters
+    const endedRefusals = this.#counters
     this.#startsAt = startsAt
     this.#counters = new Map()
-    return [...ended.values()].filter(({ refused }) => refused > 0)
+    return [...endedRefusals.values()].filter(({ refused }) => refused > 0)
   }
 
-  of(subjectId: string, { username }: RecordedCall): Refusals {
-    const known = this.#counters.get(subjectId)
-    if (known) return known
+  getCounter(subjectId: string, { username }: RecordedCall): Refusals {
+    const existing = this.#counters.get(subjectId)
+    if (existing) return existing
     const { name, mode, subject, unit, currency, cap } = this.#limit
     const counter: Refusals = {
       limit: name,
@@ -52,14 +52,20 @@ class SimulatedCounters {
       subjectId,
       username: subject === 'user' || subject === 'token' ? username : null,
       from: new Date(this.#startsAt).toISOString(),
-      ...{ unit, currency, cap, calls: 0, refused: 0, refusedAmount: 0, used: 0 },
+      unit,
+      currency,
+      cap,
+      calls: 0,
+      refused: 0,
+      refusedAmount: 0,
+      used: 0,
     }
     this.#counters.set(subjectId, counter)
     return counter
   }
 }
 
-/** The periods of the limits, each once: with each call is told when they began, in this order. */
+/** Returns the distinct periods of the limits. Each recorded call has their start times in this order. */
 export function listPeriods(limits: readonly SimulatedLimit[]): { keys: string[]; values: [string[], string[]] } {
   const all = [...new Map(limits.map((limit) => [periodKey(limit), limit])).values()]
   return { keys: all.map(periodKey), values: [all.map(({ period }) => period), all.map(({ timeZone }) => timeZone)] }
@@ -67,21 +73,21 @@ export function listPeriods(limits: readonly SimulatedLimit[]): { keys: string[]
 
 const periodKey = ({ period, timeZone }: SimulatedLimit) => `${period} ${timeZone}`
 
-/** A part of a limit that a call took, and the counter for it. */
-interface Judged {
+/** The amount that a call takes of a limit, and the counter for it. */
+interface JudgedClaim {
   amount: number | null
   counter: Refusals
   fits: boolean
 }
 
 /**
- * Counts calls of the past by limits as if these had held. It knows one period of each limit at a time, so its memory grows
- * with those who called in it, not with the calls.
+ * Replays recorded calls against limits. It keeps one period per limit, so its memory grows with the number of
+ * subjects, not of calls.
  */
 export class LimitSimulation {
   readonly totals = {
     calls: 0,
-    /** Calls that a limit which is enforced would have refused. */
+    /** Calls that an enforced limit would have refused. */
     refused: 0,
   }
   readonly #index: LimitIndex<SimulatedLimit>
@@ -98,39 +104,39 @@ export class LimitSimulation {
     )
   }
 
-  /** Takes calls in the order in which they began, and gives what is refused as periods end. */
+  /** Replays calls in the order of their start and yields refusals when periods end. */
   async *run(batches: AsyncIterable<readonly RecordedCall[]>): AsyncGenerator<Refusals[], void> {
     for await (const calls of batches) {
-      const ended = calls.flatMap((call) => this.#take(call))
-      if (ended.length > 0) yield ended
+      const endedRefusals = calls.flatMap((call) => this.#addCall(call))
+      if (endedRefusals.length > 0) yield endedRefusals
     }
-    for (const { counters } of this.#limits.values()) yield counters.begin(Infinity)
+    for (const { counters } of this.#limits.values()) yield counters.startPeriod(Infinity)
   }
 
-  #take(call: RecordedCall): Refusals[] {
-    const claims = this.#index.claimsOf({ ...call, subjects: listSubjects(call) })
-    const ended = claims.flatMap(({ limit }) => this.#begin(limit, call))
-    const judged = claims.map((claim) => this.#judge(claim, call))
-    const isRefused = judged.some(({ fits, counter: { mode } }) => !fits && mode === 'enforce')
-    if (!isRefused) for (const { counter, amount } of judged) counter.used += amount ?? 0
-    if (call.isAsked) this.#count(judged, isRefused)
-    return ended
+  #addCall(call: RecordedCall): Refusals[] {
+    const claims = this.#index.listClaims({ ...call, subjects: listSubjects(call) })
+    const endedRefusals = claims.flatMap(({ limit }) => this.#startPeriod(limit, call))
+    const judgedClaims = claims.map((claim) => this.#judgeClaim(claim, call))
+    const isRefused = judgedClaims.some(({ fits, counter: { mode } }) => !fits && mode === 'enforce')
+    if (!isRefused) for (const { counter, amount } of judgedClaims) counter.used += amount ?? 0
+    if (call.isAsked) this.#countRefusals(judgedClaims, isRefused)
+    return endedRefusals
   }
 
-  #begin(limit: SimulatedLimit, { periods }: RecordedCall): Refusals[] {
+  #startPeriod(limit: SimulatedLimit, { periods }: RecordedCall): Refusals[] {
     const { counters, position } = this.#limits.get(limit) ?? {}
-    return counters?.begin(periods[position ?? 0] ?? 0) ?? []
+    return counters?.startPeriod(periods[position ?? 0] ?? 0) ?? []
   }
 
-  #judge({ limit, subjectId, amount }: Claim<SimulatedLimit>, call: RecordedCall): Judged {
-    const counter = this.#limits.get(limit)?.counters.of(subjectId, call) as Refusals
+  #judgeClaim({ limit, subjectId, amount }: Claim<SimulatedLimit>, call: RecordedCall): JudgedClaim {
+    const counter = this.#limits.get(limit)?.counters.getCounter(subjectId, call) as Refusals
     return { amount, counter, fits: amount !== null && counter.used + amount <= counter.cap }
   }
 
-  #count(judged: readonly Judged[], isRefused: boolean): void {
+  #countRefusals(judgedClaims: readonly JudgedClaim[], isRefused: boolean): void {
     this.totals.calls += 1
     if (isRefused) this.totals.refused += 1
-    for (const { counter, amount, fits } of judged) {
+    for (const { counter, amount, fits } of judgedClaims) {
       counter.calls += 1
       if (fits) continue
       counter.refused += 1
@@ -139,7 +145,7 @@ export class LimitSimulation {
   }
 }
 
-/** Of somebody who was removed no more is known than what they asked. */
+/** Returns the limit subjects of a recorded call. For a deleted person only the call itself is known. */
 const listSubjects = ({ userId, role, groups, roomId, appId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
   ['installation', ''],
   ...(role === null ? [] : [['role', role] as const]),

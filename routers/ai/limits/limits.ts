@@ -23,17 +23,17 @@ import { listPersonLimits } from '../explain-model.ts'
 import { LimitSimulation, listPeriods, type Refusals } from './limit-simulation.ts'
 import {
   changeLimits,
-  idOfNamed,
+  createUnknownLimit,
+  findSubjectId,
   type LimitColumns,
   limitName,
-  noLimit,
-  noteLimit,
-  nouns,
+  recordLimitChange,
+  subjectNouns,
+  toAllColumns,
   toColumns,
-  toColumnsOfAll,
 } from './named-limits.ts'
 
-/** Gives more of a limit for the period that runs, also before its first call; as much again with each call. */
+/** Adds an amount to a limit for the running period, also before its first call. Each call adds again. */
 const topUp = freshAdmin
   .input(
     z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
@@ -41,60 +41,61 @@ const topUp = freshAdmin
   .mutation(({ ctx, input: { name, amount, id } }) =>
     changeLimits(ctx, async (em) => {
       const limit = await em.findOne(UsageLimit, { name })
-      if (!limit) throw noLimit(name)
+      if (!limit) throw createUnknownLimit(name)
       const sql = createTransactionSql(em)
-      const subjectId = chooseSubject(limit, await idOfNamed(sql, limit.subject, id))
-      const values = [limit.id, subjectId, toppingUp(limit, amount)] as const
-      noteLimit(ctx, { ...limit, subjectId }, { added: amount })
-      const topped = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
-      if (!topped) throw noLimit(name)
-      const { isTooMuch, ...result } = topped
-      if (isTooMuch) throw invalid('amount', 'is too large')
+      const subjectId = chooseSubject(limit, await findSubjectId(sql, limit.subject, id))
+      const values = [limit.id, subjectId, toCounterUnits(limit, amount)] as const
+      recordLimitChange(ctx, { ...limit, subjectId }, { added: amount })
+      const counter = (await sql(topUpCounter, values))[0] ?? (await openAndTopUp(sql, limit, values))
+      if (!counter) throw createUnknownLimit(name)
+      const { isTooMuch, ...result } = counter
+      if (isTooMuch) throw createInvalid('amount', 'is too large')
       return result
     }),
   )
 
 type Values = readonly [limit: number, subjectId: string, added: number]
 
-/** First makes the counters that the first call of the period would make. */
+/** Opens the counters that the period's first call would open, then adds the amount. */
 async function openAndTopUp(sql: Sql, { subject, subjectId }: UsageLimit, values: Values) {
-  const [id, of] = values
+  const [id, counterSubject] = values
   if (subjectId === null && subject !== 'installation') {
-    const [found] = await sql(limitSubjectExists, [subject, of])
-    if (!found?.exists) throw noSuch(subject, of)
+    const [found] = await sql(limitSubjectExists, [subject, counterSubject])
+    if (!found?.exists) throw createUnknownSubject(subject, counterSubject)
   }
-  await sql(openCounters, [[id], [of]])
+  await sql(openCounters, [[id], [counterSubject]])
   return (await sql(topUpCounter, values))[0]
 }
 
-/** Whose counter it is; throws where that is not said, is another one's, or nobody is there yet. */
+/** Returns the subject whose counter is topped up. Throws if it is missing, another one, or does not exist yet. */
 function chooseSubject({ name, subject, subjectId }: UsageLimit, id: string): string {
   const only = subject === 'installation' ? '' : subjectId
   if (only !== null && id !== '' && id !== only)
-    throw invalid('id', `must be absent: the limit is for one ${subject} alone`)
-  const of = only ?? id
-  if (of === '' && subject !== 'installation') throw invalid('id', `is required: which ${subject} gets it`)
-  const waits = nouns[subject] !== undefined && of.startsWith(toUnclaimedId(''))
-  if (!waits) return of
-  const detail = `The limit '${name}' is for the ${subject} ${of.slice(toUnclaimedId('').length)}, which is not there yet.`
+    throw createInvalid('id', `must be absent: the limit is for one ${subject} alone`)
+  const counterSubject = only ?? id
+  if (counterSubject === '' && subject !== 'installation')
+    throw createInvalid('id', `is required: which ${subject} gets it`)
+  const isUnclaimed = subjectNouns[subject] !== undefined && counterSubject.startsWith(toUnclaimedId(''))
+  if (!isUnclaimed) return counterSubject
+  const detail = `The limit '${name}' is for the ${subject} ${counterSubject.slice(toUnclaimedId('').length)}, which is not there yet.`
   throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
 }
 
-function noSuch(subject: LimitSubject, of: string): Problem {
-  const noun = subject === 'token' || /^\d+$/.test(of) ? 'id' : nouns[subject]
-  const called = ['room', 'app', 'user', 'token'].includes(subject) ? `with the ${noun}` : 'named'
-  return new Problem('not_found', { detail: `There is no ${subject} ${called} '${of}'.` })
+function createUnknownSubject(subject: LimitSubject, subjectId: string): Problem {
+  const noun = subject === 'token' || /^\d+$/.test(subjectId) ? 'id' : subjectNouns[subject]
+  const description = ['room', 'app', 'user', 'token'].includes(subject) ? `with the ${noun}` : 'named'
+  return new Problem('not_found', { detail: `There is no ${subject} ${description} '${subjectId}'.` })
 }
 
-/** In the unit that counters have. */
-function toppingUp({ unit }: UsageLimit, amount: number): number {
+/** Converts an amount to the unit of the counters. */
+function toCounterUnits({ unit }: UsageLimit, amount: number): number {
   const added = Math.round(amount * (unit === 'money' ? 1_000_000 : 1))
-  if (unit !== 'money' && added !== amount) throw invalid('amount', 'must be a whole number')
-  if (added === 0) throw invalid('amount', 'is too small')
+  if (unit !== 'money' && added !== amount) throw createInvalid('amount', 'must be a whole number')
+  if (added === 0) throw createInvalid('amount', 'is too small')
   return added
 }
 
-const invalid = (field: 'id' | 'amount', message: string) =>
+const createInvalid = (field: 'id' | 'amount', message: string) =>
   new Problem('invalid', { issues: [{ path: [field], message }] })
 
 const simulation = z.strictObject({ ...days, config: limitsConfig.optional() }).refine(isInOrder, orderIssue)
@@ -103,31 +104,31 @@ interface LimitPreview extends Pick<Refusals, 'limit' | 'mode' | 'subject' | 're
   ids: Set<string>
 }
 
-/** The limits of the installation, for those who run it. */
+/** Administration of the usage limits. */
 export const limitsRouter = router({
   list: adminSession.query(({ ctx }) => ctx.services.sql(listLimits)),
 
-  /** One limit with all who were counted in the running period. */
+  /** Returns one limit with all subjects that were counted in the running period. */
   show: adminSession.input(z.strictObject({ name: limitName })).query(async ({ ctx, input: { name } }) => {
     const states = await ctx.services.sql(showLimit, [name])
-    if (states.length === 0) throw noLimit(name)
+    if (states.length === 0) throw createUnknownLimit(name)
     return states
   }),
 
-  /** The limits that apply to a person, with what is used of each; `subject` says where each comes from. */
+  /** Returns the limits that apply to a person with the used amounts; `subject` tells why each applies. */
   of: adminSession
     .input(z.strictObject({ user: userChoice }))
     .query(async ({ ctx, input }) => listPersonLimits(ctx, await findUser(ctx, input.user))),
 
-  /** Makes a limit, or gives it other values; what is used stays where it still counts the same. */
+  /** Creates or changes a limit. Used amounts stay if the limit still counts the same. */
   set: freshAdmin.input(limitEntry).mutation(async ({ ctx, input }) => {
     await assertTimeZones(ctx, [input])
     return changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name: input.name })
-      if (row && isInFile(row)) throw inFile(input.name)
+      if (row && isInFile(row)) throw createInFileProblem(input.name)
       const columns = await toColumns(createTransactionSql(em), input)
-      noteLimit(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
-      await write(em, row, { ...columns, fromFile: false })
+      recordLimitChange(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
+      await writeLimit(em, row, { ...columns, fromFile: false })
       return { name: input.name }
     })
   }),
@@ -135,9 +136,9 @@ export const limitsRouter = router({
   remove: freshAdmin.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
     changeLimits(ctx, async (em) => {
       const row = await em.findOne(UsageLimit, { name })
-      if (!row) throw noLimit(name)
-      if (isInFile(row)) throw inFile(name)
-      noteLimit(ctx, row, { before: toValues(row) })
+      if (!row) throw createUnknownLimit(name)
+      if (isInFile(row)) throw createInFileProblem(name)
+      recordLimitChange(ctx, row, { before: toValues(row) })
       em.remove(row)
       return { name }
     }),
@@ -146,12 +147,12 @@ export const limitsRouter = router({
   topUp,
 
   /**
-   * What limits would have refused of the calls that are recorded: those given, which hold nowhere yet, or those in force.
-   * The rows are made while they are read, and the sums are whole when all are.
+   * Reports which recorded calls limits would have refused: the given limits, or those in force. Rows are produced
+   * while they are read; the totals are complete at the end.
    */
   simulate: host.input(simulation).query(({ ctx, input }) => simulate(ctx, input)),
 
-  /** The same in short: by limit, how many calls of how many people, or of whatever else it is for, it would have refused. */
+  /** Returns a summary of the simulation: refused calls and affected subjects by limit. */
   preview: adminSession
     .meta({ waitsOutside: true })
     .input(simulation)
@@ -160,18 +161,21 @@ export const limitsRouter = router({
       const limits = new Map<string, LimitPreview>()
       for await (const batch of refusals)
         for (const { limit, mode, subject, subjectId, refused } of batch) {
-          const known = limits.get(limit) ?? { limit, mode, subject, refused: 0, ids: new Set<string>() }
-          known.refused += refused
-          known.ids.add(subjectId)
-          limits.set(limit, known)
+          const preview = limits.get(limit) ?? { limit, mode, subject, refused: 0, ids: new Set<string>() }
+          preview.refused += refused
+          preview.ids.add(subjectId)
+          limits.set(limit, preview)
         }
       const rows = [...limits.values()].map(({ ids, ...sums }) => ({ ...sums, subjects: ids.size }))
       return { limits: rows, totals, leftOut, ofNobody }
     }),
 
-  /** Limits for a model, a group or another one of a kind that is not here; those for people and apps wait for them. */
+  /**
+   * Lists limits whose model, group or other subject does not exist. Limits for people and apps are left out, because
+   * they may exist later.
+   */
   unresolved: adminSession.query(async ({ ctx }) => {
-    const named = (await inForce(ctx)).filter(({ subject }) => subject !== 'user' && subject !== 'app')
+    const named = (await listLimitsInForce(ctx)).filter(({ subject }) => subject !== 'user' && subject !== 'app')
     const found = await Promise.all(
       named.map(async ({ name: limit, subject: kind, subjectId: name }) => {
         if (name === null) return []
@@ -183,21 +187,21 @@ export const limitsRouter = router({
   }),
 
   /**
-   * Brings the limits to what the file says; those of administrators stay, and their names are theirs. One for a person or an
-   * app that is not there yet waits for them, and keeps no service from its start.
+   * Brings the limits into line with the file; limits of administrators stay and keep their names. A limit for a person
+   * or app that does not exist yet waits for them and does not prevent the start.
    */
   sync: host.mutation(async ({ ctx }) => {
     const config = await ctx.services.limitsConfig()
     await assertTimeZones(ctx, [config, ...config.limits])
     return changeLimits(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
-      assertNotSet(rows, config.limits)
-      const { columns, ofNobody } = await toColumnsOfAll(createTransactionSql(em), config)
-      for (const row of columns) await write(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
+      assertNotSetByAdministrator(rows, config.limits)
+      const { columns, ofNobody } = await toAllColumns(createTransactionSql(em), config)
+      for (const row of columns) await writeLimit(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
       const names = new Set(columns.map(({ name }) => name))
-      const gone = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
-      for (const row of gone) row.active = false
-      return { limits: names.size, deactivated: gone.map(({ name }) => name), ofNobody }
+      const removed = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
+      for (const row of removed) row.active = false
+      return { limits: names.size, deactivated: removed.map(({ name }) => name), ofNobody }
     })
   }),
 })
@@ -205,13 +209,13 @@ export const limitsRouter = router({
 async function simulate(ctx: Context, { from, to, config }: z.output<typeof simulation>) {
   if (config) await assertTimeZones(ctx, [config, ...config.limits])
   const { columns, ofNobody } = config
-    ? await toColumnsOfAll(ctx.services.sql, config)
-    : { columns: await inForce(ctx), ofNobody: [] }
+    ? await toAllColumns(ctx.services.sql, config)
+    : { columns: await listLimitsInForce(ctx), ofNobody: [] }
   const simulation = new LimitSimulation(columns)
   const values = [from, to, ...listPeriods(columns).values]
-  const [summed] = await ctx.services.sql(countSummedCalls, values)
+  const [summary] = await ctx.services.sql(countSummedCalls, values)
   const refusals = simulation.run(ctx.services.readInBatches(listRecordedCalls, values))
-  return { refusals, totals: simulation.totals, leftOut: summed?.requests ?? 0, ofNobody }
+  return { refusals, totals: simulation.totals, leftOut: summary?.requests ?? 0, ofNobody }
 }
 
 type LimitValues = Pick<UsageLimit, 'subject' | 'subjectId' | 'cap' | 'unit' | 'currency' | 'period' | 'mode'>
@@ -220,7 +224,7 @@ const toValues = ({ subject, subjectId, cap, unit, currency, period, mode }: Lim
   return { subject, subjectId, cap, unit, currency, period, mode }
 }
 
-/** Node.js knows some that the database does not. */
+/** Checks time zones in the database, which does not know all zones of Node.js. */
 async function assertTimeZones({ services }: Context, entries: readonly { timeZone?: string | undefined }[]) {
   const [unknown] = await services.sql(unknownTimeZones, [entries.flatMap(({ timeZone }) => timeZone ?? [])])
   if (!unknown) return
@@ -228,29 +232,29 @@ async function assertTimeZones({ services }: Context, entries: readonly { timeZo
   throw new Problem('invalid', { detail: message, issues: [{ path: ['timeZone'], message }] })
 }
 
-async function inForce(ctx: Context): Promise<readonly ActiveLimit[]> {
-  const [found] = await ctx.services.sql(listActiveLimits)
-  return found?.limits ?? []
+async function listLimitsInForce(ctx: Context): Promise<readonly ActiveLimit[]> {
+  const [row] = await ctx.services.sql(listActiveLimits)
+  return row?.limits ?? []
 }
 
-/** A limit that counts something else than before begins at nothing. */
-async function write(em: EntityManager, row: UsageLimit | null, columns: LimitColumns & { fromFile?: boolean }) {
+/** Creates or updates a limit. Its counters start again at zero if it now counts something else. */
+async function writeLimit(em: EntityManager, row: UsageLimit | null, columns: LimitColumns & { fromFile?: boolean }) {
   if (!row) return em.create(UsageLimit, columns)
   const isSame = row.subject === columns.subject && row.unit === columns.unit && row.currency === columns.currency
   if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
   return em.assign(row, columns)
 }
 
-/** One that the file names no more is switched off, and the administrators'. */
+/** True for limits of the file. A limit that left the file is inactive and belongs to the administrators. */
 const isInFile = ({ fromFile, active }: UsageLimit) => fromFile && active
 
-/** The file takes no limit from administrators, who would lose what it had counted. */
-function assertNotSet(rows: ReadonlyMap<string, UsageLimit>, limits: LimitsConfig['limits']): void {
-  const set = limits.find(({ name }) => rows.get(name)?.active && !rows.get(name)?.fromFile)
-  if (!set) return
-  const detail = `LIMITS: the limit '${set.name}' was set by an administrator. Name that of the file otherwise, or remove theirs.`
+/** Throws if the file names a limit of an administrator: taking it over would lose its counts. */
+function assertNotSetByAdministrator(rows: ReadonlyMap<string, UsageLimit>, limits: LimitsConfig['limits']): void {
+  const conflicting = limits.find(({ name }) => rows.get(name)?.active && !rows.get(name)?.fromFile)
+  if (!conflicting) return
+  const detail = `LIMITS: the limit '${conflicting.name}' was set by an administrator. Name that of the file otherwise, or remove theirs.`
   throw new Problem('conflict', { detail })
 }
 
-const inFile = (name: string) =>
+const createInFileProblem = (name: string) =>
   new Problem('conflict', { detail: `The limit '${name}' stands in the file that LIMITS names. Change it there.` })

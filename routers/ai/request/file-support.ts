@@ -4,9 +4,9 @@ import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
 import { listGaps, type ReadText } from '../../ports/files/text-extractor.ts'
 import { imageTypes, isPlainText } from './parts.ts'
-import type { AiRequest, AskedMessage } from './request.ts'
+import type { AiRequest, RequestMessage } from './request.ts'
 
-/** Whether the model is given the file as it is, and not the text in it. */
+/** True if the model receives the file itself and not its text. */
 export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
   (imageTypes.includes(mime) || mime === 'application/pdf') && unsupportedFile({ mime }, model, []).length === 0
 
@@ -14,7 +14,7 @@ type Path = Issue['path']
 
 type Misfit = Pick<Issue, 'message' | 'reason'>
 
-const failures = {
+const failureMessages = {
   encrypted: 'needs a password',
   damaged: 'is damaged, or not what it says',
   'too-large': 'is larger inside than is allowed',
@@ -24,44 +24,45 @@ const failures = {
   'not-read': 'could not be read',
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
-/** Says of a file without text what it has instead. */
-export const noText = (notes: ReadText['notes']): string =>
+/** Describes a file without text by what it contains instead. */
+export const describeNoText = (notes: ReadText['notes']): string =>
   ['has no text that a model could read', ...(notes.length > 0 ? [`only ${listGaps(notes)}`] : [])].join(', ')
 
-/** Why a file gives no text, to stand behind its name. */
-export const unreadableMessage = (failure: keyof typeof failures): string => failures[failure]
+/** Describes why text extraction failed, as a continuation of the file's name. */
+export const describeFailure = (failure: keyof typeof failureMessages): string => failureMessages[failure]
 
-/** Why this model cannot be given the file; `pending` where it may be given it later. */
+/** Returns why the model cannot receive the file; `pending` if it may later. */
 export function findMisfit(file: PromptFile, model: CallableModel): Misfit | undefined {
   if (file.clientEncrypted) return { message: 'is encrypted by a browser, so that no model can read it' }
   if (model.settings?.fileUpload === false) return { message: NO_FILES }
   if (takesBytes(file, model)) return undefined
   if (file.mime.startsWith('image/')) return { message: 'is an image, which this model does not take' }
   if (file.textState === 'pending') return { message: 'is still being read', reason: 'pending' }
-  if (file.textState === 'none') return { message: noText(file.textNotes) }
-  return file.textState === 'failed' ? { message: failures[file.textFailure ?? 'not-read'] } : undefined
+  if (file.textState === 'none') return { message: describeNoText(file.textNotes) }
+  return file.textState === 'failed' ? { message: failureMessages[file.textFailure ?? 'not-read'] } : undefined
 }
 
 export interface TextReading {
-  /** Whether documents of a media type can be read, so that a model that takes no documents is sent their text. */
+  /** True if text can be extracted from documents of this type, for models that take no documents. */
   canRead?(mime: string): boolean
 }
 
-/** Returns an issue for each file of the request that the model takes neither as it is nor as text. */
+/** Returns an issue for each file that the model takes neither unchanged nor as text. */
 export function unsupportedFiles(
   { messages }: AiRequest,
   model: CallableModel,
   { canRead = () => false }: TextReading,
 ): Issue[] {
-  const untakenPart = (part: AskedMessage['content'][number], path: Path): Issue[] => {
+  const findUnsupportedPart = (part: RequestMessage['content'][number], path: Path): Issue[] => {
     if (part.type === 'tool-result')
-      return part.content.flatMap((inner, index) => untakenPart(inner, [...path, 'content', index]))
+      return part.content.flatMap((inner, index) => findUnsupportedPart(inner, [...path, 'content', index]))
     if (part.type !== 'file' && part.type !== 'stored-file') return []
-    const isRead = model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && canRead(part.mime)
-    return isRead ? [] : unsupportedFile(part, model, path)
+    const isReadAsText =
+      model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && canRead(part.mime)
+    return isReadAsText ? [] : unsupportedFile(part, model, path)
   }
   return messages.flatMap(({ content }, at) =>
-    content.flatMap((part, index) => untakenPart(part, ['messages', at, 'content', index])),
+    content.flatMap((part, index) => findUnsupportedPart(part, ['messages', at, 'content', index])),
   )
 }
 
@@ -81,7 +82,7 @@ export function unsupportedFile({ mime }: { mime: string }, model: CallableModel
 
 const PDF = 'application/pdf'
 
-/** Documents other than PDFs are taken by no model. */
+/** No model takes documents other than PDFs. */
 export const isDocumentUnsupported = (mime: string, model: CallableModel): boolean =>
   !mime.startsWith('image/') &&
   !isPlainText(mime) &&

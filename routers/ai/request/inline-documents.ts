@@ -4,23 +4,23 @@ import { type Issue, Problem } from '../../core/problems.ts'
 import type { FilePart } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { appendNotes } from '../../ports/files/text-extractor.ts'
-import { isDocumentUnsupported, noText, unreadableMessage } from './file-support.ts'
-import type { ReadMessage } from './request.ts'
+import { describeFailure, describeNoText, isDocumentUnsupported } from './file-support.ts'
+import type { ResolvedMessage } from './request.ts'
 
-type Part = ReadMessage['content'][number]
+type Part = ResolvedMessage['content'][number]
 type Path = Issue['path']
 
 interface ReaderOptions {
   ctx: Pick<Context, 'services' | 'signal'>
   model: CallableModel
-  /** Hears of the bytes of each text, before they are kept. */
-  hold(bytes: number): void
+  /** Reserves the bytes of each text before it is kept in memory. */
+  reserveBytes(bytes: number): void
 }
 
-/** Of one request: each is read by a process of its own. */
+/** Maximum number of documents of a request: each is read by a process of its own. */
 const MAX_DOCUMENTS = 20
 
-/** Reads documents that are part of a request for a model that takes none, as those of attachments are. */
+/** Extracts the text of inline documents for models that take no documents, as for attachments. */
 export class InlineDocuments {
   readonly #options: ReaderOptions
   #count = 0
@@ -29,47 +29,48 @@ export class InlineDocuments {
     this.#options = options
   }
 
-  /** The messages with the texts of documents; the same list where there are none. */
-  async read(messages: readonly ReadMessage[]): Promise<readonly ReadMessage[]> {
-    if (!messages.some(({ content }) => content.some(this.#isWanted))) return messages
-    const read: ReadMessage[] = []
+  /** Returns the messages with the texts of documents, or the same list if there are none. */
+  async read(messages: readonly ResolvedMessage[]): Promise<readonly ResolvedMessage[]> {
+    if (!messages.some(({ content }) => content.some(this.#needsText))) return messages
+    const messagesWithTexts: ResolvedMessage[] = []
     for (const [at, message] of messages.entries()) {
-      const content = await this.#texts(message.content, ['messages', at, 'content'])
-      read.push({ ...message, content } as ReadMessage)
+      const content = await this.#readParts(message.content, ['messages', at, 'content'])
+      messagesWithTexts.push({ ...message, content } as ResolvedMessage)
     }
-    return read
+    return messagesWithTexts
   }
 
-  readonly #isWanted = (part: Part): boolean =>
+  readonly #needsText = (part: Part): boolean =>
     part.type === 'tool-result'
-      ? part.content.some(this.#isWanted)
+      ? part.content.some(this.#needsText)
       : part.type === 'file' && isDocumentUnsupported(part.mime, this.#options.model)
 
-  async #texts(parts: readonly Part[], path: Path): Promise<Part[]> {
+  async #readParts(parts: readonly Part[], path: Path): Promise<Part[]> {
     const read: Part[] = []
     for (const [index, part] of parts.entries())
-      read.push(this.#isWanted(part) ? await this.#text(part, [...path, index]) : part)
+      read.push(this.#needsText(part) ? await this.#readPart(part, [...path, index]) : part)
     return read
   }
 
-  async #text(part: Part, path: Path): Promise<Part> {
-    if (part.type !== 'tool-result') return this.#textOf(part as FilePart, path)
-    const content = await this.#texts(part.content, [...path, 'content'])
+  async #readPart(part: Part, path: Path): Promise<Part> {
+    if (part.type !== 'tool-result') return this.#readFile(part as FilePart, path)
+    const content = await this.#readParts(part.content, [...path, 'content'])
     return { ...part, content: content as typeof part.content }
   }
 
-  async #textOf({ mime, data, name }: FilePart, path: Path): Promise<FilePart> {
-    const { ctx, hold } = this.#options
-    if (++this.#count > MAX_DOCUMENTS) throw unread(['messages'], `must have at most ${MAX_DOCUMENTS} documents`)
+  async #readFile({ mime, data, name }: FilePart, path: Path): Promise<FilePart> {
+    const { ctx, reserveBytes } = this.#options
+    if (++this.#count > MAX_DOCUMENTS)
+      throw createDocumentProblem(['messages'], `must have at most ${MAX_DOCUMENTS} documents`)
     const bytes = Buffer.from(data, 'base64')
     const file = { mime, bytes: bytes.length, open: () => Readable.from([bytes], { objectMode: false }) }
-    const found = await ctx.services.textExtractor.extract(file, ctx.signal())
-    if ('unreadable' in found) throw unread(path, unreadableMessage(found.unreadable))
-    if (found.text.trim() === '') throw unread(path, noText(found.notes))
-    const text = Buffer.from(appendNotes(found))
-    hold(text.length)
+    const extracted = await ctx.services.textExtractor.extract(file, ctx.signal())
+    if ('unreadable' in extracted) throw createDocumentProblem(path, describeFailure(extracted.unreadable))
+    if (extracted.text.trim() === '') throw createDocumentProblem(path, describeNoText(extracted.notes))
+    const text = Buffer.from(appendNotes(extracted))
+    reserveBytes(text.length)
     return { type: 'file', mime: 'text/plain', data: text.toString('base64'), ...(name !== undefined && { name }) }
   }
 }
 
-const unread = (path: Path, message: string) => new Problem('invalid', { issues: [{ path, message }] })
+const createDocumentProblem = (path: Path, message: string) => new Problem('invalid', { issues: [{ path, message }] })

@@ -7,31 +7,34 @@ import { estimatePageTokens, estimateTokens } from '../../ports/ai/token-estimat
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { isPlainText } from './parts.ts'
 import { countPdfPages } from './pdf-pages.ts'
-import type { AiRequest, AskedMessage } from './request.ts'
+import type { AiRequest, RequestMessage } from './request.ts'
 
-/** What most models count for an image at most. */
+/** Maximum tokens of an image in most models. */
 const IMAGE_TOKENS = 1600
-/** What is written around the text of a file, and said of it before all messages. */
+/** Tokens of the text around a file and of its mention before the messages. */
 const BLOCK_TOKENS = 100
 
-/** Our estimate of what a request takes of a model's input, not rounded; attachments count when they are read. */
+/** Estimates the input tokens of a request, unrounded. Attachments count once they are read. */
 export function estimateInputTokens({ system = [], messages, tools, format }: AiRequest): number {
-  const said = messages.reduce((sum, { content }: AskedMessage) => sum + sumTokens(content), sumTokens(system))
+  const messageTokens = messages.reduce(
+    (sum, { content }: RequestMessage) => sum + sumTokens(content),
+    sumTokens(system),
+  )
   return (
-    said +
+    messageTokens +
     (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0) +
     (format ? estimateTokens(JSON.stringify(format)) : 0)
   )
 }
 
-/** What the model is told of the tools that the service runs for it. */
+/** Estimates the tokens of the definitions of the service's tools. */
 export const estimateToolTokens = (tools: readonly FunctionTool[]): number =>
   tools.reduce(
     (sum, tool) => sum + estimateTokens(tool.name + tool.description + JSON.stringify(toJsonSchema(tool))),
     0,
   )
 
-type Part = AskedMessage['content'][number]
+type Part = RequestMessage['content'][number]
 
 const sumTokens = (parts: readonly Part[]): number => parts.reduce((sum, part) => sum + estimatePartTokens(part), 0)
 
@@ -62,39 +65,41 @@ function estimateFileTokens(file: FilePart | StoredFilePart): number {
   if (file.type === 'stored-file') return estimatePageTokens(file.content.bytes)
   const { mime, data } = file
   if (mime === 'application/pdf') return estimatePageTokens((data.length / 4) * 3)
-  // Other documents count, as attachments do, when their text is read.
+  // Other documents count once their text is extracted, as attachments do.
   return isPlainText(mime) ? estimateTokens(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
 }
 
-/** One model for which OpenAI counts far more: 2833 tokens, and 5667 for each of 8 tiles, or 4 of a page. */
+/**
+ * OpenAI counts far more for this model: 2833 tokens and 5667 for each of 8 tiles of an image, or of 4 tiles of a page.
+ */
 const expensiveModel = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
 
 /**
- * As many tokens as the provider may count where our estimate is this. It errs high, which is right for a reservation and wrong
- * for refusing a request as too long: no model reads more than it takes.
+ * Returns the most tokens that the provider may count for our estimate. It errs high: that suits a reservation, but not
+ * the refusal of a request as too long, as no model reads more than its maximum.
  */
 export function maxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
-  const isDear = expensiveModel.name.test(model.upstreamId ?? model.modelId)
-  const { image, page } = isDear ? expensiveModel : maxFileTokens[model.adapter as Adapter]
-  const more = files.images * image + files.pages * page - files.estimate
-  return Math.max(estimate, Math.min(estimate + more, model.limits?.maxInputTokens || Infinity))
+  const isExpensive = expensiveModel.name.test(model.upstreamId ?? model.modelId)
+  const { image, page } = isExpensive ? expensiveModel : maxFileTokens[model.adapter as Adapter]
+  const additionalTokens = files.images * image + files.pages * page - files.estimate
+  return Math.max(estimate, Math.min(estimate + additionalTokens, model.limits?.maxInputTokens || Infinity))
 }
 
-/** As many pages as any provider reads of a document, and the bytes that each has at least, where they cannot be counted. */
+/** Maximum pages that any provider reads of a document, and minimum bytes of a page if pages cannot be counted. */
 const MAX_PAGES = 1000
 const MIN_PAGE_BYTES = 1000
 
-/** In characters of base64, which are four for three bytes. */
-const SLICE = 4 * 65_536
+/** Length of a slice in base64 characters; four are three bytes. */
+const SLICE_CHARACTERS = 4 * 65_536
 
-/** What the images and documents of a request are: of these providers may count more than we estimate. */
-export async function countFiles(messages: readonly AskedMessage[]): Promise<FileEstimate> {
+/** Counts the images and pages of a request, for which providers may count more tokens than we estimate. */
+export async function countFiles(messages: readonly RequestMessage[]): Promise<FileEstimate> {
   const files: FileEstimate = { images: 0, pages: 0, estimate: 0 }
-  for (const { content } of messages) for (const file of filesAmong(content)) await add(file, files)
+  for (const { content } of messages) for (const file of listFiles(content)) await addFile(file, files)
   return files
 }
 
-async function add(file: FilePart | StoredFilePart, files: FileEstimate): Promise<void> {
+async function addFile(file: FilePart | StoredFilePart, files: FileEstimate): Promise<void> {
   const isImage = file.mime.startsWith('image/')
   if (!isImage && file.mime !== 'application/pdf') return
   files.estimate += estimateFileTokens(file)
@@ -102,9 +107,9 @@ async function add(file: FilePart | StoredFilePart, files: FileEstimate): Promis
   else files.pages += await countPages(file)
 }
 
-function* filesAmong(parts: readonly AskedMessage['content'][number][]): Generator<FilePart | StoredFilePart, void> {
+function* listFiles(parts: readonly RequestMessage['content'][number][]): Generator<FilePart | StoredFilePart, void> {
   for (const part of parts)
-    if (part.type === 'tool-result') yield* filesAmong(part.content)
+    if (part.type === 'tool-result') yield* listFiles(part.content)
     else if (part.type === 'file' || part.type === 'stored-file') yield part
 }
 
@@ -112,15 +117,15 @@ async function countPages(file: FilePart | StoredFilePart): Promise<number> {
   const [pages, bytes] =
     file.type === 'file'
       ? [await countPdfPages(readSlices(file.data)), (file.data.length / 4) * 3]
-      : // Whoever sends it is told why it cannot be read.
+      : // The read error is reported when the file is sent.
         [await file.content.pages().catch(() => undefined), file.content.bytes]
   return Math.min(MAX_PAGES, pages ?? Math.ceil(bytes / MIN_PAGE_BYTES))
 }
 
-/** The bytes of a file, between which other requests have their turn. */
+/** Decodes a file in slices and lets other requests run in between. */
 async function* readSlices(base64: string): AsyncGenerator<Buffer, void> {
-  for (let at = 0; at < base64.length; at += SLICE) {
-    yield Buffer.from(base64.slice(at, at + SLICE), 'base64')
+  for (let at = 0; at < base64.length; at += SLICE_CHARACTERS) {
+    yield Buffer.from(base64.slice(at, at + SLICE_CHARACTERS), 'base64')
     await setImmediate()
   }
 }

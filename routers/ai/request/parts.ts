@@ -2,29 +2,29 @@ import { z } from 'zod'
 import { fileBeginnings } from '../../ports/ai/media-types.ts'
 import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/ai/messages.ts'
 
-/** Beyond what a body may be set to. */
+/** Above the largest configurable body size. */
 const MAX_TEXT = 100_000_000
-/** Of one message. */
+/** Maximum number of parts of a message. */
 const MAX_PARTS = 200
-/** Base64 characters, for 25 MiB. */
+/** Base64 characters of 25 MiB. */
 const MAX_FILE = Math.ceil((25 * 1024 * 1024) / 3) * 4
 const MAX_ID = 200
 const MAX_REASON = 2000
-/** Proofs of long thoughts are long. */
+/** Signatures of long reasoning are long. */
 const MAX_SIGNATURE = 500_000
 
 const anyText = z.string().max(MAX_TEXT)
 export const text = anyText.min(1)
 
 export const textPart = z.strictObject({ type: z.literal('text'), text }) satisfies z.ZodType<TextPart>
-/** A message may be empty, as answers of models are. */
+/** Messages may be empty, as answers of models sometimes are. */
 export const anyTextPart = textPart.extend({ text: anyText })
 
 export const imageTypes: readonly string[] = Object.keys(fileBeginnings).filter((mime) => mime.startsWith('image/'))
-/** Documents that are put into the prompt as what they are, which is text. */
+/** True for documents that are plain text and go into the prompt unchanged. */
 export const isPlainText = (mime: string) => /^text\/(?!rtf$)[\w.+-]+$/.test(mime) || mime === 'application/json'
 
-/** Images are taken of these types alone; which documents can be read is known to the readers of files. */
+/** Accepts these image types, and any document type: the text extractor knows which documents it can read. */
 const isFileType = (mime: string) => Object.hasOwn(fileBeginnings, mime) || /^(?!image\/)[\w.+-]+\/[\w.+-]+$/.test(mime)
 
 const filePart = z
@@ -44,13 +44,15 @@ const filePart = z
   }) satisfies z.ZodType<FilePart>
 
 function isBase64(data: string): boolean {
-  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
+  let padding = 0
+  if (data.endsWith('==')) padding = 2
+  else if (data.endsWith('=')) padding = 1
   return data.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
 }
 
 const inputPart = z.discriminatedUnion('type', [anyTextPart, filePart])
 
-/** An attachment of the caller's, or in one of their rooms, by its id or its uuid. */
+/** An attachment of the caller or of one of their rooms, by id or uuid. */
 export interface AttachmentPart {
   type: 'attachment'
   id: string
@@ -69,7 +71,7 @@ const attachmentPart = z.strictObject({
 }) satisfies z.ZodType<AttachmentPart>
 
 export const userPart = z.discriminatedUnion('type', [textPart, filePart, attachmentPart])
-/** What a user says may be empty where programs ask, not where people do. */
+/** Text from programs may be empty, text from people may not. */
 export const anyUserPart = z.discriminatedUnion('type', [...inputPart.options, attachmentPart])
 
 const id = z.string().min(1).max(MAX_ID)
@@ -90,22 +92,22 @@ export const toolResult = z.strictObject({
   isError: z.boolean().optional(),
 }) satisfies z.ZodType<ToolResult>
 
-/** What the person says to a question by which an answer ended. */
-export interface ApprovalGiven {
+/** The person's answer to a question at the end of an answer. */
+export interface ToolApproval {
   type: 'tool-approval'
-  /** Of the question, which is that of the call, too. */
+  /** Id of the question and of its tool call. */
   id: string
   allow: boolean
-  /** Told to the model where the call is refused. */
+  /** Reason for the model if the call is refused. */
   reason?: string | undefined
 }
 
-export const approvalGiven = z.strictObject({
+export const toolApproval = z.strictObject({
   type: z.literal('tool-approval'),
   id: id.describe('Of the question; the call that it is about is sent back with the same.'),
   allow: z.boolean(),
   reason: z.string().max(MAX_REASON).optional().describe('Told to the model where the call is refused.'),
-}) satisfies z.ZodType<ApprovalGiven>
+}) satisfies z.ZodType<ToolApproval>
 
-export const several = <Part extends z.ZodType>(part: Part) =>
+export const partList = <Part extends z.ZodType>(part: Part) =>
   z.array(part).min(1).max(MAX_PARTS, `must have at most ${MAX_PARTS} parts`)

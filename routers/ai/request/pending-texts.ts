@@ -2,48 +2,48 @@ import { type Issue, Problem } from '../../core/problems.ts'
 import { attachmentTextKey } from '../../ports/ai/prompt-files.ts'
 import type { ChatContext } from '../chat-context.ts'
 
-/** Says that the texts of files of a request are still being read. */
-export class PendingTexts extends Problem {
-  /** Ids of the attachments of the request. */
-  readonly attachments: readonly number[]
+/** Signals that the text of some files is still being extracted. */
+export class PendingTextsProblem extends Problem {
+  /** Ids of the request's attachments. */
+  readonly attachmentIds: readonly number[]
 
-  constructor(issues: readonly Issue[], attachments: readonly number[]) {
+  constructor(issues: readonly Issue[], attachmentIds: readonly number[]) {
     super('attachment_pending', { issues })
-    this.attachments = attachments
+    this.attachmentIds = attachmentIds
   }
 }
 
-interface Preparation<Call> {
+interface PreparationOptions<Call> {
   attempt: () => Promise<Call>
-  /** Counts the request, so that nobody has more waiting than they may ask. */
+  /** Counts the request against the rate limit, so that nobody has more requests waiting than they may send. */
   consumeQuota: () => Promise<void>
 }
 
-/** Prepares a call; where the texts of its files are still being read, again when they are. Throws where that takes too long. */
-export async function untilTextsAreRead<Call>(
+/** Prepares a call, and retries while the text of its files is being extracted. Throws after the configured wait. */
+export async function retryWhileTextsPending<Call>(
   ctx: ChatContext,
-  { attempt, consumeQuota }: Preparation<Call>,
+  { attempt, consumeQuota }: PreparationOptions<Call>,
 ): Promise<Call> {
-  const first = await attempt().catch(toPendingTexts)
-  if (!(first instanceof PendingTexts)) return first
+  const first = await attempt().catch(catchPendingTexts)
+  if (!(first instanceof PendingTextsProblem)) return first
   await consumeQuota()
   const { notifier, settings } = ctx.services
-  const gone = ctx.signal()
+  const callerSignal = ctx.signal()
   let pending = first
-  const tryAgain = async () => {
-    if (gone.aborted) throw new Problem('client_gone')
-    const call = await attempt().catch(toPendingTexts)
-    if (!(call instanceof PendingTexts)) return call
+  const retry = async () => {
+    if (callerSignal.aborted) throw new Problem('client_gone')
+    const call = await attempt().catch(catchPendingTexts)
+    if (!(call instanceof PendingTextsProblem)) return call
     pending = call
     return undefined
   }
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(settings.textWait)])
-  const call = await notifier.waitFor(first.attachments.map(attachmentTextKey), tryAgain, signal)
+  const signal = AbortSignal.any([callerSignal, AbortSignal.timeout(settings.textWait)])
+  const call = await notifier.waitFor(first.attachmentIds.map(attachmentTextKey), retry, signal)
   if (call === undefined) throw pending
   return call
 }
 
-function toPendingTexts(error: unknown): PendingTexts {
-  if (error instanceof PendingTexts) return error
+function catchPendingTexts(error: unknown): PendingTextsProblem {
+  if (error instanceof PendingTextsProblem) return error
   throw error
 }

@@ -4,13 +4,13 @@ import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../ports/ai/models.ts'
 import type { CallerTool, JsonSchema, ToolChoice } from '../../ports/ai/tools.ts'
 import {
-  type ApprovalGiven,
   type AttachmentPart,
   anyTextPart,
   anyUserPart,
-  approvalGiven,
   assistantPart,
-  several,
+  partList,
+  type ToolApproval,
+  toolApproval,
   toolName,
   toolResult,
 } from './parts.ts'
@@ -20,14 +20,14 @@ import { toolReferences } from './tool-references.ts'
 const MAX_TOKENS = 10_000_000
 const MAX_STOPS = 16
 const MAX_STOP = 500
-/** In characters of JSON: templates know a few words. */
+/** Maximum characters of JSON; templates have few options. */
 const MAX_TEMPLATE_OPTIONS = 4000
 
 const tokens = z.int().positive().max(MAX_TOKENS)
 
 const penalty = z.number().min(-2).max(2)
 
-/** What a caller may set for one call. */
+/** Parameters that a caller may set for one call. */
 const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
   temperature: z.number().min(0).max(2).optional(),
   topP: z.number().min(0).max(1).optional(),
@@ -59,7 +59,7 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
 
 const MAX_TOOLS = 256
 const MAX_DESCRIPTION = 20_000
-/** Characters of a schema as JSON; those of all tools together. */
+/** Maximum characters of one schema and of all tools together, as JSON. */
 const MAX_SCHEMA = 100_000
 const MAX_ALL_TOOLS = 1_000_000
 
@@ -97,36 +97,39 @@ const jsonFormat = z.strictObject({
   strict: z.boolean().optional(),
 }) satisfies z.ZodType<JsonFormat>
 
-/** More than a model is sent in one conversation. */
+/** More messages than any conversation has. */
 export const MAX_MESSAGES = 2000
 
-export const model = z
+export const modelName = z
   .string()
   .min(1)
   .max(200, 'is not a model that you may use')
   .describe('The `modelId` of one of the `ai-models`.')
 
-/** A message as it is asked: what a user says may name attachments, and a call may have the person's answer for a result. */
-export type AskedMessage =
+/**
+ * A message of a request. User messages may name attachments, and a tool message may hold the person's approval in
+ * place of a result.
+ */
+export type RequestMessage =
   | Exclude<Message, { role: 'user' | 'tool' }>
-  | { role: 'tool'; content: readonly (ToolResult | ApprovalGiven)[] }
+  | { role: 'tool'; content: readonly (ToolResult | ToolApproval)[] }
   | { role: 'user'; content: readonly (UserPart | AttachmentPart)[] }
 
-/** One of which the attachments are read. */
-export type ReadMessage = Exclude<AskedMessage, { role: 'user' }> | Extract<Message, { role: 'user' }>
+/** A message whose attachments have been read. */
+export type ResolvedMessage = Exclude<RequestMessage, { role: 'user' }> | Extract<Message, { role: 'user' }>
 
-const message: z.ZodType<AskedMessage, AskedMessage> = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), content: several(anyTextPart) }),
-  z.strictObject({ role: z.literal('user'), content: several(anyUserPart) }),
-  z.strictObject({ role: z.literal('assistant'), content: several(assistantPart) }),
+const message: z.ZodType<RequestMessage, RequestMessage> = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), content: partList(anyTextPart) }),
+  z.strictObject({ role: z.literal('user'), content: partList(anyUserPart) }),
+  z.strictObject({ role: z.literal('assistant'), content: partList(assistantPart) }),
   z.strictObject({
     role: z.literal('tool'),
-    content: several(z.discriminatedUnion('type', [toolResult, approvalGiven])),
+    content: partList(z.discriminatedUnion('type', [toolResult, toolApproval])),
   }),
 ])
 
-/** Of a private conversation the slug is meant; any other name of the caller's does as well. */
-export const conversation = z
+/** The front end sends the slug of a private conversation; callers may use any other name. */
+export const conversationName = z
   .string()
   .min(1)
   .max(200)
@@ -139,10 +142,10 @@ export const optionalParameters = z
   .optional()
   .describe('Whether parameters that the model does not take are left out, instead of the request being refused.')
 
-/** All that a model can be asked. Every face puts its requests into this shape. */
-export const request = z.strictObject({
-  model,
-  system: several(anyTextPart).optional().describe('Instructions, which go before those among the messages.'),
+/** A complete request to a model. Every protocol adapter converts its requests to this format. */
+export const aiRequest = z.strictObject({
+  model: modelName,
+  system: partList(anyTextPart).optional().describe('Instructions, which go before those among the messages.'),
   messages: z
     .array(message)
     .min(1)
@@ -150,7 +153,7 @@ export const request = z.strictObject({
     .describe('The conversation so far, which ends with a message of the user or with results of tools.'),
   tools: callerTools.default([]).describe('Functions that the caller runs.'),
   modelTools: toolReferences.optional(),
-  conversation: conversation.optional(),
+  conversation: conversationName.optional(),
   mayAsk: z
     .boolean()
     .optional()
@@ -180,8 +183,8 @@ export const request = z.strictObject({
   format: jsonFormat.optional().describe('The answer is to be JSON.'),
 })
 
-/** Of an answer that streams, which can stand still while the person is asked. */
-export const streamRequest = request.extend({
+/** A request for a streamed answer, which can pause for questions. */
+export const aiStreamRequest = aiRequest.extend({
   mayAsk: z
     .union([z.boolean(), z.literal('amid')])
     .optional()
@@ -190,7 +193,7 @@ export const streamRequest = request.extend({
     ),
 })
 
-export type AiRequest = z.output<typeof request> & {
-  /** Those of `optionalTools` that the provider of the model has. */
+export type AiRequest = z.output<typeof aiRequest> & {
+  /** The `optionalTools` that the model's provider supports. */
   nativeTools?: readonly NativeTool[] | undefined
 }

@@ -5,7 +5,7 @@ import { middleware } from '../../core/trpc.ts'
 import { type ChatContext, findUsableModel } from '../chat-context.ts'
 import { estimateInputTokens } from './input-tokens.ts'
 import { text } from './parts.ts'
-import { type AiRequest, conversation, MAX_MESSAGES, model } from './request.ts'
+import { type AiRequest, conversationName, MAX_MESSAGES, modelName } from './request.ts'
 import { toolReferences } from './tool-references.ts'
 import { validateRequest } from './validate-request.ts'
 
@@ -16,20 +16,20 @@ const message = z.strictObject({
   content: z.strictObject({ text }),
 })
 
-/** A conversation in text alone. */
-export const question = z.strictObject({
-  model,
+/** A conversation of plain text. */
+export const simpleRequest = z.strictObject({
+  model: modelName,
   messages: z
     .array(message)
     .min(1)
     .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
     .describe('The conversation so far, which ends with a message of the user.'),
   tools: toolReferences.optional(),
-  conversation: conversation.optional(),
+  conversation: conversationName.optional(),
 })
-type Question = z.output<typeof question>
+type SimpleRequest = z.output<typeof simpleRequest>
 
-export const toAiRequest = ({ model, messages, tools, conversation }: Question): AiRequest => ({
+export const toAiRequest = ({ model, messages, tools, conversation }: SimpleRequest): AiRequest => ({
   model,
   messages: messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content.text }] })),
   tools: [],
@@ -38,36 +38,37 @@ export const toAiRequest = ({ model, messages, tools, conversation }: Question):
   parameters: {},
 })
 
-/** What is wrong with the request that was made of a question, by the names of the question. */
-export const toQuestionPath = ({ path: [first, ...rest], ...issue }: Issue): Issue => ({
+/** Translates the path of an issue from `AiRequest` to the simple request. */
+export const toSimplePath = ({ path: [first, ...rest], ...issue }: Issue): Issue => ({
   ...issue,
   path: first === undefined ? [] : [first === 'modelTools' ? 'tools' : first, ...rest],
 })
 
-const noMessage: z.output<typeof message> = { role: 'user', content: { text: '' } }
-const role = message.shape.role.catch(noMessage.role)
-const content = message.shape.content.catch(noMessage.content)
+const emptyMessage: z.output<typeof message> = { role: 'user', content: { text: '' } }
+const role = message.shape.role.catch(emptyMessage.role)
+const content = message.shape.content.catch(emptyMessage.content)
 
-/** As much of a question as can be read; what cannot be is a problem of its own already. */
-const readable = z
+/** Parses as much of a request as possible; invalid parts are reported by the strict schema. */
+const lenientRequest = z
   .object({
-    model: question.shape.model.catch(''),
-    messages: z.array(z.object({ role, content }).catch(noMessage)).min(1).max(MAX_MESSAGES).catch([noMessage]),
+    model: simpleRequest.shape.model.catch(''),
+    messages: z.array(z.object({ role, content }).catch(emptyMessage)).min(1).max(MAX_MESSAGES).catch([emptyMessage]),
     tools: toolReferences.optional().catch(undefined),
   })
-  .catch({ model: '', messages: [noMessage] })
+  .catch({ model: '', messages: [emptyMessage] })
 
-/** A question that its schema refuses is told what else is wrong with it, so that all of it can be mended at once. */
-export const withAllProblems = middleware(async ({ ctx, getRawInput, next }) => {
+/** Adds the issues of later checks to a schema error, so that the caller can fix all of them at once. */
+export const withAllIssues = middleware(async ({ ctx, getRawInput, next }) => {
   const result = await next()
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
-  const asked = readable.parse(await getRawInput())
-  const model = asked.model === '' ? undefined : await findUsableModel(ctx as ChatContext, asked.model, 'chat')
-  const request = toAiRequest(asked)
-  const further = validateRequest(request, model, estimateInputTokens(request))
-    .map(toQuestionPath)
-    .filter(({ path }) => path[0] !== 'model' || asked.model !== '')
+  const readableRequest = lenientRequest.parse(await getRawInput())
+  const model =
+    readableRequest.model === '' ? undefined : await findUsableModel(ctx as ChatContext, readableRequest.model, 'chat')
+  const request = toAiRequest(readableRequest)
+  const furtherIssues = validateRequest(request, model, estimateInputTokens(request))
+    .map(toSimplePath)
+    .filter(({ path }) => path[0] !== 'model' || readableRequest.model !== '')
     .map((issue) => ({ code: 'custom' as const, input: undefined, ...issue, path: [...issue.path] }))
-  const cause = new z.ZodRealError([...further, ...result.error.cause.issues])
+  const cause = new z.ZodRealError([...furtherIssues, ...result.error.cause.issues])
   throw new TRPCError({ code: 'BAD_REQUEST', cause })
 })

@@ -5,139 +5,147 @@ import type { CallableModel } from '../../ports/ai/models.ts'
 import { isToolCallRequired } from '../../ports/ai/tools.ts'
 import { findNativeConflicts } from './adapt-request.ts'
 import { type TextReading, unsupportedFiles } from './file-support.ts'
-import type { ApprovalGiven } from './parts.ts'
-import type { AiRequest, AskedMessage } from './request.ts'
-import { unknownReferences } from './tool-references.ts'
+import type { ToolApproval } from './parts.ts'
+import type { AiRequest, RequestMessage } from './request.ts'
+import { findUnknownReferences } from './tool-references.ts'
 
-/** What is wrong with a request that its schema cannot know; `inputTokens` is our estimate of what it takes. */
+/** Validates what the schema cannot check. `inputTokens` is our estimate. */
 export function validateRequest(
   request: AiRequest,
   model: CallableModel | undefined,
   inputTokens: number,
-  reading: TextReading = {},
+  textReading: TextReading = {},
 ): Issue[] {
   const { messages } = request
   return [
-    ...(model ? [] : [issue(['model'], 'is not a model that you may use')]),
-    ...(request.isAdaptable || endsWell(messages) ? [] : [issue(['messages'], 'must end with a message of the user')]),
+    ...(model ? [] : [createIssue(['model'], 'is not a model that you may use')]),
+    ...(request.isAdaptable || endsWithUserTurn(messages)
+      ? []
+      : [createIssue(['messages'], 'must end with a message of the user')]),
     ...findUnpairedTools(messages),
-    ...unknownChoice(request),
-    ...contradictions(request),
-    ...(model ? [...problemsWith(request, model, reading), ...tooMuchInput(inputTokens, model)] : []),
+    ...findUnknownToolChoice(request),
+    ...findContradictions(request),
+    ...(model ? [...findModelIssues(request, model, textReading), ...findExcessInput(inputTokens, model)] : []),
   ]
 }
 
-const issue = (path: Path, message: string): Issue => ({ path, message })
+const createIssue = (path: Path, message: string): Issue => ({ path, message })
 
-const endsWell = (messages: readonly AskedMessage[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
+const endsWithUserTurn = (messages: readonly RequestMessage[]) => ['user', 'tool'].includes(messages.at(-1)?.role ?? '')
 
-function unknownChoice({ tools, toolChoice }: AiRequest): Issue[] {
-  if (toolChoice === 'required' && tools.length === 0) return [issue(['toolChoice'], 'needs tools')]
+function findUnknownToolChoice({ tools, toolChoice }: AiRequest): Issue[] {
+  if (toolChoice === 'required' && tools.length === 0) return [createIssue(['toolChoice'], 'needs tools')]
   const isUnknown = typeof toolChoice === 'object' && tools.every(({ name }) => name !== toolChoice.name)
-  return isUnknown ? [issue(['toolChoice'], 'is no tool of this request')] : []
+  return isUnknown ? [createIssue(['toolChoice'], 'is no tool of this request')] : []
 }
 
-function contradictions({ parameters: { effort, thinking, maxThinkingTokens } }: AiRequest): Issue[] {
+function findContradictions({ parameters: { effort, thinking, maxThinkingTokens } }: AiRequest): Issue[] {
   if (effort !== 'none') return []
   const message = 'cannot be set where nothing is to be thought'
   return [
-    ...(maxThinkingTokens === undefined ? [] : [issue(['parameters', 'maxThinkingTokens'], message)]),
-    ...(thinking === undefined ? [] : [issue(['parameters', 'thinking'], message)]),
+    ...(maxThinkingTokens === undefined ? [] : [createIssue(['parameters', 'maxThinkingTokens'], message)]),
+    ...(thinking === undefined ? [] : [createIssue(['parameters', 'thinking'], message)]),
   ]
 }
 
-/** What this model does not take. */
-function problemsWith(request: AiRequest, model: CallableModel, reading: TextReading): Issue[] {
+/** Finds everything that this model does not support. */
+function findModelIssues(request: AiRequest, model: CallableModel, textReading: TextReading): Issue[] {
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [
-    ...unsupportedFiles(request, model, reading),
-    ...(request.optionalParameters ? [] : unsupportedParameters(request, model)),
-    ...unsupportedThoughts(request, model),
+    ...unsupportedFiles(request, model, textReading),
+    ...(request.optionalParameters ? [] : findUnsupportedParameters(request, model)),
+    ...findUnsupportedThinking(request, model),
   ]
-  issues.push(...unknownReferences(model, request.modelTools), ...findNativeConflicts(request, model))
+  issues.push(...findUnknownReferences(model, request.modelTools), ...findNativeConflicts(request, model))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
-    issues.push(issue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`))
+    issues.push(
+      createIssue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`),
+    )
   if (tools.length > 0 && model.settings?.toolCalling === false)
-    issues.push(issue(['tools'], 'is nothing that this model takes'))
-  if (format && !format.schema && untakenOf(model).includes('JSON without a schema'))
-    issues.push(issue(['format', 'schema'], 'is required by this model'))
+    issues.push(createIssue(['tools'], 'is nothing that this model takes'))
+  if (format && !format.schema && listUnsupported(model).includes('JSON without a schema'))
+    issues.push(createIssue(['format', 'schema'], 'is required by this model'))
   return issues
 }
 
-export function tooMuchInput(tokens: number, { limits }: CallableModel): Issue[] {
-  const most = limits?.maxInputTokens
-  if (!most || tokens <= most) return []
-  const message = `is more input than the model takes, which is ${most} tokens`
+export function findExcessInput(tokens: number, { limits }: CallableModel): Issue[] {
+  const maxInputTokens = limits?.maxInputTokens
+  if (!maxInputTokens || tokens <= maxInputTokens) return []
+  const message = `is more input than the model takes, which is ${maxInputTokens} tokens`
   return [{ path: ['messages'], message, reason: 'too_long' }]
 }
 
-const untakenOf = ({ adapter }: CallableModel) => unsupportedByAdapter[adapter as Adapter]
+const listUnsupported = ({ adapter }: CallableModel) => unsupportedByAdapter[adapter as Adapter]
 
-const unsupportedParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
+const findUnsupportedParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
   Object.entries(parameters)
-    .filter(([name, value]) => value !== undefined && untakenOf(model).some((untaken) => untaken === name))
-    .map(([name]) => issue(['parameters', name], 'is nothing that this model takes'))
+    .filter(([name, value]) => value !== undefined && listUnsupported(model).some((untaken) => untaken === name))
+    .map(([name]) => createIssue(['parameters', name], 'is nothing that this model takes'))
 
-/** What of thinking this kind of provider has no word for, or not together with something else. */
-function unsupportedThoughts({ parameters, toolChoice }: AiRequest, { adapter }: CallableModel): Issue[] {
+/** Finds thinking parameters that this provider does not support, alone or in combination. */
+function findUnsupportedThinking({ parameters, toolChoice }: AiRequest, { adapter }: CallableModel): Issue[] {
   const { thoughts = 'auto', stop, seed, maxThinkingTokens } = parameters
   const isOpenAi = adapter === 'openai'
-  const isOlder = stop !== undefined || seed !== undefined
+  const usesOlderApi = stop !== undefined || seed !== undefined
   return [
     ...(thoughts !== 'auto' && !isOpenAi
-      ? [issue(['parameters', 'thoughts'], 'is taken as auto only by this model')]
+      ? [createIssue(['parameters', 'thoughts'], 'is taken as auto only by this model')]
       : []),
-    ...(parameters.thoughts && isOpenAi && isOlder
-      ? [issue(['parameters', 'thoughts'], 'cannot be set beside stop or seed')]
+    ...(parameters.thoughts && isOpenAi && usesOlderApi
+      ? [createIssue(['parameters', 'thoughts'], 'cannot be set beside stop or seed')]
       : []),
     ...(maxThinkingTokens !== undefined && adapter === 'anthropic' && isToolCallRequired(toolChoice)
-      ? [issue(['parameters', 'maxThinkingTokens'], 'cannot be set where a tool must be called')]
+      ? [createIssue(['parameters', 'maxThinkingTokens'], 'cannot be set where a tool must be called')]
       : []),
   ]
 }
 
 type Path = Issue['path']
 
-interface Pairs {
-  /** Calls without a result yet. */
-  open: Map<string, Path>
-  /** Calls that the person allowed or refused, which have no result or one after that. */
-  answered: Set<string>
+interface ToolPairs {
+  /** Calls without a result. */
+  pendingCalls: Map<string, Path>
+  /** Calls that the person approved or refused; they may have a result afterwards. */
+  decidedCalls: Set<string>
 }
 
-/** Calls of tools without a result, and results without a call: no provider takes either. */
-function findUnpairedTools(messages: readonly AskedMessage[]): Issue[] {
-  const pairs: Pairs = { open: new Map(), answered: new Set() }
-  const stray: Path[] = []
-  for (const { part, talk, path } of listToolParts(messages)) {
-    const call = `${talk} ${part.id}`
-    if (part.type === 'tool-call') pairs.open.set(call, path)
-    else if (!isPaired(part, call, pairs)) stray.push([...path, 'id'])
+/** Finds tool calls without a result and results without a call, which no provider accepts. */
+function findUnpairedTools(messages: readonly RequestMessage[]): Issue[] {
+  const pairs: ToolPairs = { pendingCalls: new Map(), decidedCalls: new Set() }
+  const strayPaths: Path[] = []
+  for (const { part, talk: turn, path } of listToolParts(messages)) {
+    const call = `${turn} ${part.id}`
+    if (part.type === 'tool-call') pairs.pendingCalls.set(call, path)
+    else if (!isPaired(part, call, pairs)) strayPaths.push([...path, 'id'])
   }
   return [
-    ...stray.map((path) => ({ path, message: 'answers no call before it' })),
-    ...[...pairs.open.values()].map((path) => ({ path, message: 'has no result' })),
+    ...strayPaths.map((path) => ({ path, message: 'answers no call before it' })),
+    ...[...pairs.pendingCalls.values()].map((path) => ({ path, message: 'has no result' })),
   ]
 }
 
-function isPaired({ type }: ToolResult | ApprovalGiven, call: string, { open, answered }: Pairs): boolean {
-  if (type === 'tool-result') return open.delete(call) || answered.delete(call)
-  const isOpen = open.delete(call)
-  if (isOpen) answered.add(call)
+function isPaired(
+  { type }: ToolResult | ToolApproval,
+  call: string,
+  { pendingCalls, decidedCalls }: ToolPairs,
+): boolean {
+  if (type === 'tool-result') return pendingCalls.delete(call) || decidedCalls.delete(call)
+  const isOpen = pendingCalls.delete(call)
+  if (isOpen) decidedCalls.add(call)
   return isOpen
 }
 
-/** What is said of tools with its path, and which turn it belongs to: results belong to what the assistant said before them. */
-function* listToolParts(messages: readonly AskedMessage[]) {
-  let talk = -1
+/** Yields tool parts with their path and turn. Results belong to the assistant message before them. */
+function* listToolParts(messages: readonly RequestMessage[]) {
+  let turn = -1
   for (const [at, { role, content }] of messages.entries()) {
-    const goesOn = role === 'assistant' && messages[at - 1]?.role === 'assistant'
-    if (role !== 'tool' && !goesOn) talk = at
+    const continuesTurn = role === 'assistant' && messages[at - 1]?.role === 'assistant'
+    if (role !== 'tool' && !continuesTurn) turn = at
     for (const [index, part] of content.entries())
-      if (isOfTool(part)) yield { part, talk, path: ['messages', at, 'content', index] }
+      if (isToolPart(part)) yield { part, talk: turn, path: ['messages', at, 'content', index] }
   }
 }
 
-const isOfTool = (part: AskedMessage['content'][number]): part is ToolCall | ToolResult | ApprovalGiven =>
+const isToolPart = (part: RequestMessage['content'][number]): part is ToolCall | ToolResult | ToolApproval =>
   ['tool-call', 'tool-result', 'tool-approval'].includes(part.type)

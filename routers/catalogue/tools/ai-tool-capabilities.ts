@@ -17,7 +17,7 @@ export const aiToolCapabilities = defineResource({
   },
 })
 
-/** The lines of an icon of 24 by 24. */
+/** Paths of icons of 24 by 24. */
 const icons: Record<string, string> = {
   web_search: 'M11 4a7 7 0 1 0 0 14a7 7 0 0 0 0-14M16 16l5 5',
   web_fetch: 'M12 3v12M7 10l5 5l5-5M4 20h16',

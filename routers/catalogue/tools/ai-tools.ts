@@ -35,28 +35,28 @@ const definition = z
   .partial()
   .nullable()
 
-const assigned = z
+const assignedFilter = z
   .string()
   .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
   .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
 
-const reachability: SqlPredicate = (tool, sql) => {
+const statusColumn: SqlPredicate = (tool, sql) => {
   const server = sql.alias()
   return `case when ${tool}.tool_type = 'function' then 'online'
         else coalesce((select ${server}.status from mcp_servers ${server} where ${server}.id = ${tool}.server_id), 'unknown') end`
 }
 
-/** Assigned to a model that the caller may see, and of which this is true. */
-const assignedTo = (tool: string, sql: ParameterBinder, which = (_model: string) => 'true') =>
+/** Builds a predicate: the tool is assigned to a model that the caller may see and for which `which` holds. */
+const buildAssignedPredicate = (tool: string, sql: ParameterBinder, which = (_model: string) => 'true') =>
   sql.exists('ai_model_tools', (link) => {
-    const isMeant = (m: string) => `${m}.id = ${link}.model_id and ${which(m)} and ${visibleModels(m, sql)}`
-    return `${link}.tool_id = ${tool}.id and ${sql.exists('ai_models', isMeant)}`
+    const isVisibleModel = (m: string) => `${m}.id = ${link}.model_id and ${which(m)} and ${visibleModels(m, sql)}`
+    return `${link}.tool_id = ${tool}.id and ${sql.exists('ai_models', isVisibleModel)}`
   })
 
-const isReachable =
+const hasStatus =
   (word: (typeof availabilities)[number]): SqlPredicate =>
   (tool, sql) =>
-    `(${reachability(tool, sql)}) = '${word}'`
+    `(${statusColumn(tool, sql)}) = '${word}'`
 
 export const aiTools = defineResource({
   type: 'ai-tools',
@@ -71,7 +71,7 @@ export const aiTools = defineResource({
     capabilityKey: attribute(capability.describe('What it is good for, a key of `ai-tool-capabilities`.'), {
       sql: (tool) => `coalesce(${tool}.mapped_capability, ${tool}.capability)`,
     }),
-    status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: reachability }),
+    status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: statusColumn }),
     active: attribute(z.boolean().describe(aboutActive), { write: 'update', only: 'admin' }),
     mcpName: attribute(z.string().nullable().describe('The name by which its tool server knows it.'), {
       only: 'admin',
@@ -98,35 +98,35 @@ export const aiTools = defineResource({
   includes: ['server', 'models', 'models.provider'],
   filters: {
     assigned: filterByVariant(
-      assigned,
+      assignedFilter,
       {
-        any: (tool, sql) => assignedTo(tool, sql),
-        none: (tool, sql) => `not ${assignedTo(tool, sql)}`,
-        one: (tool, sql, value) => assignedTo(tool, sql, (model) => `${model}.id = ${value('int')}`),
+        any: (tool, sql) => buildAssignedPredicate(tool, sql),
+        none: (tool, sql) => `not ${buildAssignedPredicate(tool, sql)}`,
+        one: (tool, sql, value) => buildAssignedPredicate(tool, sql, (model) => `${model}.id = ${value('int')}`),
       },
       (value) => (value === 'true' ? 'any' : value === 'false' ? 'none' : 'one'),
     ),
     status: choice('Switched on or off, or how it can be reached.', {
       active: (tool) => `${tool}.active`,
       inactive: (tool) => `not ${tool}.active`,
-      online: isReachable('online'),
-      offline: isReachable('offline'),
-      unknown: isReachable('unknown'),
+      online: hasStatus('online'),
+      offline: hasStatus('offline'),
+      unknown: hasStatus('unknown'),
     }),
   },
   page: cataloguePage,
 })
 
-/** Approves how a tool describes itself now, which whoever switches it on must have read. */
-async function approve({ em, row, input }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
+/** Approves the current definition of a tool. The administrator must have read this version. */
+async function approveDefinition({ em, row, input }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
   const tool = row as AiTool
   if (input['active'] !== true || isDeepStrictEqual(tool.approved, tool.mcpConfig)) return
-  if (ifVersion === undefined) throw new Problem('precondition_required', { detail: unread })
+  if (ifVersion === undefined) throw new Problem('precondition_required', { detail: UNREAD_DEFINITION })
   tool.approved = tool.mcpConfig ?? null
   await em.flush()
 }
 
-const unread =
+const UNREAD_DEFINITION =
   'The tool does not describe itself as it did when it was approved: read it, and name the version that you read.'
 
 const models = defineRelationshipWrites(aiTools, 'models')
@@ -139,7 +139,7 @@ export const aiToolsRouter = router({
     .use(dropUnchanged(aiTools))
     .input(buildUpdateInput(aiTools))
     .mutation(({ ctx, input }) =>
-      updateRow(ctx, aiTools, input, { afterFlush: (written) => approve(written, input.ifVersion) }),
+      updateRow(ctx, aiTools, input, { afterFlush: (written) => approveDefinition(written, input.ifVersion) }),
     ),
 
   addModels: models.add,

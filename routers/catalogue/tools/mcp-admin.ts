@@ -10,14 +10,14 @@ import { adminSession, freshAdmin, router } from '../../core/trpc.ts'
 import { ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
-const seen = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
+const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
 
-/** Procedures of administrators for tool servers. */
+/** Administration of tool servers. */
 export const mcpRouter = router({
-  /** Writes down what every tool server offers now. */
+  /** Stores what every tool server offers now. */
   sync: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => syncToolServers(ctx)),
 
-  /** Writes down which tool servers answer, and leaves their tools. */
+  /** Checks and stores which tool servers respond; their tools stay. */
   check: freshAdmin
     .meta({ waitsOutside: true })
     .mutation(async ({ ctx }) =>
@@ -27,30 +27,30 @@ export const mcpRouter = router({
   servers: adminSession.query(async ({ ctx }) =>
     (await ctx.services.sql(listServers)).map(({ url, ...server }) => ({
       ...server,
-      address: normalizeAddress(url, server),
+      address: hideSecrets(url, server),
     })),
   ),
 
   tools: adminSession.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
-  /** Lets models call a tool as it describes itself now, which must be what was looked at. */
-  approve: freshAdmin.input(seen).mutation(({ ctx, input }) => approve(ctx, input)),
+  /** Approves the current definition of a tool, which must be the one that was reviewed. */
+  approve: freshAdmin.input(toolVersion).mutation(({ ctx, input }) => approveTool(ctx, input)),
 
-  /** Calls a tool as a model would, with the given input, to see what comes back. */
+  /** Calls a tool as a model would, with the given input. */
   tryTool: freshAdmin
     .meta({ waitsOutside: true })
-    .input(seen.extend({ input: z.record(z.string(), z.json()) }))
+    .input(toolVersion.extend({ input: z.record(z.string(), z.json()) }))
     .mutation(({ ctx, input }) => tryTool(ctx, input)),
 })
 
-/** Where it is, without what may be secret: what follows a path, or the arguments of a program. */
-function normalizeAddress(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
+/** Returns the address without its query, or the command without its arguments, because these may be secret. */
+function hideSecrets(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
   const parsed = transport === 'stdio' ? null : URL.parse(url)
   return parsed ? `${parsed.origin}${parsed.pathname}` : (url.split(' ')[0] ?? '')
 }
 
-/** The row is locked from the look at its definition to the end: a synchronisation that rewrites it waits, or came before. */
-const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
+/** Approves a tool under a row lock, which serializes it with a synchronisation that rewrites the tool. */
+const approveTool = (ctx: Context, { name, hash }: z.output<typeof toolVersion>) =>
   withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockTool, [name])
     const definition = (await runStatement(em, listServerTools, [])).find((tool) => tool.name === name)
@@ -62,20 +62,20 @@ const approve = (ctx: Context, { name, hash }: z.output<typeof seen>) =>
     return { name }
   })
 
-/** Characters of a result that are shown. */
+/** Maximum characters of a result that are shown. */
 const MAX_RESULT = 20_000
 
 interface ToolTrial {
   isFailed: boolean
-  /** What came back, as JSON where it is no text, or why nothing did. */
+  /** The result, as JSON if it is no text, or the reason of the failure. */
   result: string
 }
 
-interface TrialInput extends z.output<typeof seen> {
+interface TrialInput extends z.output<typeof toolVersion> {
   input: Record<string, unknown>
 }
 
-/** The audit log tells which tool was tried, and nothing of what it was given. */
+/** Records the tool's name in the audit log, but not its input. */
 async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise<ToolTrial> {
   ctx.auditedCall?.setSubject(`ai-tools:${name}`).recordChange({ tool: name })
   const tool = (await ctx.services.sql(listServerTools)).find((each) => each.name === name)

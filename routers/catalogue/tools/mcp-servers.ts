@@ -11,9 +11,9 @@ import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from
 import { defineReads } from '../../verbs/read.ts'
 import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
 import { text } from '../schemas.ts'
-import { secret, secretsStay, secretText } from '../secrets.ts'
+import { createSecretCheck, secret, secretText } from '../secrets.ts'
 
-// What is unique stands in an index, whose entries have an end.
+// Unique columns are indexed, and index entries have a maximum size.
 const url = text(2048)
   .refine((address) => Buffer.byteLength(address) <= 2048, 'must not be longer than 2048 bytes')
   .describe('Its address, or the command of a `stdio` server; unique. Another server needs the secrets again.')
@@ -45,7 +45,7 @@ export const mcpServers = defineResource({
       write: true,
       default: 'http',
       only: 'admin',
-      // A program that is started on this host is not for anybody to name who can write over the network.
+      // Whoever can write over the network must not choose a program that starts on this host.
       input: z.enum(['sse', 'http']),
     }),
     url: attribute(url, { write: true, only: 'admin', input: webAddress }),
@@ -67,12 +67,12 @@ export const mcpServers = defineResource({
   page: cataloguePage,
 })
 
-/** Where a server is sent its secrets: the address of the web, or a program of this host. */
-export const serverAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
+/** Returns where a server's secrets are sent: its URL, or its command on this host. */
+export const getServerAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
   transport === 'stdio' ? `command ${url}` : String(url)
 
-/** The tools of a server stay without it: they show another status, and no server. */
-async function tellOfTools({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
+/** Records changes of a server's tools, which stay without it: their status changes. */
+async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
   const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
 }
@@ -80,7 +80,7 @@ async function tellOfTools({ em, changes, row }: Omit<WrittenRow, 'input'>): Pro
 export const mcpServersRouter = router({
   ...defineReads(mcpServers),
   ...defineWrites(mcpServers, {
-    validate: secretsStay(mcpServers, (row) => ({ url: serverAddress(row) })),
-    beforeDelete: tellOfTools,
+    validate: createSecretCheck(mcpServers, (row) => ({ url: getServerAddress(row) })),
+    beforeDelete: recordToolChanges,
   }),
 })

@@ -4,71 +4,71 @@ import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import type { Services } from '../../core/services.ts'
 import type { ServerConfig } from '../../ports/ai/mcp-server-config.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
-import { digest, leadingElsewhere, openSecret } from '../secrets.ts'
-import { keepIfEqual, mergeUntouched, plain, toJson } from '../sync-merge.ts'
-import { serverAddress } from './mcp-servers.ts'
+import { findOtherOrigins, hashSecret, openSecret } from '../secrets.ts'
+import { keepIfEqual, mergeUntouched, toJson, toPlainJson } from '../sync-merge.ts'
+import { getServerAddress } from './mcp-servers.ts'
 
-/** Writes the tool servers of the file; those that left it go with their tools. */
+/** Writes the tool servers of the file. Servers that left the file are deleted with their tools. */
 export async function syncServers(
   em: EntityManager,
   services: Pick<Services, 'vault' | 'log'>,
   configs: readonly ServerConfig[],
 ): Promise<void> {
   const rows = await em.find(McpServer, {}, { populate: ['tools'] })
-  const known = matchRows(rows, configs)
-  const found = new Set(known.values())
-  const gone = rows.filter((row) => row.synced && !found.has(row))
-  for (const row of gone) em.remove([...row.tools.getItems(), row])
-  // Their addresses are free from here on.
+  const rowsByConfig = matchRows(rows, configs)
+  const matches = new Set(rowsByConfig.values())
+  const removedRows = rows.filter((row) => row.synced && !matches.has(row))
+  for (const row of removedRows) em.remove([...row.tools.getItems(), row])
+  // Flush now, so that their addresses are free.
   await em.flush()
-  const kept = rows.filter((row) => !gone.includes(row))
+  const remainingRows = rows.filter((row) => !removedRows.includes(row))
   for (const config of configs) {
-    const row = known.get(config)
-    const isTaken = kept.some((other) => other !== row && other.url === config.url)
+    const row = rowsByConfig.get(config)
+    const isTaken = remainingRows.some((other) => other !== row && other.url === config.url)
     writeServer(em, services, config, { row, isTaken })
     await em.flush()
   }
 }
 
 /**
- * Which row each server of the file has: the one that the file had at this address last, whatever an administrator made of
- * it; else the one that is at this address; else the one that the file had by this label, which has moved.
+ * Finds the row of each server of the file: first by the address that the file had last, then by the current address,
+ * then by the label that the file had, whose server has moved.
  */
 function matchRows(rows: readonly McpServer[], configs: readonly ServerConfig[]): Map<ServerConfig, McpServer> {
-  const free = new Set(rows)
-  const found = new Map<ServerConfig, McpServer>()
-  const claim = (isMeant: (row: McpServer, config: ServerConfig) => boolean) => {
-    for (const config of configs.filter((config) => !found.has(config))) {
-      const row = [...free].find((row) => isMeant(row, config))
+  const unmatched = new Set(rows)
+  const matches = new Map<ServerConfig, McpServer>()
+  const matchBy = (isMatch: (row: McpServer, config: ServerConfig) => boolean) => {
+    for (const config of configs.filter((config) => !matches.has(config))) {
+      const row = [...unmatched].find((row) => isMatch(row, config))
       if (!row) continue
-      free.delete(row)
-      found.set(config, row)
+      unmatched.delete(row)
+      matches.set(config, row)
     }
   }
-  claim(({ synced }, { url }) => synced?.['url'] === url)
-  claim((row, { url }) => row.url === url)
-  claim(({ synced }, { label }) => synced?.['serverLabel'] === label)
-  return found
+  matchBy(({ synced }, { url }) => synced?.['url'] === url)
+  matchBy((row, { url }) => row.url === url)
+  matchBy(({ synced }, { label }) => synced?.['serverLabel'] === label)
+  return matches
 }
 
 const purposes = { apiKey: SERVER_KEY, additionalConfig: SERVER_CONFIG }
 const secretNames = ['apiKey', 'additionalConfig'] as const
 type SecretName = (typeof secretNames)[number]
 
-interface Known {
+interface MatchedRow {
   row: McpServer | undefined
-  /** Whether another row is at the address of the file. */
+  /** True if another row has the address of the file. */
   isTaken: boolean
 }
 
-/** Writes a server of the file to its row, or to a new one; what an administrator changed stays. */
+/** Writes a server of the file to its row or to a new one. Values that an administrator changed stay. */
 function writeServer(
   em: EntityManager,
   { vault, log }: Pick<Services, 'vault' | 'log'>,
   config: ServerConfig,
-  { row, isTaken }: Known,
+  { row, isTaken }: MatchedRow,
 ): void {
-  const wanted = toWanted(config)
+  const fileValues = toFileValues(config)
   if (!row && isTaken) {
     log.warn(
       { server: config.label },
@@ -77,84 +77,95 @@ function writeServer(
     return
   }
   const change = row
-    ? findChange(wanted, readCurrent(vault, row), { row, isTaken })
-    : { values: wanted, isMixed: false }
+    ? findChange(fileValues, readCurrent(vault, row), { row, isTaken })
+    : { values: fileValues, isMixed: false }
   if (change.isMixed)
     log.warn(
       { server: config.label },
       'the address and the secrets in the file do not take effect: an administrator set one of them',
     )
-  const values = { ...change.values, ...sealed(vault, config, change.values) }
-  const written = row ? em.assign(row, values as Partial<McpServer>) : em.create(McpServer, values as McpServer)
-  written.synced = keepIfEqual(row?.synced, toJson(wanted))
+  const values = { ...change.values, ...sealSecrets(vault, config, change.values) }
+  const serverRow = row ? em.assign(row, values as Partial<McpServer>) : em.create(McpServer, values as McpServer)
+  serverRow.synced = keepIfEqual(row?.synced, toJson(fileValues))
 }
 
-/** A secret stands as its digest. */
-const toWanted = (config: ServerConfig) => ({
+/** Converts a server of the file to column values; secrets become hashes. */
+const toFileValues = (config: ServerConfig) => ({
   serverLabel: config.label,
   description: config.description,
   requireApproval: config.requireApproval,
   timeouts: toJson(config.timeouts) as Record<string, number>,
   url: config.url,
   transport: config.transport,
-  apiKey: digest(readSecrets(config).apiKey),
-  additionalConfig: digest(readSecrets(config).additionalConfig),
+  apiKey: hashSecret(readSecrets(config).apiKey),
+  additionalConfig: hashSecret(readSecrets(config).additionalConfig),
 })
-type Wanted = ReturnType<typeof toWanted>
+type FileValues = ReturnType<typeof toFileValues>
 
 const readSecrets = ({ apiKey, headers }: ServerConfig): Record<SecretName, string | undefined> => ({
   apiKey,
   additionalConfig: Object.keys(headers).length > 0 ? JSON.stringify({ headers }) : undefined,
 })
 
-interface Current {
-  values: Wanted
+interface CurrentValues {
+  values: FileValues
   /** Secrets that no application key opens. */
-  lost: SecretName[]
+  unreadable: SecretName[]
 }
 
-function readCurrent(vault: Vault, row: McpServer): Current {
+function readCurrent(vault: Vault, row: McpServer): CurrentValues {
   const opened = secretNames.map((name) => [name, openSecret(vault, row[name], purposes[name])] as const)
-  const lost = opened.filter(([, secret]) => secret.lost).map(([name]) => name)
-  const secrets = opened.map(([name, { text }]) => [name, lost.includes(name) ? row.synced?.[name] : digest(text)])
-  return { values: { ...row, ...Object.fromEntries(secrets) } as Wanted, lost }
+  const unreadable = opened.filter(([, secret]) => secret.lost).map(([name]) => name)
+  const secrets = opened.map(([name, { text }]) => [
+    name,
+    unreadable.includes(name) ? row.synced?.[name] : hashSecret(text),
+  ])
+  return { values: { ...row, ...Object.fromEntries(secrets) } as FileValues, unreadable }
 }
 
-/** What is to be written, and whether that left out an address and secrets which do not belong together. */
-function findChange(wanted: Wanted, { values: current, lost }: Current, { row, isTaken }: Known) {
-  // What the last synchronisation did not know of was the file's.
+/**
+ * Returns the values to write. `isMixed` is true if an address and secrets were left out because they do not belong
+ * together.
+ */
+function findChange(
+  fileValues: FileValues,
+  { values: current, unreadable }: CurrentValues,
+  { row, isTaken }: MatchedRow,
+) {
+  // Columns that the last synchronisation did not know count as the file's.
   const synced = row?.synced && { ...toJson(current), ...row.synced }
-  const free = Object.entries(mergeUntouched(wanted, current, synced)).filter(
+  const writable = Object.entries(mergeUntouched(fileValues, current, synced)).filter(
     ([name, value]) =>
-      lost.some((one) => one === name) ||
-      // A row that an administrator made keeps secrets of which the file says nothing.
-      (!isDeepStrictEqual(plain(value), plain(current[name as keyof Wanted])) && (synced || value !== null)),
+      unreadable.some((one) => one === name) ||
+      // A row of an administrator keeps its secrets if the file has none.
+      (!isDeepStrictEqual(toPlainJson(value), toPlainJson(current[name as keyof FileValues])) &&
+        (synced || value !== null)),
   )
-  const values: Partial<Wanted> = Object.fromEntries(free)
-  const isMixed = mixesSecretAndAddress(wanted, current, values) || (isTaken && values.url !== undefined)
+  const values: Partial<FileValues> = Object.fromEntries(writable)
+  const isMixed = mixesSecretAndAddress(fileValues, current, values) || (isTaken && values.url !== undefined)
   if (!isMixed) return { values, isMixed }
-  const { url: _url, transport: _transport, apiKey: _apiKey, additionalConfig: _config, ...rest } = values
-  return { values: rest, isMixed }
+  const { url: _url, transport: _transport, apiKey: _apiKey, additionalConfig: _config, ...safeValues } = values
+  return { values: safeValues, isMixed }
 }
 
-/** Whether a secret that one of file and administrator gave would go to the server that the other named. */
-function mixesSecretAndAddress(wanted: Wanted, current: Wanted, values: Partial<Wanted>): boolean {
-  const led = { url: serverAddress({ ...current, ...values }) }
+/** True if a secret of the file would be sent to an address of an administrator, or the other way round. */
+function mixesSecretAndAddress(fileValues: FileValues, current: FileValues, values: Partial<FileValues>): boolean {
+  const resulting = { url: getServerAddress({ ...current, ...values }) }
   return secretNames.some((name) => {
-    const giver = values[name] === undefined ? current : wanted
-    return giver[name] && leadingElsewhere({ url: serverAddress(giver) }, led).length > 0
+    const secretOwner = values[name] === undefined ? current : fileValues
+    return secretOwner[name] && findOtherOrigins({ url: getServerAddress(secretOwner) }, resulting).length > 0
   })
 }
 
-/** Sealing twice gives two texts, so only those secrets are sealed that are written. */
-function sealed(
+/** Seals only the secrets that are written, because sealing is not deterministic. */
+function sealSecrets(
   vault: Vault,
   config: ServerConfig,
-  values: Partial<Wanted>,
+  values: Partial<FileValues>,
 ): Partial<Record<SecretName, string | null>> {
   const secrets = readSecrets(config)
-  const written = secretNames.filter((name) => values[name] !== undefined)
+  const writtenNames = secretNames.filter((name) => values[name] !== undefined)
   return Object.fromEntries(
-    written.map((name) => [name, secrets[name] === undefined ? null : vault.seal(secrets[name], purposes[name])]),
+    writtenNames.map((name) => [name, secrets[name] === undefined ? null : vault.seal(secrets[name], purposes[name])]),
   )
 }

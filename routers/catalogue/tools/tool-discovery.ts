@@ -17,66 +17,73 @@ import { syncModels } from '../sync.ts'
 export interface ServerReport {
   server: string
   status: 'online' | 'offline'
-  /** Why it is offline, in our words. */
+  /** Reason for being offline, in our words. */
   reason: string | null
-  /** Names of tools: all wait for an administrator's approval but those that are removed. */
+  /** Names of tools. Added and changed tools wait for approval. */
   added: string[]
   changed: string[]
   removed: string[]
-  /** Tools that are not taken, by the server's name for them. */
+  /** Rejected tools, by the server's name for them. */
   refused: ToolListing['rejected']
 }
 
-interface Asked {
+interface ServerAnswer {
   server: CallableServerRow
   offer?: ToolListing
   reason?: string
 }
 
-/** How many servers are asked at the same time. */
-const AT_ONCE = 4
+/** Maximum number of servers that are asked concurrently. */
+const CONCURRENCY = 4
 
 /**
- * Asks every tool server what it offers, and writes it down. A tool that is new, or that its server describes in other words
- * or with another schema, is switched off until an administrator has seen it. A server that does not answer loses nothing.
+ * Asks every tool server for its tools and stores them. New tools, and tools with a changed description or schema, are
+ * switched off until an administrator has reviewed them. Tools of a server that does not respond stay.
  */
 async function discoverTools(ctx: Context): Promise<ServerReport[]> {
-  return writeAll(ctx, await askAll(ctx))
+  return writeAnswers(ctx, await askServers(ctx))
 }
 
-/** A tool that is new may be one that the file assigns to models. */
+/** Discovers tools. If some are new, synchronises the models, because the file may assign these tools to them. */
 export async function syncToolServers(ctx: Context): Promise<ServerReport[]> {
   const reports = await discoverTools(ctx)
   if (reports.some(({ added }) => added.length > 0)) await syncModels(ctx)
   return reports
 }
 
-/** Asks every tool server whether it answers, and leaves its tools as they are. */
+/** Asks every tool server whether it responds; their tools stay. */
 export async function checkServers(ctx: Context): Promise<ServerReport[]> {
-  const asked = await askAll(ctx)
-  return writeAll(ctx, asked, { withTools: false })
+  const answers = await askServers(ctx)
+  return writeAnswers(ctx, answers, { withTools: false })
 }
 
-async function askAll(ctx: Context): Promise<Asked[]> {
+async function askServers(ctx: Context): Promise<ServerAnswer[]> {
   const servers = await ctx.services.sql(listToolServers)
-  const asked: Asked[] = []
-  for (let first = 0; first < servers.length; first += AT_ONCE) {
-    const some = servers.slice(first, first + AT_ONCE)
-    asked.push(...(await Promise.all(some.map(({ server }) => ask(ctx, server)))))
+  const answers: ServerAnswer[] = []
+  for (let first = 0; first < servers.length; first += CONCURRENCY) {
+    const batch = servers.slice(first, first + CONCURRENCY)
+    answers.push(...(await Promise.all(batch.map(({ server }) => askServer(ctx, server)))))
   }
-  return asked
+  return answers
 }
 
-const writeAll = (ctx: Context, asked: readonly Asked[], { withTools = true } = {}): Promise<ServerReport[]> =>
+const writeAnswers = (
+  ctx: Context,
+  answers: readonly ServerAnswer[],
+  { withTools = true } = {},
+): Promise<ServerReport[]> =>
   withChangeLog(ctx, async (em, changes) => {
-    // Replicas that do this at once take turns.
+    // Replicas that do this at the same time take turns.
     await runStatement(em, acquireLock, [locks.syncTools])
     const reports: ServerReport[] = []
-    for (const one of asked) reports.push(...(await write({ em, changes }, one, withTools)))
+    for (const answer of answers) reports.push(...(await writeAnswer({ em, changes }, answer, withTools)))
     return reports
   })
 
-async function ask({ services: { toolServers, log }, signal }: Context, server: CallableServerRow): Promise<Asked> {
+async function askServer(
+  { services: { toolServers, log }, signal }: Context,
+  server: CallableServerRow,
+): Promise<ServerAnswer> {
   try {
     return { server, offer: await toolServers.listTools(server, signal()) }
   } catch (error) {
@@ -86,54 +93,58 @@ async function ask({ services: { toolServers, log }, signal }: Context, server: 
   }
 }
 
-/** The transaction, and what everybody is told of it. */
+/** The transaction and its change recorder. */
 interface Writing {
   em: EntityManager
   changes: ChangeRecorder
 }
 
-async function write(writing: Writing, { server, offer, reason }: Asked, withTools: boolean): Promise<ServerReport[]> {
+async function writeAnswer(
+  writing: Writing,
+  { server, offer, reason }: ServerAnswer,
+  withTools: boolean,
+): Promise<ServerReport[]> {
   const { em } = writing
-  // Who approves a tool has it locked, too: an approval comes before this, or after.
+  // An approval locks the tool as well, so it comes before this or after.
   await runStatement(em, lockToolsOfServer, [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
-  // Deleted, or led elsewhere while it was asked.
+  // The server was deleted, or got another address, while it was asked.
   if (!row || row.url !== server.url) return []
   const status = offer ? 'online' : 'offline'
   const { version, protocolVersion } = offer ?? row
-  writeSeen(writing, row, { status, version, protocolVersion })
+  writeStatus(writing, row, { status, version, protocolVersion })
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const
   if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.rejected ?? [] }]
   return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.rejected }]
 }
 
-/** Tools show the status of their server, so that theirs changes with it. */
-function writeSeen(
+/** Writes the server's status. Tools show it too, so their changes are recorded as well. */
+function writeStatus(
   { em, changes }: Writing,
   row: Loaded<McpServer, 'tools'>,
-  seen: Pick<McpServer, 'status' | 'version' | 'protocolVersion'>,
+  observed: Pick<McpServer, 'status' | 'version' | 'protocolVersion'>,
 ): void {
   const names = ['status', 'version', 'protocolVersion'] as const
-  if (names.some((name) => row[name] !== seen[name])) changes.add(['all'], 'updated', 'mcp-servers', row.id)
-  const tools = row.status === seen.status ? [] : row.tools.getItems()
+  if (names.some((name) => row[name] !== observed[name])) changes.add(['all'], 'updated', 'mcp-servers', row.id)
+  const tools = row.status === observed.status ? [] : row.tools.getItems()
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
-  em.assign(row, seen as Partial<McpServer>)
+  em.assign(row, observed as Partial<McpServer>)
 }
 
 async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly ListedTool[]) {
-  const known = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
+  const toolsByName = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
   const added: string[] = []
   const changed: string[] = []
   for (const { name: mcpName, ...definition } of offered) {
-    const tool = known.get(mcpName)
-    known.delete(mcpName)
+    const tool = toolsByName.get(mcpName)
+    toolsByName.delete(mcpName)
     if (!tool) added.push(await addTool({ em, changes }, server, mcpName, definition))
-    else if (redefine(tool, definition)) {
+    else if (updateDefinition(tool, definition)) {
       changed.push(tool.name)
       changes.add(['all'], 'updated', 'ai-tools', tool.id)
     }
   }
-  const removed = [...known.values()].map((tool) => {
+  const removed = [...toolsByName.values()].map((tool) => {
     em.remove(tool)
     changes.add(['all'], 'deleted', 'ai-tools', tool.id)
     return tool.name
@@ -143,11 +154,17 @@ async function writeTools({ em, changes }: Writing, server: McpServer, offered: 
 }
 
 async function addTool({ em, changes }: Writing, server: McpServer, mcpName: string, definition: ToolDefinition) {
-  const taken = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
-  const name = nameFor({ label: server.serverLabel, tool: mcpName }, taken)
+  const usedNames = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
+  const name = chooseName({ label: server.serverLabel, tool: mcpName }, usedNames)
   const { description, capability } = definition
   const tool = em.create(AiTool, {
-    ...{ name, mcpName, description, capability, mcpConfig: definition, toolType: 'mcp', active: false },
+    name,
+    mcpName,
+    description,
+    capability,
+    mcpConfig: definition,
+    toolType: 'mcp',
+    active: false,
     server: ref(server),
   })
   await em.flush()
@@ -155,31 +172,31 @@ async function addTool({ em, changes }: Writing, server: McpServer, mcpName: str
   return name
 }
 
-/** Whether it says something else of itself than before. */
-function redefine(tool: AiTool, definition: ToolDefinition): boolean {
+/** Updates a tool's definition and switches the tool off. Returns false if the definition is unchanged. */
+function updateDefinition(tool: AiTool, definition: ToolDefinition): boolean {
   if (isDeepStrictEqual(tool.mcpConfig, definition)) return false
   const { description, capability } = definition
   Object.assign(tool, { mcpConfig: definition, description, capability, active: false })
   return true
 }
 
-/** What every provider takes for the name of a function. */
+/** Maximum length of a function name that every provider accepts. */
 const MAX_LENGTH = 64
 const MAX_LABEL = 24
 
-/** A name for models, of the label of the server and the tool's own; another one where that is taken already. */
-function nameFor({ label, tool }: { label: string; tool: string }, taken: ReadonlySet<string>): string {
-  const wanted = `${slug(label).toLowerCase().slice(0, MAX_LABEL) || 'tools'}_${slug(tool) || 'tool'}`
-  const isExact = wanted.length <= MAX_LENGTH && slug(tool) === tool && !taken.has(wanted)
-  if (isExact) return wanted
+/** Builds a tool name for models from the server's label and the tool's name, with a suffix if it is taken. */
+function chooseName({ label, tool }: { label: string; tool: string }, usedNames: ReadonlySet<string>): string {
+  const preferredName = `${toSlug(label).toLowerCase().slice(0, MAX_LABEL) || 'tools'}_${toSlug(tool) || 'tool'}`
+  const isExact = preferredName.length <= MAX_LENGTH && toSlug(tool) === tool && !usedNames.has(preferredName)
+  if (isExact) return preferredName
   for (let n = 0; ; n++) {
-    const mark = createHash('sha256').update(`${n} ${label} ${tool}`).digest('hex').slice(0, 8)
-    const name = `${wanted.slice(0, MAX_LENGTH - mark.length - 1)}_${mark}`
-    if (!taken.has(name)) return name
+    const suffix = createHash('sha256').update(`${n} ${label} ${tool}`).digest('hex').slice(0, 8)
+    const name = `${preferredName.slice(0, MAX_LENGTH - suffix.length - 1)}_${suffix}`
+    if (!usedNames.has(name)) return name
   }
 }
 
-const slug = (text: string) =>
+const toSlug = (text: string) =>
   text
     .normalize('NFKD')
     .replace(/[^a-zA-Z0-9-]+/g, '_')

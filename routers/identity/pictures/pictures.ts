@@ -3,50 +3,56 @@ import type { User } from '../../../entities/identity/user.ts'
 import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { deletePictures, large, storePicture } from './picture-files.ts'
+import { deletePictures, largeShape, storePicture } from './picture-files.ts'
 import { reencode } from './reencode.ts'
 
-/** The bytes of an image, beyond what a setting would allow. */
+/** Maximum bytes of an image, above any configurable limit. */
 export const imageBytes = z.base64().max(40_000_000)
 
-/** Gives a user a square picture made of an image, judged by its content; the one before is deleted. */
+/** Stores an image as a user's picture and deletes the previous one. */
 export async function storeAvatar(ctx: Context, user: User, image: Uint8Array): Promise<string | null> {
   const write = async (key: string | null) => {
     user.avatar = key
     await ctx.em().flush()
     return key
   }
-  return exchange(ctx, { before: user.avatar ?? null, image, write })
+  return swapPicture(ctx, { before: user.avatar ?? null, image, write })
 }
 
 interface PictureChange<T, Image> {
-  /** The storage key of the picture that is there. */
+  /** Storage key of the current picture. */
   before: string | null
-  /** Null for none. */
+  /** Null removes the picture. */
   image: Image | null
   /** Writes the row that names the picture. */
   write: (key: string | null) => Promise<T>
 }
 
-/** Stores a picture, given as base64, for a row that is then written; the one before is deleted. */
+/** Stores a picture in base64, writes its row and deletes the previous picture. */
 export function replacePicture<T>(ctx: Context, { image, ...change }: PictureChange<T, string>): Promise<T> {
-  return exchange(ctx, { ...change, image: image === null ? null : assertSmall(ctx, Buffer.from(image, 'base64')) })
+  return swapPicture(ctx, {
+    ...change,
+    image: image === null ? null : assertPictureSize(ctx, Buffer.from(image, 'base64')),
+  })
 }
 
-/** A picture is stored before a row names it, and deleted after: a row never names one that is not there. */
-async function exchange<T>(ctx: Context, { before, image, write }: PictureChange<T, Uint8Array>): Promise<T> {
+/**
+ * Stores the new file before its row is written and deletes the old one afterwards, so that a row never names a missing
+ * file.
+ */
+async function swapPicture<T>(ctx: Context, { before, image, write }: PictureChange<T, Uint8Array>): Promise<T> {
   const key = image && (await storePicture(ctx.services, image))
-  const written = await write(key).catch(async (error: unknown) => {
-    // After a lost connection the row may be there, and the sweep finds out.
-    if (key && error instanceof Problem) await deleteUnnamed(ctx, key)
+  const result = await write(key).catch(async (error: unknown) => {
+    // After a lost connection the row may have been written; the sweep decides.
+    if (key && error instanceof Problem) await deleteIfOrphaned(ctx, key)
     throw error
   })
   if (before) await deletePictures(ctx.services, [before])
-  return written
+  return result
 }
 
-/** Keeps a picture that a row names: a problem may come after the row was written, such as for who sees it no more. */
-async function deleteUnnamed({ services }: Context, key: string): Promise<void> {
+/** Deletes a picture unless a row names it, because an error may follow a successful write. */
+async function deleteIfOrphaned({ services }: Context, key: string): Promise<void> {
   const orphaned = await services.sql(findOrphanedPictures, [[key]])
   await deletePictures(
     services,
@@ -54,11 +60,11 @@ async function deleteUnnamed({ services }: Context, key: string): Promise<void> 
   )
 }
 
-function assertSmall({ services }: Context, image: Buffer): Buffer {
+function assertPictureSize({ services }: Context, image: Buffer): Buffer {
   const { maxFileSize } = services.settings.public.avatars
   if (image.length <= maxFileSize) return image
   throw new Problem('invalid', { issues: [{ path: ['avatar'], message: `must have at most ${maxFileSize} bytes` }] })
 }
 
-/** Throws where an image cannot become a picture. */
-export const assertPicture = async (image: Uint8Array): Promise<void> => void (await reencode(image, large))
+/** Throws if the image cannot be converted to a picture. */
+export const assertPicture = async (image: Uint8Array): Promise<void> => void (await reencode(image, largeShape))

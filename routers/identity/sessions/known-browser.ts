@@ -5,33 +5,35 @@ import type { BrowserSession } from '../../ports/session.ts'
 
 type BrowserContext = Pick<Context, 'services'> & { browser: BrowserSession }
 
-/** What a browser keeps, sealed: an id, and until when (in milliseconds) it is known to which accounts. */
+/**
+ * Contents of the browser's sealed cookie: an id, and the accounts it is known to with their expiry in milliseconds.
+ */
 const knownBrowser = z.object({ id: z.string(), accounts: z.record(z.string(), z.number()) })
 type KnownBrowser = z.output<typeof knownBrowser>
 
 const PURPOSE = 'known browser'
 export const KNOWN_BROWSER_DAYS = 90
-/** A cookie goes with every request. */
+/** Maximum number of accounts: the cookie is sent with every request. */
 const MAX_ACCOUNTS = 5
 
-/** The id of a browser in which this account has signed in with its password before. */
-export function browserIdFor(ctx: BrowserContext, account: string): string | undefined {
-  const known = read(ctx)
-  return known && digest(account) in known.accounts ? known.id : undefined
+/** Returns the browser's id if this account has signed in there with its password. */
+export function findBrowserId(ctx: BrowserContext, account: string): string | undefined {
+  const knownBrowserState = readKnownBrowser(ctx)
+  return knownBrowserState && hashAccount(account) in knownBrowserState.accounts ? knownBrowserState.id : undefined
 }
 
-/** Lets the browser keep that this account has signed in. */
+/** Remembers in the browser that this account has signed in. */
 export function rememberBrowser(ctx: BrowserContext, account: string): void {
-  const { id, accounts } = read(ctx) ?? { id: randomBytes(16).toString('base64url'), accounts: {} }
+  const { id, accounts } = readKnownBrowser(ctx) ?? { id: randomBytes(16).toString('base64url'), accounts: {} }
   const until = Date.now() + KNOWN_BROWSER_DAYS * 86_400_000
-  const latest = Object.entries({ ...accounts, [digest(account)]: until })
+  const latestAccounts = Object.entries({ ...accounts, [hashAccount(account)]: until })
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_ACCOUNTS)
-  const known: KnownBrowser = { id, accounts: Object.fromEntries(latest) }
+  const known: KnownBrowser = { id, accounts: Object.fromEntries(latestAccounts) }
   ctx.browser.setKnownAccounts(ctx.services.vault.seal(JSON.stringify(known), PURPOSE))
 }
 
-function read({ browser, services }: BrowserContext): KnownBrowser | undefined {
+function readKnownBrowser({ browser, services }: BrowserContext): KnownBrowser | undefined {
   if (browser.knownAccounts === undefined) return undefined
   try {
     const { id, accounts } = knownBrowser.parse(JSON.parse(services.vault.open(browser.knownAccounts, PURPOSE)))
@@ -42,5 +44,5 @@ function read({ browser, services }: BrowserContext): KnownBrowser | undefined {
   }
 }
 
-/** Of 128 bits, which keeps the cookie short. */
-const digest = (account: string) => createHash('sha256').update(account).digest('base64url').slice(0, 22)
+/** Shortens the hash to about 128 bits to keep the cookie small. */
+const hashAccount = (account: string) => createHash('sha256').update(account).digest('base64url').slice(0, 22)

@@ -4,9 +4,9 @@ import type { LoginAttempt, LoginThrottle } from '../../ports/login.ts'
 import type { RateLimiter, RateLimitStatus } from '../../ports/rate-limiter.ts'
 
 export interface LoginLimits {
-  /** Failed attempts on one account in a window, wherever they come from. */
+  /** Failed attempts on one account per window, from any address. */
   perAccount: number
-  /** Failed attempts from one address in a window, whatever the account. */
+  /** Failed attempts from one address per window, on any account. */
   perAddress: number
   windowSeconds: number
 }
@@ -14,44 +14,44 @@ export interface LoginLimits {
 export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): LoginThrottle {
   const { perAccount, perAddress, windowSeconds } = limits
 
-  async function takeStranger({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
-    const byAddress = await limiter.consume(addressKey(address), perAddress, windowSeconds)
-    // An address that is shut out cannot shut out accounts any more.
+  async function takeUnknownBrowser({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
+    const byAddress = await limiter.consume(buildAddressKey(address), perAddress, windowSeconds)
+    // A blocked address must not block accounts as well.
     if (byAddress.remaining < 0) return byAddress
-    const byAccount = await limiter.consume(accountKey(account), perAccount, windowSeconds)
+    const byAccount = await limiter.consume(buildAccountKey(account), perAccount, windowSeconds)
     return byAccount.remaining < byAddress.remaining ? byAccount : byAddress
   }
 
-  /** A browser that signed in before is not counted by its address. */
+  /** Known browsers are not counted by address. */
   async function giveBackAddress({ address, browserId }: LoginAttempt): Promise<void> {
-    if (browserId === undefined) await limiter.refund(addressKey(address), perAddress, windowSeconds)
+    if (browserId === undefined) await limiter.refund(buildAddressKey(address), perAddress, windowSeconds)
   }
 
   return {
     consume: (attempt) =>
       attempt.browserId === undefined
-        ? takeStranger(attempt)
-        : limiter.consume(toCount(attempt), perAccount, windowSeconds),
+        ? takeUnknownBrowser(attempt)
+        : limiter.consume(buildAttemptKey(attempt), perAccount, windowSeconds),
     async refund(attempt) {
-      await Promise.all([limiter.refund(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.refund(buildAttemptKey(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
     async recordSuccess(attempt) {
-      await Promise.all([limiter.clear(toCount(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.clear(buildAttemptKey(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
     },
   }
 }
 
-const toCount = ({ account, browserId }: LoginAttempt) =>
-  browserId === undefined ? accountKey(account) : `login:browser:${digest(`${browserId} ${account}`)}`
+const buildAttemptKey = ({ account, browserId }: LoginAttempt) =>
+  browserId === undefined ? buildAccountKey(account) : `login:browser:${hashText(`${browserId} ${account}`)}`
 
-/** No username can be read in the store. */
-const accountKey = (account: string) => `login:account:${digest(account)}`
+/** Hashes the account, so that the store contains no usernames. */
+const buildAccountKey = (account: string) => `login:account:${hashText(account)}`
 
-const addressKey = (address: string) => `login:address:${digest(toNetwork(address))}`
+const buildAddressKey = (address: string) => `login:address:${hashText(toNetwork(address))}`
 
-const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
+const hashText = (text: string) => createHash('sha256').update(text).digest('base64url')
 
-/** One person has a whole IPv6 network of 64 bits to choose addresses from. */
+/** Returns the /64 network of an IPv6 address, because one person can use all of its addresses. */
 function toNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)

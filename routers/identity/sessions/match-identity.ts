@@ -17,14 +17,14 @@ import { renameUser } from '../user-accounts.ts'
 import { users } from '../users.ts'
 
 /**
- * Finds the person whom a login source describes, by their subject, and brings their row up to date with the source. A person
- * who is bound to no subject yet is bound by their username, once. Undefined where nobody knows them yet.
+ * Finds the person of a login source's identity by subject, and updates their row from the source. A person without a
+ * subject is bound once, by username. Returns undefined if the person is new.
  */
 export async function matchIdentity(ctx: Context, identity: Identity): Promise<KnownUser | undefined> {
   const { user, namesake } = await findUsers(ctx, identity)
-  // Nobody is the AI user, whatever a directory says.
+  // The AI user cannot sign in, whatever a directory says.
   if (namesake?.id === AI_USER_ID || user?.id === AI_USER_ID) throw new Problem('login_failed')
-  const matched = user ?? (namesake && mayBind(ctx, identity, namesake) ? namesake : undefined)
+  const matched = user ?? (namesake && canBind(ctx, identity, namesake) ? namesake : undefined)
   if (namesake && namesake.id !== matched?.id) throw usernameTaken(ctx, identity, namesake)
   if (!matched) {
     await assertEmailFree(ctx, identity)
@@ -32,36 +32,42 @@ export async function matchIdentity(ctx: Context, identity: Identity): Promise<K
   }
   if (matched.disabled) throw new Problem('account_disabled')
   await updateFromSource(ctx, matched, identity)
-  const [known] = await ctx.services.sql(findSignInUsers, [identity.subject, null, null])
-  if (!known) throw new Problem('login_failed')
-  return known
+  const [signedInUser] = await ctx.services.sql(findSignInUsers, [identity.subject, null, null])
+  if (!signedInUser) throw new Problem('login_failed')
+  return signedInUser
 }
 
-/** The person who is bound to the subject, and who has the username. */
+/** Finds the user with the subject and the user with the username. */
 async function findUsers(ctx: Context, { subject, formerSubject, username }: Identity) {
   const rows = await ctx.services.sql(findSignInUsers, [subject, formerSubject ?? null, username])
-  const ofSubject = (wanted: string | undefined) => rows.find((row) => row.subject !== null && row.subject === wanted)
+  const findBySubject = (wanted: string | undefined) =>
+    rows.find((row) => row.subject !== null && row.subject === wanted)
   return {
-    user: ofSubject(subject) ?? ofSubject(formerSubject),
+    user: findBySubject(subject) ?? findBySubject(formerSubject),
     namesake: rows.find((row) => row.username === username),
   }
 }
 
-const mayBind = ({ services: { settings } }: Context, { subject }: Identity, namesake: SignInUser): boolean =>
+const canBind = ({ services: { settings } }: Context, { subject }: Identity, namesake: SignInUser): boolean =>
   namesake.subject === null && settings.bindingSource === sourceOf(subject)
 
-function usernameTaken(ctx: Context, { subject }: Identity, { id, subject: bound }: SignInUser): Problem {
-  const details = { source: sourceOf(subject), userId: id, boundTo: bound && sourceOf(bound), requestId: ctx.requestId }
+function usernameTaken(ctx: Context, { subject }: Identity, { id, subject: boundSubject }: SignInUser): Problem {
+  const details = {
+    source: sourceOf(subject),
+    userId: id,
+    boundTo: boundSubject && sourceOf(boundSubject),
+    requestId: ctx.requestId,
+  }
   ctx.services.log.warn(
     details,
-    bound
+    boundSubject
       ? 'a sign-in was refused: this user has its username, and is bound to another subject. `svc bind-user` binds the user to this one where it is the same person, `svc rename-user` makes the username free where it is not.'
       : 'a sign-in was refused: this user has its username and is bound to nothing yet, and BIND_EXISTING_FROM does not name its source. `svc bind-user` binds the user.',
   )
   return new Problem('username_taken')
 }
 
-/** Whoever registers with the address of somebody else would be refused only after they have made their keys. */
+/** Refuses an address that is taken, because registration would fail only after the keys were made. */
 async function assertEmailFree(ctx: Context, { subject, email }: Identity): Promise<void> {
   const [owner] = await ctx.services.sql(findEmailOwner, [email, 0])
   if (!owner) return
@@ -70,7 +76,7 @@ async function assertEmailFree(ctx: Context, { subject, email }: Identity): Prom
   throw new Problem('email_taken')
 }
 
-/** Username, name, e-mail address and groups are what the source says; two sign-ins at once take turns. */
+/** Updates username, name, address and groups from the source, under a row lock. */
 async function updateFromSource(ctx: Context, matched: SignInUser, identity: Identity): Promise<void> {
   await withChangeLog(ctx, async (em, changes) => {
     const user = await lockMatched(em, matched, identity)
@@ -78,7 +84,7 @@ async function updateFromSource(ctx: Context, matched: SignInUser, identity: Ide
     user.subject = identity.subject
     user.name = identity.name
     await changeEmail(ctx, em, user, identity.email)
-    if (identity.groups && !isSame(user.groups, identity.groups)) user.groups = [...identity.groups]
+    if (identity.groups && !hasSameGroups(user.groups, identity.groups)) user.groups = [...identity.groups]
     if (user.username !== identity.username) await renameUser(ctx, em, user, identity.username)
     await em.flush()
     await runStatement(em, setSignedIn, [user.id])
@@ -86,19 +92,19 @@ async function updateFromSource(ctx: Context, matched: SignInUser, identity: Ide
     changes.addRow(users, 'updated', user)
     await ctx.services.hooks.emitSerial('user-profile-changed', { userId: user.id, em, changes })
   }).catch((error: unknown) => {
-    // Somebody else took the username, or was bound to the subject, between two lines.
+    // A concurrent request took the username or was bound to the subject.
     throw error instanceof UniqueConstraintViolationException ? new Problem('login_failed', { cause: error }) : error
   })
 }
 
-/** The person as they are now; throws where somebody removed them since they were looked up, or bound them to another subject. */
+/** Locks and reloads the user. Throws if they were deleted or bound to another subject since they were looked up. */
 async function lockMatched(em: EntityManager, matched: SignInUser, { subject }: Identity): Promise<User> {
   const user = await em.findOne(User, { id: matched.id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
   if (!user || ![matched.subject, subject].includes(user.subject ?? null)) throw new Problem('login_failed')
   return user
 }
 
-/** The address of somebody else is left to them: the person keeps the one before, and gets in. */
+/** Updates the address. If another user has it, the person keeps the previous one and can still sign in. */
 async function changeEmail(ctx: Context, em: EntityManager, user: User, email: string): Promise<void> {
   if (user.email === email) return
   const [owner] = await runStatement(em, findEmailOwner, [email, user.id])
@@ -110,5 +116,5 @@ async function changeEmail(ctx: Context, em: EntityManager, user: User, email: s
     )
 }
 
-const isSame = (some: readonly string[], others: readonly string[]) =>
+const hasSameGroups = (some: readonly string[], others: readonly string[]) =>
   some.length === others.length && some.every((group, at) => group === others[at])

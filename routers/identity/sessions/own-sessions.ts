@@ -14,25 +14,25 @@ import { sessionCredential } from '../../ports/credential-watch.ts'
 import type { BrowserSession } from '../../ports/session.ts'
 import { endOtherSessions } from '../end-sessions.ts'
 
-/** A session as its owner sees it. What opens it is not in here. */
+/** A session as its owner sees it, without its secrets. */
 interface OwnSession extends Device {
   handle: string
   beganAt: string
-  /** To the minute. */
+  /** Precise to the minute. */
   lastUsedAt: string
   isCurrent: boolean
 }
 
-/** What people do with their own sessions. */
+/** Procedures for the caller's own sessions. */
 export const ownSessions = {
-  /** Where the person is signed in, the last used first. */
+  /** Lists the person's sessions, the last used first. */
   list: sessionUser.query(async ({ ctx: { browser, services, caller } }): Promise<OwnSession[]> => {
     const since = new Date(Date.now() - services.settings.sessionLifetime)
     const listed = await services.sql(listSessions, [caller.person.id, since])
-    return listed.map((session) => ownSession(session, browser.session?.handle))
+    return listed.map((session) => toOwnSession(session, browser.session?.handle))
   }),
 
-  /** Ends one, on every replica at once; for this one it is signing out, with an address to go on to. */
+  /** Ends one session on all replicas. For the current one this signs out and returns the next address. */
   end: sessionUser
     .input(z.strictObject({ handle: z.string().max(64) }))
     .mutation(async ({ ctx, input: { handle } }): Promise<{ redirectUri?: string }> => {
@@ -43,7 +43,7 @@ export const ownSessions = {
       return {}
     }),
 
-  /** Ends all sessions of the person but this one, which goes on under another id. */
+  /** Ends all other sessions; this one continues with a new id. */
   endOthers: sessionUser.mutation(async ({ ctx }) => {
     const { browser, caller } = ctx
     const { session } = browser
@@ -52,7 +52,7 @@ export const ownSessions = {
     await browser.replace(session.subject.user)
   }),
 
-  /** Ends all sessions of the person, this one too. */
+  /** Ends all sessions of the person, this one included. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
     const ended = await ctx.services.sql(endSessionsOf, [ctx.caller.person.id])
     await ctx.services.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
@@ -60,7 +60,7 @@ export const ownSessions = {
   }),
 }
 
-const ownSession = (
+const toOwnSession = (
   { handle, signedInAt, renewedAt, userAgent }: ListedSession,
   current: string | undefined,
 ): OwnSession => ({
@@ -71,7 +71,7 @@ const ownSession = (
   isCurrent: handle === current,
 })
 
-/** What somebody browses with, by the names that people know. */
+/** Browser and operating system by their common names. */
 interface Device {
   browser: string | null
   system: string | null
@@ -79,7 +79,7 @@ interface Device {
 
 type Names = readonly (readonly [name: string, pattern: RegExp])[]
 
-/** The first that fits: most browsers also name those whose pages they want to be sent. */
+/** The first match counts, because most browsers also name others. */
 const browsers: Names = [
   ['Edge', /\bEdg(?:e|A|iOS)?\//],
   ['Opera', /\bOPR\//],
@@ -98,24 +98,24 @@ const systems: Names = [
   ['Linux', /\bLinux\b/],
 ]
 
-/** Reads what a browser calls itself; it may say anything. */
+/** Parses the user agent, which may contain anything. */
 const readUserAgent = (userAgent: string | null): Device => ({
-  browser: nameIn(browsers, userAgent ?? ''),
-  system: nameIn(systems, userAgent ?? ''),
+  browser: findName(browsers, userAgent ?? ''),
+  system: findName(systems, userAgent ?? ''),
 })
 
-const nameIn = (names: Names, text: string) => names.find(([, pattern]) => pattern.test(text))?.[0] ?? null
+const findName = (names: Names, text: string) => names.find(([, pattern]) => pattern.test(text))?.[0] ?? null
 
-/** Ends the session of a call; says where to go on. */
+/** Ends the session and returns the next address. */
 export async function signOut(ctx: Context & { browser: BrowserSession }): Promise<{ redirectUri: string }> {
   const method = ctx.browser.session?.method
   await ctx.browser.destroy()
   ctx.callerContext.setCaller({ type: 'guest' }, 'logout')
-  return { redirectUri: (await signOutUri(ctx, method)) ?? '/login' }
+  return { redirectUri: (await findSignOutUri(ctx, method)) ?? '/login' }
 }
 
-/** The address that signs out at the login source, too; without it, one click would sign in again. */
-async function signOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
+/** Returns the logout address of the login source. Without it, a single click would sign in again. */
+async function findSignOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
   if (method === undefined || method === 'password') return undefined
   const { redirect, header } = await services.loginSources()
   return method === 'oidc' ? redirect?.logoutUrl() : header?.logoutUrl

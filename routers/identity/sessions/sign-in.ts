@@ -13,7 +13,7 @@ import {
 } from '../../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
 import { toCaller } from '../session-caller.ts'
-import { browserIdFor, rememberBrowser } from './known-browser.ts'
+import { findBrowserId, rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
 import { ownSessions, signOut } from './own-sessions.ts'
 
@@ -27,14 +27,14 @@ const pendingLogin = z.object({
   next: z.string().optional(),
 })
 
-const PENDING = 'pending login'
+const PENDING_LOGIN = 'pending login'
 
-/** Signing in at a provider: what must outlast the way there and back is kept, sealed, by the browser. */
+/** Sign-in at an OpenID provider. The browser keeps the sealed state during the redirect. */
 const redirectLogin = {
-  /** The address of the provider. */
+  /** Returns the address of the provider. */
   async begin(ctx: BrowserContext, next: string | undefined): Promise<string> {
     const { url, pending } = await (await findSource(ctx)).begin()
-    ctx.browser.setLoginState(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING))
+    ctx.browser.setLoginState(ctx.services.vault.seal(JSON.stringify({ ...pending, next }), PENDING_LOGIN))
     return url
   },
 
@@ -43,8 +43,8 @@ const redirectLogin = {
     query: string,
   ): Promise<{ identity?: Identity | undefined; next?: string | undefined }> {
     const source = await findSource(ctx)
-    const pending = read(ctx)
-    // Good for one return, however it ends.
+    const pending = readPendingLogin(ctx)
+    // The state is valid for one return only.
     ctx.browser.setLoginState(undefined)
     return pending ? { identity: await source.finish(query, pending), next: pending.next } : {}
   },
@@ -56,17 +56,20 @@ async function findSource({ services }: BrowserContext): Promise<RedirectSource>
   return redirect
 }
 
-function read({ browser, services }: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
+function readPendingLogin({
+  browser,
+  services,
+}: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
   if (!browser.loginState) return undefined
   try {
-    return pendingLogin.parse(JSON.parse(services.vault.open(browser.loginState, PENDING)))
+    return pendingLogin.parse(JSON.parse(services.vault.open(browser.loginState, PENDING_LOGIN)))
   } catch {
     return undefined
   }
 }
 
-/** Where to go on after signing in; anything but an address of ours is left out. */
-const redirectUri = z.string().max(16_384).optional().transform(localRedirect)
+/** Address after the sign-in; foreign addresses are dropped. */
+const redirectUri = z.string().max(16_384).optional().transform(toLocalPath)
 
 const credentials = z.strictObject({
   account: z.string().min(1).max(254, 'must have at most 254 characters'),
@@ -75,33 +78,35 @@ const credentials = z.strictObject({
 })
 type Credentials = z.output<typeof credentials>
 
-interface Verified {
-  /** Undefined where the password is wrong. */
+interface VerifiedLogin {
+  /** Undefined if the password is wrong. */
   identity: Identity | undefined
-  /** The spelling of the account that is counted and remembered. */
+  /** Normalized account name for the throttle and the browser's cookie. */
   account: string
-  /** The person as they were before their password was compared. */
+  /** The person as read before the password was verified. */
   before: KnownUser | undefined
 }
 
-/** Compares a password; only failures count against the account and the address. */
-async function verifyPassword(ctx: BrowserContext, typed: Credentials): Promise<Verified> {
+/** Verifies a password. Only failures count against the account and the address. */
+async function verifyPassword(ctx: BrowserContext, typedCredentials: Credentials): Promise<VerifiedLogin> {
   const { password } = await ctx.services.loginSources()
   if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
-  const name = account.safeParse(typed.account).data ?? typed.account.toLowerCase()
-  const attempt = { account: name, address: ctx.browser.address, browserId: browserIdFor(ctx, name) }
-  await take(ctx, attempt)
+  const name = account.safeParse(typedCredentials.account).data ?? typedCredentials.account.toLowerCase()
+  const attempt = { account: name, address: ctx.browser.address, browserId: findBrowserId(ctx, name) }
+  await consumeAttempt(ctx, attempt)
   const [before] = await ctx.services.sql(findKnownUser, [name])
   if (before) ctx.auditedCall?.setSubject(`user:${before.id}`)
-  const identity = await password.verify(typed.account, typed.password).catch(async (error: unknown) => {
-    await ctx.services.loginThrottle.refund(attempt)
-    throw error
-  })
+  const identity = await password
+    .verify(typedCredentials.account, typedCredentials.password)
+    .catch(async (error: unknown) => {
+      await ctx.services.loginThrottle.refund(attempt)
+      throw error
+    })
   if (identity) await ctx.services.loginThrottle.recordSuccess(attempt)
   return { identity, account: name, before }
 }
 
-async function take(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
+async function consumeAttempt(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
   const allowance = await ctx.services.loginThrottle.consume(attempt)
   if (allowance.remaining >= 0) return
   ctx.hints.rateLimit = allowance
@@ -120,27 +125,28 @@ export const sessionsRouter = router({
 
   login: browserProcedure.input(credentials).mutation(async ({ ctx, input }) => {
     const { identity, account, before } = await verifyPassword(ctx, input)
-    if (!identity) throw loginRefused(ctx, 'password')
+    if (!identity) throw refuseLogin(ctx, 'password')
     const signedIn = await signIn(ctx, identity, { method: 'password', next: input.redirectUri, before })
     rememberBrowser(ctx, account)
     return signedIn
   }),
 
-  /** Where to sign in elsewhere; whom the reverse proxy in front has signed in already is in at once. */
+  /** Returns the provider's address, or signs in at once a user whom the reverse proxy has authenticated. */
   beginLogin: browserProcedure
     .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
-    .mutation(async ({ ctx, input: { by, redirectUri: next } }) => {
+    .mutation(async ({ ctx, input: { by: method, redirectUri: next } }) => {
       const { redirect } = await ctx.services.loginSources()
-      if (by === 'oidc' || (by === undefined && redirect)) return { redirectUri: await redirectLogin.begin(ctx, next) }
-      return throughProxy(ctx, next)
+      if (method === 'oidc' || (method === undefined && redirect))
+        return { redirectUri: await redirectLogin.begin(ctx, next) }
+      return signInThroughProxy(ctx, next)
     }),
 
-  /** `query` is what stands behind the `?` of the address that the provider sent the browser back to. */
+  /** `query` is the query string of the redirect from the provider. */
   finishLogin: browserProcedure
     .input(z.strictObject({ query: z.string().max(8192) }))
     .mutation(async ({ ctx, input }) => {
       const { identity, next } = await redirectLogin.finish(ctx, input.query)
-      if (!identity) throw loginRefused(ctx, 'oidc')
+      if (!identity) throw refuseLogin(ctx, 'oidc')
       return signIn(ctx, identity, { method: 'oidc', next })
     }),
 
@@ -149,68 +155,76 @@ export const sessionsRouter = router({
   ...ownSessions,
 })
 
-async function throughProxy(ctx: BrowserContext, next: string | undefined) {
+async function signInThroughProxy(ctx: BrowserContext, next: string | undefined) {
   const { header } = await ctx.services.loginSources()
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
   const identity = ctx.browser.forwardedIdentity()
   if (identity) return signIn(ctx, identity, { method: 'proxy', next })
-  if (!header.loginUrl) throw loginRefused(ctx, 'proxy')
+  if (!header.loginUrl) throw refuseLogin(ctx, 'proxy')
   const url = new URL(header.loginUrl, ctx.services.settings.baseUrl)
-  url.searchParams.set('target', ctx.services.settings.baseUrl + withRedirect('/req/login/proxy', next))
+  url.searchParams.set('target', ctx.services.settings.baseUrl + addRedirect('/req/login/proxy', next))
   return { redirectUri: url.href }
 }
 
-/** Of a refusal only how it was tried is told: an account may be somebody's password in the wrong field. */
-function loginRefused(ctx: BrowserContext, method: LoginMethod): Problem {
+/** Logs only the login method, because users sometimes type a password into the account field. */
+function refuseLogin(ctx: BrowserContext, method: LoginMethod): Problem {
   ctx.services.log.info({ method, requestId: ctx.requestId }, 'a login was refused')
   return new Problem('login_failed')
 }
 
-interface Entry {
+interface SignInOptions {
   method: LoginMethod
   next: string | undefined
-  /** The person as they were before their password was compared. */
+  /** The person as read before the password was verified. */
   before?: KnownUser | undefined
 }
 
-/** Starts the session of somebody whom a source has told of: a person we know, or who is to register. */
-async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: Entry) {
+/** Starts the session of an authenticated identity: of a known user, or of somebody who must register. */
+async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: SignInOptions) {
   const matched = await matchIdentity(ctx, identity).catch((error: unknown) => {
-    throw isProblem(error, 'login_failed') ? loginRefused(ctx, method) : error
+    throw isProblem(error, 'login_failed') ? refuseLogin(ctx, method) : error
   })
-  // Somebody removed the person while their password was compared: nobody begins anew by it.
-  if (!matched && before?.username === identity.username) throw loginRefused(ctx, method)
-  // A session starts only where the password is the one that was compared.
-  const known =
+  // The person was deleted while the password was verified and must not register again by it.
+  if (!matched && before?.username === identity.username) throw refuseLogin(ctx, method)
+  // The session starts only if the password is still the verified one.
+  const user =
     matched && (before?.id === matched.id ? { ...matched, passwordChangedAt: before.passwordChangedAt } : matched)
-  const subject: SessionSubject = known ? { user: known } : { registering: identity }
+  const subject: SessionSubject = user ? { user: user } : { registering: identity }
   await ctx.browser.start({ subject, method }).catch((error: unknown) => {
-    // The person was removed or disabled, or got another password, since they were looked up.
-    throw isProblem(error, 'signed_out') ? loginRefused(ctx, method) : error
+    // The person was deleted or disabled, or their password changed, since they were looked up.
+    throw isProblem(error, 'signed_out') ? refuseLogin(ctx, method) : error
   })
   ctx.callerContext.setCaller(toCaller(subject), 'login')
   ctx.auditedCall?.recordChange({ method })
-  ctx.services.log.info({ method, userId: known?.id, requestId: ctx.requestId }, 'signed in')
-  return { redirectUri: withRedirect(known?.hasKeys ? '/handshake' : '/register', next) }
+  ctx.services.log.info({ method, userId: user?.id, requestId: ctx.requestId }, 'signed in')
+  return { redirectUri: addRedirect(user?.hasKeys ? '/handshake' : '/register', next) }
 }
 
 const isProblem = (error: unknown, code: ErrorCode) => error instanceof Problem && error.problem === code
 
-/** Only read, never asked. */
-const here = 'http://here.invalid'
+/** Base for parsing; never requested. */
+const PLACEHOLDER_ORIGIN = 'http://here.invalid'
 
-/** During a sign-in elsewhere it is kept in a cookie, which has no more than 4096. Our pages keep longer ways themselves. */
-const MAX_CHARACTERS = 2048
+/**
+ * Maximum length: during a redirect login it is kept in a cookie of at most 4096 bytes. Our pages keep longer addresses
+ * themselves.
+ */
+const MAX_REDIRECT_LENGTH = 2048
 
-/** An address to go on to, as long as it is one of ours; nothing that a browser could take for somebody else's. */
-function localRedirect(text: string | undefined): string | undefined {
-  if (!text?.startsWith('/') || text.length > MAX_CHARACTERS || /[\\\p{Cc}]/u.test(text) || !URL.canParse(text, here))
+/** Returns the path if the address is local and no browser could take it for a foreign one. */
+function toLocalPath(text: string | undefined): string | undefined {
+  if (
+    !text?.startsWith('/') ||
+    text.length > MAX_REDIRECT_LENGTH ||
+    /[\\\p{Cc}]/u.test(text) ||
+    !URL.canParse(text, PLACEHOLDER_ORIGIN)
+  )
     return undefined
-  const { origin, pathname, search, hash } = new URL(text, here)
-  // What is left of `/..//host` begins with two slashes again.
-  return origin === here && !pathname.startsWith('//') ? pathname + search + hash : undefined
+  const { origin, pathname, search, hash } = new URL(text, PLACEHOLDER_ORIGIN)
+  // `/..//host` normalizes to a path with two leading slashes.
+  return origin === PLACEHOLDER_ORIGIN && !pathname.startsWith('//') ? pathname + search + hash : undefined
 }
 
-/** An address of a page of ours that then goes on to another one. */
-const withRedirect = (page: string, next: string | undefined) =>
+/** Adds the next address to the address of one of our pages. */
+const addRedirect = (page: string, next: string | undefined) =>
   next === undefined ? page : `${page}?redirectUri=${encodeURIComponent(next)}`

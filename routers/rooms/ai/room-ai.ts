@@ -16,7 +16,7 @@ import {
 } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { startCall } from '../../ai/ai-router.ts'
-import { type ChatContext, mayAskInRooms } from '../../ai/chat-context.ts'
+import { type ChatContext, canAskInRooms } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
@@ -137,12 +137,12 @@ export const roomAiRouter = router({
  * call, and its end is told to the room as well. Returns the id of the disclosure.
  */
 async function askInRoom(ctx: ChatContext, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
-  if (!mayAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
+  if (!canAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
   const author = await findAnswerAuthor(ctx, asked)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const questionPlace = asked.mayAsk ? 'amid' : undefined
-  const options = { room: Number(asked.id), questionPlace } as const
+  const approvalMode = asked.mayAsk ? 'inline' : undefined
+  const options = { roomId: Number(asked.id), approvalMode } as const
   const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), options)
   const key = Buffer.from(asked.key, 'base64')
   const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {

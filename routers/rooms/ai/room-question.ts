@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { several, textPart, userPart } from '../../ai/request/parts.ts'
-import { type AiRequest, request } from '../../ai/request/request.ts'
+import { partList, textPart, userPart } from '../../ai/request/parts.ts'
+import { type AiRequest, aiRequest } from '../../ai/request/request.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { keyEpoch } from '../message-content.ts'
 
@@ -11,16 +11,16 @@ const MAX_PARTS = 500
 const source = resourceId.nullable().default(null).describe('The message in the room that this is of, if it is of one.')
 
 const message = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), source, content: several(textPart) }),
-  z.strictObject({ role: z.literal('user'), source, content: several(userPart) }),
-  z.strictObject({ role: z.literal('assistant'), source, content: several(textPart) }),
+  z.strictObject({ role: z.literal('system'), source, content: partList(textPart) }),
+  z.strictObject({ role: z.literal('user'), source, content: partList(userPart) }),
+  z.strictObject({ role: z.literal('assistant'), source, content: partList(textPart) }),
 ])
 
 /** What a browser sends that wants an answer of a model in a room: what it discloses, and the key for the answer. */
 export const roomQuestion = z
   .strictObject({
     id: resourceId,
-    model: request.shape.model,
+    model: aiRequest.shape.model,
     messages: z
       .array(message)
       .min(1)
@@ -29,9 +29,9 @@ export const roomQuestion = z
         error: `must have at most ${MAX_PARTS} parts`,
       })
       .describe('What the model is given in clear, which ends with a message of a user.'),
-    modelTools: request.shape.modelTools,
-    parameters: request.shape.parameters,
-    optionalParameters: request.shape.optionalParameters,
+    modelTools: aiRequest.shape.modelTools,
+    parameters: aiRequest.shape.parameters,
+    optionalParameters: aiRequest.shape.optionalParameters,
     mayAsk: z
       .boolean()
       .default(false)

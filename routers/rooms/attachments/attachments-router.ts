@@ -22,7 +22,7 @@ import { FileContent } from '../../core/file-content.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
-import { keyOfPicture, readPicture } from '../../identity/pictures/picture-files.ts'
+import { readPicture, toPictureKey } from '../../identity/pictures/picture-files.ts'
 import { attachmentTextKey } from '../../ports/ai/prompt-files.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import { appendNotes, type ExtractedText } from '../../ports/files/text-extractor.ts'
@@ -135,7 +135,7 @@ async function pictureContent(
   category: keyof typeof visiblePictures,
   uuid: string,
 ): Promise<FileContent> {
-  const key = keyOfPicture(`${category}-${uuid}`)
+  const key = toPictureKey(`${category}-${uuid}`)
   const isBuiltIn = category === 'profile_avatars' && uuid === BUILT_IN_PICTURE
   if (!isBuiltIn && !(await isSeen(ctx, category, key))) throw new Problem('not_found')
   const picture = await readPicture(ctx.services, key, 'large')

@@ -37,7 +37,7 @@ export class LimitCache {
 
   /** What each call asks of every limit that applies to it; undefined where a limit is gone. */
   async claim(requests: readonly ReserveRequest[]): Promise<CounterClaim[][] | undefined> {
-    const claims = requests.map((request) => this.#limits.claimsOf(request))
+    const claims = requests.map((request) => this.#limits.listClaims(request))
     const missing = new Map<string, Claim<ActiveLimit>>()
     for (const claim of claims.flat()) {
       const key = buildKey(claim.limit.id, claim.subjectId)
