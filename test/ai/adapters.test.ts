@@ -38,7 +38,7 @@ async function startWith(protocol: Protocol) {
   )
   const svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   const { token } = await svc.user()
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     svc,
     upstream,
@@ -57,7 +57,7 @@ async function startWith(protocol: Protocol) {
          returning outcome, input_tokens as input, output_tokens as output, cached_tokens as cached, cost_micros::int as cost`,
       )
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -158,8 +158,8 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line))
-      const told = lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))
-      expect(told).toMatchObject(cited.map(([, url]) => ({ url, title: 'A page' })))
+      const citations = lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))
+      expect(citations).toMatchObject(cited.map(([, url]) => ({ url, title: 'A page' })))
       await app.takeRecords()
     })
 

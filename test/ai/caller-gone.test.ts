@@ -24,13 +24,13 @@ afterAll(() => app[Symbol.asyncDispose]())
 describe('a caller who goes away', () => {
   test("a caller who goes away ends the provider's call of a whole answer", async () => {
     await app.answerBy(stalls)
-    const gone = new AbortController()
-    const asking = app.ask({}, gone.signal).catch((error: Error) => error.name)
+    const controller = new AbortController()
+    const pendingCall = app.ask({}, controller.signal).catch((error: Error) => error.name)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
-    gone.abort()
+    controller.abort()
 
-    expect(await asking).toBe('AbortError')
+    expect(await pendingCall).toBe('AbortError')
     await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(
       async () => expect(await readUsageRecords(app.svc)).toEqual([{ outcome: 'aborted', input: 2, output: 0 }]),
@@ -47,13 +47,13 @@ describe('a caller who goes away', () => {
 
   test('a caller who goes away ends a stream, and pays for what was delivered', async () => {
     await app.answerBy(neverEnds)
-    const gone = new AbortController()
-    const response = await app.ask(streamHeaders, gone.signal)
+    const controller = new AbortController()
+    const response = await app.ask(streamHeaders, controller.signal)
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
     while (read.split('event: delta').length < 5) read += (await reader?.read())?.value ?? ''
 
-    gone.abort()
+    controller.abort()
 
     await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(
@@ -67,12 +67,12 @@ describe('a caller who goes away', () => {
 
   test("a caller who goes away before a stream's first byte leaves one record", async () => {
     await app.answerBy(stalls)
-    const gone = new AbortController()
-    const asking = app.ask(streamHeaders, gone.signal).catch(() => undefined)
+    const controller = new AbortController()
+    const pendingCall = app.ask(streamHeaders, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
-    gone.abort()
-    await asking
+    controller.abort()
+    await pendingCall
 
     await vi.waitFor(
       async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted', output: 0 }]),
@@ -95,13 +95,13 @@ describe('a caller who goes away', () => {
       headers: Record<string, string> = {},
       when: Promise<void> | undefined = undefined,
     ) => {
-      const gone = new AbortController()
-      const call = { token: as, headers, body: buildQuestion(), signal: gone.signal }
-      const asking = app.svc.send('POST', '/api/ai-req', call).catch(() => undefined)
+      const controller = new AbortController()
+      const call = { token: as, headers, body: buildQuestion(), signal: controller.signal }
+      const pendingCall = app.svc.send('POST', '/api/ai-req', call).catch(() => undefined)
       await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
       await when
-      gone.abort()
-      await asking
+      controller.abort()
+      await pendingCall
       await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toHaveLength(1), SLOW)
       return app.takeRecords()
     }
@@ -128,21 +128,21 @@ describe('a caller who goes away', () => {
     expect(app.upstream.requests).toHaveLength(0)
   })
 
-  test('a caller who goes away between two tries is not tried for again', async () => {
-    const soon: Behaviour = (_, response) => void response.writeHead(503, { 'retry-after': '1' }).end()
-    await app.answerBy(soon)
-    const gone = new AbortController()
-    const asking = app.ask({}, gone.signal).catch(() => undefined)
+  test('a caller who goes away between two attempts causes no further one', async () => {
+    const refusesBriefly: Behaviour = (_, response) => void response.writeHead(503, { 'retry-after': '1' }).end()
+    await app.answerBy(refusesBriefly)
+    const controller = new AbortController()
+    const pendingCall = app.ask({}, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), { ...SLOW, interval: 1 })
 
-    gone.abort()
-    await asking
+    controller.abort()
+    await pendingCall
 
     await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
     // A later caller waits just as long for the second attempt.
     let tries = 0
-    await app.answerBy((asked, response) =>
-      ++tries === 1 ? soon(asked, response) : sendJson(response, buildCompletion('Hello')),
+    await app.answerBy((request, response) =>
+      ++tries === 1 ? refusesBriefly(request, response) : sendJson(response, buildCompletion('Hello')),
     )
     expect((await app.ask({})).status).toBe(200)
     expect(tries).toBe(2)
@@ -164,8 +164,8 @@ describe('a caller who goes away', () => {
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))
     await app.answerBy(flood)
-    const gone = new AbortController()
-    const response = await app.ask(streamHeaders, gone.signal)
+    const controller = new AbortController()
+    const response = await app.ask(streamHeaders, controller.signal)
     const reader = response.body?.getReader()
     for (let count = 0; count < 300; count++) await reader?.read()
     // The buffers between provider and caller are full after a while, which takes longer on a busy machine.
@@ -178,7 +178,7 @@ describe('a caller who goes away', () => {
     expect(sent).toBeLessThan(200 * 1024 * 1024)
     expect(warnings.map(({ name }) => name)).not.toContain('MaxListenersExceededWarning')
 
-    gone.abort()
+    controller.abort()
 
     await vi.waitFor(async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'aborted' }]), SLOW)
     await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)

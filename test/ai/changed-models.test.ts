@@ -8,8 +8,8 @@ import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
 /** Two replicas: one changes the catalogue; the other one gets the calls, and has cached each model. */
-let changing: TestApp
-let asked: TestApp
+let changingReplica: TestApp
+let calledReplica: TestApp
 let token: string
 let admin: ReturnType<typeof clientOf>
 let upstream: Awaited<ReturnType<typeof startProvider>>
@@ -22,17 +22,17 @@ beforeAll(async () => {
   const settings: Record<string, string> = {
     ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') },
   }
-  changing = resources.use(await startApp(settings))
-  settings['DATABASE_URL'] = String(changing.env.DATABASE_URL)
-  asked = resources.use(await startApp(settings))
-  token = (await changing.user()).token
-  const { token: administering } = await changing.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
-  admin = clientOf(changing, administering)
+  changingReplica = resources.use(await startApp(settings))
+  settings['DATABASE_URL'] = String(changingReplica.env.DATABASE_URL)
+  calledReplica = resources.use(await startApp(settings))
+  token = (await changingReplica.user()).token
+  const { token: administering } = await changingReplica.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  admin = clientOf(changingReplica, administering)
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
 const ask = (model: string) =>
-  asked.send('POST', '/api/ai-req', { token, body: buildQuestion('How do you do?', model) })
+  calledReplica.send('POST', '/api/ai-req', { token, body: buildQuestion('How do you do?', model) })
 
 async function add(name: string, attributes: object = {}): Promise<{ provider: string; model: string }> {
   const of = { providerId: name, name, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'key' }
@@ -77,7 +77,7 @@ test('a model is called by its current address and key, at its current price', a
   expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'Good day.' } })
   const moved = { apiUrl: other.url, apiKey: 'another' }
   expect((await admin.update('ai-providers', provider, moved)).status).toBe(200)
-  await changing.host.prices.import({
+  await changingReplica.host.prices.import({
     ...{ currency: 'EUR', free: [] },
     prices: [{ model: 'moving', inputPerMillion: 1_000_000, outputPerMillion: 0 }],
   })
@@ -85,8 +85,8 @@ test('a model is called by its current address and key, at its current price', a
   expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
 
   expect(other.requests.at(-1)?.headers.authorization).toBe('Bearer another')
-  await asked.services.usageLedger.flush()
-  const [record] = await changing.rows(
+  await calledReplica.services.usageLedger.flush()
+  const [record] = await changingReplica.rows(
     "select cost_micros::int as cost from usage_records where model = 'moving' order by id desc",
   )
   expect(record).toEqual({ cost: 7_000_000 })
@@ -109,45 +109,46 @@ test('a model becomes a fallback at once when its input limit is raised', async 
 
 test('a model that was switched off is not called although the log forgot it', async () => {
   const { model } = await add('forgotten')
-  await changing.rows("update change_streams set seq = 1 where stream = 'all'")
+  await changingReplica.rows("update change_streams set seq = 1 where stream = 'all'")
   expect((await ask('forgotten')).status).toBe(200)
-  await changing.rows("delete from change_log where stream = 'all'")
-  await changing.services.sql(deleteEndedStreams)
+  await changingReplica.rows("delete from change_log where stream = 'all'")
+  await changingReplica.services.sql(deleteEndedStreams)
 
   expect((await admin.update('ai-models', model, { active: false })).status).toBe(200)
 
   expect((await ask('forgotten')).status).toBe(422)
 })
 
-test('the catalogue changes while people ask, and nobody sees it', async () => {
+test('the catalogue changes during questions without disturbing any of them', async () => {
   const { model } = await add('busy')
-  const over = new AbortController()
+  const controller = new AbortController()
   const change = async () => {
-    for (let turn = 0; !over.signal.aborted; turn++) await admin.update('ai-models', model, { label: `Turn ${turn}` })
+    for (let turn = 0; !controller.signal.aborted; turn++)
+      await admin.update('ai-models', model, { label: `Turn ${turn}` })
   }
   const changes = [change(), change()]
   const statuses = new Set<number>()
   for (let round = 0; round < 10; round++)
     for (const { status } of await Promise.all(Array.from({ length: 20 }, () => ask('busy')))) statuses.add(status)
-  over.abort()
+  controller.abort()
   await Promise.all(changes)
   expect([...statuses]).toEqual([200])
-  await asked.services.usageLedger.flush()
-  const [counted] = await changing.rows("select count(*)::int from usage_records where model = 'busy'")
+  await calledReplica.services.usageLedger.flush()
+  const [counted] = await changingReplica.rows("select count(*)::int from usage_records where model = 'busy'")
   expect(counted).toEqual({ count: 200 })
-  expect(await changing.rows('select id from usage_holds')).toEqual([])
+  expect(await changingReplica.rows('select id from usage_holds')).toEqual([])
 })
 
-describe('what is looked up', () => {
+describe('a question', () => {
   const statements = watchStatements()
 
-  test('for a question is only the caller, as the model is cached', async () => {
+  test('looks up only the caller, as the model is cached', async () => {
     await add('seen')
     const seen: string[][] = []
     // Several calls are made, as a model is occasionally looked up again.
     for (let turn = 0; turn < 5; turn++) {
       await ask('seen')
-      await asked.services.usageLedger.flush()
+      await calledReplica.services.usageLedger.flush()
       seen.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     expect(seen.flat()).toContain('find-callable-model')

@@ -42,10 +42,10 @@ test.for(clientNames)('%s ends the call of the provider without retries where it
     [neverEnds, (signal: AbortSignal) => read(client.stream(signal))],
   ] as const) {
     await app.answerBy(behave)
-    const gone = new AbortController()
-    const answer = failureOf(ask(gone.signal))
+    const controller = new AbortController()
+    const answer = failureOf(ask(controller.signal))
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
-    gone.abort()
+    controller.abort()
     await answer
     await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(async () => expect(await app.takeRecords()).toMatchObject([{ outcome: 'aborted' }]), SLOW)
@@ -78,21 +78,21 @@ const times: Record<ClientName, number> = {
   'the AI SDK for compatible servers': 3,
   'the AI SDK for Anthropic': 3,
 }
-const failing = clientNames.map((name, at): [ClientName, number] => [name, at % 2 ? 503 : 500])
+const failingCases = clientNames.map((name, at): [ClientName, number] => [name, at % 2 ? 503 : 500])
 
-test.concurrent.for(failing)(
+test.concurrent.for(failingCases)(
   '%s retries an answer that fails by %i, until five failures open the circuit',
   { timeout: 240_000 },
   async ([name, status], { expect }) => {
-    await using failing = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
+    await using failingApp = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
     const make = name === 'LangChain' && !inject('soak') ? createLangChain({ maxRetries: 1 }) : clientLibraries[name]
-    const client = make({ apiKey: failing.token, url: failing.svc.url })
+    const client = make({ apiKey: failingApp.token, url: failingApp.svc.url })
 
     const error = await failureOf(client.ask())
 
     expect(String(error)).not.toContain(canary)
-    expect(failing.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))
-    const records = await failing.takeRecords()
+    expect(failingApp.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))
+    const records = await failingApp.takeRecords()
     expect(records.map(({ outcome }) => outcome)).toEqual(Array(times[name]).fill('failed'))
   },
 )

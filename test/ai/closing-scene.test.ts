@@ -23,8 +23,8 @@ async function startHouse() {
   await svc.host.mcp.sync()
   const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')
   await svc.host.mcp.approve({ name: 'everything_echo', hash: echo?.hash ?? '' })
-  const kept = resources.move()
-  return { svc, provider, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const disposables = resources.move()
+  return { svc, provider, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
 }
 
 type House = Awaited<ReturnType<typeof startHouse>>

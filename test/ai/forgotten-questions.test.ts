@@ -41,12 +41,12 @@ test('no question or answer remains in memory once all calls are over', async ()
     const response = await fetch(`${url}${path}`, { ...init, body: JSON.stringify(body) })
     expect([response.status, (await response.text()).includes(ANSWER)]).toEqual([200, true])
   }
-  const asked = { model: 'mock-1', max_tokens: 99, messages }
-  const spoken = { ...asked, messages: [{ role: 'user', content: QUESTION }] }
+  const chatRequest = { model: 'mock-1', max_tokens: 99, messages }
+  const messageRequest = { ...chatRequest, messages: [{ role: 'user', content: QUESTION }] }
   const askEachWay = () => [
-    ask('/v1/chat/completions', asked),
-    ask('/v1/chat/completions', { ...asked, stream: true }),
-    ask('/v1/messages', spoken),
+    ask('/v1/chat/completions', chatRequest),
+    ask('/v1/chat/completions', { ...chatRequest, stream: true }),
+    ask('/v1/messages', messageRequest),
     ask('/api/ai-req', buildQuestion(QUESTION)),
     ask('/api/ai-req', buildQuestion(QUESTION), { accept: 'text/event-stream' }),
   ]
@@ -66,8 +66,8 @@ test('no question or answer remains in memory once all calls are over', async ()
 
 /** Returns the only heap snapshot in a folder once it is complete. */
 async function snapshotIn(folder: string): Promise<string> {
-  const named = async () => (await readdir(folder)).find((name) => name.endsWith('.heapsnapshot'))
-  const file = join(folder, await vi.waitUntil(named, SLOW))
+  const findSnapshot = async () => (await readdir(folder)).find((name) => name.endsWith('.heapsnapshot'))
+  const file = join(folder, await vi.waitUntil(findSnapshot, SLOW))
   await vi.waitFor(async () => expect(await lastLine(file)).toMatch(/"\]\}$/), SLOW)
   return file
 }

@@ -123,19 +123,19 @@ async function askPlainly(way: Way, text: string): Promise<ReceivedAnswer> {
 /** Chooses for each case, surface and model either the whole or the streamed answer; the soak test runs both. */
 const isAsked = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
 
-const asked = every.flatMap((way, at) =>
+const casesByWay = every.flatMap((way, at) =>
   cases
     .filter(({ wish }, number) => isAsked(at, number) && hasWords(way, wish({ text: '', calls: [] })))
     .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
 )
 
-test.for(asked)('%s: a model that is asked for %s obeys, and is billed as counted', async ([, , way, one]) => {
+test.for(casesByWay)('%s: a model that is asked for %s obeys, and is billed as counted', async ([, , way, one]) => {
   const { text = 'What do you say?' } = one
   const plain = await askPlainly(way, text)
   const wish = one.wish(plain)
-  const untaken = one.refused?.[way.model] ?? one.refused?.[way.adapter]
-  if (untaken) {
-    const name = way.face.words[untaken]
+  const unsupportedMember = one.refused?.[way.model] ?? one.refused?.[way.adapter]
+  if (unsupportedMember) {
+    const name = way.face.words[unsupportedMember]
     await expect(ask(way, text, wish)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(`${name}`),
@@ -152,9 +152,9 @@ test.for(asked)('%s: a model that is asked for %s obeys, and is billed as counte
   expect({ ...heard, end }).toEqual({ ...expected, end: isTold ? 'stop_sequence' : way.face.ends?.[wanted] })
 })
 
-const seeded = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapter !== 'anthropic')
+const seededWays = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapter !== 'anthropic')
 
-test.for(seeded.map((way): [string, Way] => [nameOf(way), way]))(
+test.for(seededWays.map((way): [string, Way] => [nameOf(way), way]))(
   '%s: a model repeats itself by the same seed, and differs by another',
   async ([, way]) => {
     const one = await ask(way, 'What do you say?', { seed: 7 })

@@ -177,7 +177,7 @@ test.for(rows)('%s: read the same by every adapter, whole and streamed', async (
     }
 })
 
-test('thoughts between tags are told apart for a model that is known for them', async () => {
+test('thoughts between tags are separated for a model that is known for them', async () => {
   const content = '<think>hm</think>x'
   app.answerWith((response) => response.end(streamOf([says({ content }), ends('stop')])))
 
@@ -201,7 +201,7 @@ test.for<[string, (response: ServerResponse) => unknown]>([
     expect(await app.chat(adapter, true)).toMatchObject({ status: 200, text: 'x', end: 'stop', tokens })
 })
 
-const priced = (input: number, output: number) => input + 2 * output
+const priceOf = (input: number, output: number) => input + 2 * output
 
 test.for<[string, object, object]>([
   [
@@ -212,7 +212,7 @@ test.for<[string, object, object]>([
   [
     'thoughts in the total',
     { ...usage, total_tokens: 118 },
-    { input: 11, output: 107, cached: 0, estimated: false, cost: priced(11, 107) },
+    { input: 11, output: 107, cached: 0, estimated: false, cost: priceOf(11, 107) },
   ],
   [
     'nothing',
@@ -222,7 +222,7 @@ test.for<[string, object, object]>([
   [
     'text in place of numbers',
     { prompt_tokens: '11', completion_tokens: '7' },
-    { input: 11, output: 7, estimated: false, cost: priced(11, 7) },
+    { input: 11, output: 7, estimated: false, cost: priceOf(11, 7) },
   ],
 ])('a bill of %s is counted', async ([, told, bill]) => {
   app.answerWith((response) => response.end(streamOf([says({ content: 'x' }), ends('stop', { usage: told })])))

@@ -22,8 +22,8 @@ async function startProtocols() {
   )
   const { svc } = resources.use(await startWithConfig({ providers, systemModels: { default: 'openai' } }))
   const { token } = await svc.user()
-  const kept = resources.move()
-  return { svc, upstream, token, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const disposables = resources.move()
+  return { svc, upstream, token, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
 }
 
 /** The stream of each adapter with and without its final event, which some do not have. */

@@ -66,8 +66,8 @@ test('a model of Open WebUI calls functions, and refuses ids of tokens', async (
   expect(answer).toMatchObject({ choices: [{ message: { tool_calls: [{ function: { name: 'weather' } }] } }] })
 
   const embedding = { model: 'embedder', input: [[1, 2]] }
-  const refused = await svc.send('POST', '/v1/embeddings', { token, body: embedding })
-  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('ids of tokens')])
+  const refusal = await svc.send('POST', '/v1/embeddings', { token, body: embedding })
+  expect([refusal.status, await refusal.text()]).toEqual([400, expect.stringContaining('ids of tokens')])
 })
 
 test('the list of Open WebUI tells which of its models are online', async () => {
@@ -101,8 +101,8 @@ test('a server that older files call openai_like uses the protocol of OpenAI', a
 
 test('administrators add an Open WebUI with its address, and not without', async () => {
   const provided = { providerId: 'other', name: 'Other', adapter: 'open_web_ui' }
-  const refused = await svc.admin.create('ai-providers', provided)
-  expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes']])
+  const refusal = await svc.admin.create('ai-providers', provided)
+  expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes']])
   const { status, one } = await svc.admin.create('ai-providers', { ...provided, apiUrl: 'https://ui.example.org/api' })
   expect([status, one.attributes['adapter']]).toEqual([201, 'open_web_ui'])
 })

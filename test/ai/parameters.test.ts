@@ -87,7 +87,7 @@ const completions = { temperature: 0.5, top_p: 0.75, max_tokens: 5000 }
 const extra = { seed: 7, nested: { one: [1], two: { three: null } } }
 
 /** The body that each kind of provider gets for a model with answers of at most 5000 tokens. */
-const told: [Protocol['adapter'], parameters: object, body: object][] = [
+const expectedBodies: [Protocol['adapter'], parameters: object, body: object][] = [
   ['openai-compatible', { ...thinks, ...extra }, { ...completions, ...extra }],
   ['mistral', { ...thinks, ...extra }, { ...completions, ...extra }],
   ['openai', { ...thinks, ...extra }, { temperature: 0.5, top_p: 0.75, max_output_tokens: 5000, ...extra }],
@@ -119,14 +119,17 @@ const told: [Protocol['adapter'], parameters: object, body: object][] = [
   ],
 ]
 
-test.for(told)('a provider of the kind %s receives the parameters %j', async ([adapter, parameters, body]) => {
-  const asked = await bodiesAsked(protocolOf(adapter), { parameters, limits: { maxOutputTokens: 5000 } })
+test.for(expectedBodies)(
+  'a provider of the kind %s receives the parameters %j',
+  async ([adapter, parameters, body]) => {
+    const bodies = await bodiesAsked(protocolOf(adapter), { parameters, limits: { maxOutputTokens: 5000 } })
 
-  expect(asked).toHaveLength(2)
-  expect(asked[0]).toMatchObject(body)
-  expect(asked[1]).toMatchObject(body)
-  expect(asked.map(({ thinking }) => thinking)).toEqual(Array(2).fill((body as { thinking?: object }).thinking))
-})
+    expect(bodies).toHaveLength(2)
+    expect(bodies[0]).toMatchObject(body)
+    expect(bodies[1]).toMatchObject(body)
+    expect(bodies.map(({ thinking }) => thinking)).toEqual(Array(2).fill((body as { thinking?: object }).thinking))
+  },
+)
 
 test("a parameter is the request's, else the model's, else the provider's", async () => {
   upstream.behave = speaks(protocolOf('openai-compatible'))
@@ -138,18 +141,18 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
     expect((await svc.send('POST', '/v1/chat/completions', { token, body })).status).toBe(200)
     return upstream.requests.at(-1)?.body
   }
-  const given = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
+  const expectedMembers = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
 
-  expect(await ask()).toMatchObject({ ...given, temperature: 0.1, top_k: 1 })
+  expect(await ask()).toMatchObject({ ...expectedMembers, temperature: 0.1, top_k: 1 })
   const providerId = await idOf('ai_providers', `of ${id}`)
   const set = (settings: object) => clientOf(svc, token).update('ai-providers', providerId, { settings })
   expect((await set({ parameters: { temperature: 0.3 } })).status).toBe(200)
   const body = await ask()
-  expect(body).toMatchObject({ ...given, temperature: 0.3 })
+  expect(body).toMatchObject({ ...expectedMembers, temperature: 0.3 })
   expect(body).not.toHaveProperty('top_k')
-  const refused = await set({ parameters: { top_p: 1, temperature: 3 } })
-  expect(refused.status).toBe(422)
-  expect(refused.errors.map(({ source }) => source?.pointer)).toEqual([
+  const refusal = await set({ parameters: { top_p: 1, temperature: 3 } })
+  expect(refusal.status).toBe(422)
+  expect(refusal.errors.map(({ source }) => source?.pointer)).toEqual([
     '/data/attributes/settings/parameters/temperature',
     '/data/attributes/settings/parameters/top_p',
   ])
@@ -158,15 +161,15 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
 test('a bound of the answer below the limit of the model is kept', async () => {
   const model = { parameters: { maxTokens: 100 }, limits: { maxOutputTokens: 5000 } }
 
-  const asked = await bodiesAsked(protocolOf('openai-compatible'), model)
+  const bodies = await bodiesAsked(protocolOf('openai-compatible'), model)
 
-  expect(asked.map((body) => body['max_tokens'])).toEqual([100, 100])
+  expect(bodies.map((body) => body['max_tokens'])).toEqual([100, 100])
 })
 
 test('a model without parameters and limits has none in its requests', async () => {
-  const [asked] = await bodiesAsked(protocolOf('openai-compatible'), {})
+  const [body] = await bodiesAsked(protocolOf('openai-compatible'), {})
 
-  expect(Object.keys(asked ?? {}).sort()).toEqual(['messages', 'model'])
+  expect(Object.keys(body ?? {}).sort()).toEqual(['messages', 'model'])
 })
 
 test('a change of parameters takes effect with the next request', async () => {
@@ -186,13 +189,13 @@ test('a change of parameters takes effect with the next request', async () => {
 
 async function rounds(settings: object, accept: string) {
   upstream.requests.length = 0
-  upstream.behave = (asked, response) => {
-    const { body } = asked
+  upstream.behave = (request, response) => {
+    const { body } = request
     const isTold = body['tool_choice'] === 'none' || !body.tools
     const behave = isTold ? speaks(protocolOf('openai-compatible')) : callsTool('weather', '{"city":"Bonn"}')
     // The model calls the tool again, whatever the result was.
     const messages = body.messages.filter(({ role }) => role !== 'tool')
-    return behave({ ...asked, body: { ...body, messages } }, response)
+    return behave({ ...request, body: { ...body, messages } }, response)
   }
   const body = buildQuestion('Hello', await addModel({ tools: ['weather'], settings }))
   const response = await svc.send('POST', '/api/ai-req', { token: admin.token, headers: { accept }, body })
@@ -216,10 +219,10 @@ test('a parameter that the service writes itself is refused by its name', async 
   const modelId = await idOf('ai_models', await addModel({}))
   const parameters = { messages: [], top_p: 1, seed: 1 }
 
-  const refused = await clientOf(svc, admin.token).update('ai-models', modelId, { parameters })
+  const refusal = await clientOf(svc, admin.token).update('ai-models', modelId, { parameters })
 
-  expect(refused.status).toBe(422)
-  expect(refused.errors.map(({ source, detail }) => [source?.pointer, detail])).toEqual([
+  expect(refusal.status).toBe(422)
+  expect(refusal.errors.map(({ source, detail }) => [source?.pointer, detail])).toEqual([
     ['/data/attributes/parameters/messages', 'parameters.messages is written by the service itself.'],
     ['/data/attributes/parameters/top_p', 'parameters.top_p is called topP here.'],
   ])

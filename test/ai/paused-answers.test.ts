@@ -6,20 +6,20 @@ import { startApp, type TestApp } from '../kit/app.ts'
 const url = 'https://example.org/chess'
 const search = 'capability:web_search:native'
 const thought = { type: 'thinking', thinking: 'Hm.', signature: 'signed' }
-const announced = { type: 'text', text: 'I look it up. ' }
+const announcement = { type: 'text', text: 'I look it up. ' }
 const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } }
-const found = { type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null }
-const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: [found] }
+const searchHit = { type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null }
+const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: [searchHit] }
 const citation = {
   ...{ type: 'web_search_result_location', url, title: 'Chess' },
   ...{ cited_text: 'e4 is best.', encrypted_index: 'sealed' },
 }
 const cited = { type: 'text', text: 'Most say ', citations: [citation] }
 /** A search whose result comes with the rest of the answer. */
-const pending = { ...use, id: 'srvtoolu_2', input: { query: 'openings' } }
-const told = [thought, announced, use, result, cited, pending]
+const pendingSearch = { ...use, id: 'srvtoolu_2', input: { query: 'openings' } }
+const firstBlocks = [thought, announcement, use, result, cited, pendingSearch]
 const rest = [
-  { ...result, tool_use_id: pending.id },
+  { ...result, tool_use_id: pendingSearch.id },
   { type: 'text', text: 'e4.' },
 ]
 
@@ -27,7 +27,7 @@ const usage = (input: number, output: number, searches: number) => ({
   ...{ input_tokens: input, output_tokens: output },
   server_tool_use: { web_search_requests: searches },
 })
-const pauses = answersWithBlocks(told, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) })
+const pauses = answersWithBlocks(firstBlocks, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) })
 const ends = answersWithBlocks(rest, { stop_reason: 'end_turn', usage: usage(110, 5, 1) })
 
 const resources = new AsyncDisposableStack()
@@ -60,7 +60,7 @@ const send = (path: string, more: object, who = token) =>
   svc.send('POST', path, { token: who, body: { model: 'mock-1', messages, ...more } })
 const chat = (more: object = {}, who = token) => send('/v1/chat/completions', { tools: [search], ...more }, who)
 
-const sent = () =>
+const sentMessages = () =>
   upstream.requests.map(({ body }) => body.messages as unknown as { role: string; content: object[] }[])
 
 async function takeRecords() {
@@ -88,9 +88,9 @@ test.for([
     expect(text).toContain(isChat ? '"finish_reason":"stop"' : '"stop_reason":"end_turn"')
     // Both rounds found the same page, and the second one cites it.
     expect(text.match(/"url":"[^"]*"/g)).toEqual([`"url":"${url}"`])
-    const [first, second] = sent()
+    const [first, second] = sentMessages()
     expect(first).toHaveLength(1)
-    expect(second).toEqual([first?.[0], { role: 'assistant', content: told }])
+    expect(second).toEqual([first?.[0], { role: 'assistant', content: firstBlocks }])
     expect(upstream.requests[1]?.body.tools).toEqual(upstream.requests[0]?.body.tools)
     expect(await takeRecords()).toEqual([{ outcome: 'completed', ...both }])
   },
@@ -103,7 +103,11 @@ test.for([false, true])('a paused answer in the last round ends as too long, str
 
   expect(text).toContain('Most say ')
   expect(text).toContain('"finish_reason":"length"')
-  expect(sent().map(([, said]) => said?.content)).toEqual([undefined, told, [...told, ...told]])
+  expect(sentMessages().map(([, said]) => said?.content)).toEqual([
+    undefined,
+    firstBlocks,
+    [...firstBlocks, ...firstBlocks],
+  ])
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 210, output: 27, searches: 3 }])
 })
 
@@ -118,18 +122,18 @@ test.for([false, true])('an answer that pauses before any word is not continued,
 test('a paused model that calls a tool gets its result and nothing else', async () => {
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: { city: 'Hildesheim' } }
   upstream.behave = behavesInTurn(
-    answersWithBlocks([announced, call], { stop_reason: 'pause_turn', usage: usage(70, 9, 0) }),
+    answersWithBlocks([announcement, call], { stop_reason: 'pause_turn', usage: usage(70, 9, 0) }),
     pauses,
     ends,
   )
 
   expect(await (await chat({ tools: [search, 'weather'] })).text()).toContain('e4.')
-  const [, second, third] = sent()
+  const [, second, third] = sentMessages()
   expect(second?.slice(1)).toMatchObject([
-    { role: 'assistant', content: [announced, call] },
+    { role: 'assistant', content: [announcement, call] },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call' }] },
   ])
-  expect(third?.slice(3)).toEqual([{ role: 'assistant', content: told }])
+  expect(third?.slice(3)).toEqual([{ role: 'assistant', content: firstBlocks }])
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 250, output: 23, searches: 2 }])
 })
 
@@ -138,7 +142,7 @@ test('a text of spaces alone is not sent back, as its provider refuses it', asyn
   upstream.behave = behavesInTurn(answersWithBlocks(said, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) }), ends)
 
   expect((await chat()).status).toBe(200)
-  expect(sent()[1]?.[1]).toEqual({ role: 'assistant', content: [use, result] })
+  expect(sentMessages()[1]?.[1]).toEqual({ role: 'assistant', content: [use, result] })
   await takeRecords()
 })
 
@@ -177,9 +181,9 @@ test('a request with a paused answer is refused beyond the limits, and recorded'
   const { token } = await svc.user()
   await svc.host.limits.set({ name: 'little', for: 'user', unit: 'tokens', per: 'day', cap: 160 })
 
-  const refused = await chat({}, token)
+  const refusal = await chat({}, token)
   await svc.host.limits.remove({ name: 'little' })
 
-  expect(refused.status).toBe(429)
+  expect(refusal.status).toBe(429)
   expect(await takeRecords()).toMatchObject([{ input: 70, output: 9, searches: 1 }])
 })

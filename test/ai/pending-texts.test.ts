@@ -5,21 +5,21 @@ import { upload } from '../kit/rooms/attachments.ts'
 import { startConverter } from '../kit/sample-files/converter.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 
-const kept = new AsyncDisposableStack()
+const resources = new AsyncDisposableStack()
 const converted = Promise.withResolvers<void>()
 let pair: Pair
 let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
-  upstream = kept.use(await startProvider(answers('It says much.')))
-  const config = kept.use(await writeConfig(upstream.url))
+  upstream = resources.use(await startProvider(answers('It says much.')))
+  const config = resources.use(await writeConfig(upstream.url))
   const converter = await startConverter({
     answer: JSON.stringify([{ content: 'The key is under the mat.' }]),
     formats: [{ extension: 'pdf', mime_type: 'application/pdf' }],
     until: converted.promise,
   })
-  kept.use(converter)
-  pair = kept.use(
+  resources.use(converter)
+  pair = resources.use(
     await startPair({
       ...{ AI_CONFIG: config.file, FILE_TEXT_WAIT: '60s', RATE_LIMIT_AI_PER_MINUTE: '100' },
       ...{ FILE_CONVERTER: 'kreuzberg', KREUZBERG_FILE_CONVERTER_API_URL: converter.url },
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   converted.resolve()
-  await kept.disposeAsync()
+  await resources.disposeAsync()
 })
 
 test('a question waits on each replica until its file is read', { timeout: 60_000 }, async () => {
@@ -48,8 +48,8 @@ test('a question waits on each replica until its file is read', { timeout: 60_00
   // A question that found the file unread counts for the rate limit.
   const { limiter, settings } = svc.services
   const limit = settings.aiRequestsPerMinute
-  const counted = () => limiter.consume(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
-  await expect.poll(counted).toMatchObject({ remaining: limit - urls.length })
+  const peekLimit = () => limiter.consume(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
+  await expect.poll(peekLimit).toMatchObject({ remaining: limit - urls.length })
   expect(upstream.requests).toEqual([])
 
   converted.resolve()

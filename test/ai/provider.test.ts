@@ -278,11 +278,11 @@ test('a provider that keeps failing is not blamed for questions it refuses', asy
 test('a provider that keeps failing is not blamed for callers who go away', async () => {
   await using app = await startWithProvider(stalls, { circuit: { failures: 2, openFor: '1m' } })
   for (let count = 0; count < 3; count++) {
-    const gone = new AbortController()
-    const asking = app.ask({}, gone.signal).catch(() => undefined)
+    const controller = new AbortController()
+    const pendingCall = app.ask({}, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(count + 1), SLOW)
-    gone.abort()
-    await asking
+    controller.abort()
+    await pendingCall
     await vi.waitFor(() => expect(app.upstream.requests[count]?.abortedAt).toBeDefined(), SLOW)
   }
   app.upstream.behave = answers('Here.')

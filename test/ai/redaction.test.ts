@@ -14,7 +14,7 @@ import { startApp } from '../kit/app.ts'
 import { SLOW } from '../kit/service-client.ts'
 
 const secretKey = 'CANARY-PROVIDER-KEY-0123456789'
-const spoken = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANARY-SYSTEM', query: 'CANARY-QUERY' }
+const canaries = { prompt: 'CANARY-PROMPT', answer: 'CANARY-ANSWER', system: 'CANARY-SYSTEM', query: 'CANARY-QUERY' }
 const streaming = { accept: 'text/event-stream' }
 
 describe('nothing that a person said and no secret is written down', () => {
@@ -30,8 +30,8 @@ describe('nothing that a person said and no secret is written down', () => {
       payload: {
         model: 'mock-1',
         messages: [
-          { role: 'system', content: { text: spoken.system } },
-          { role: 'user', content: { text: spoken.prompt } },
+          { role: 'system', content: { text: canaries.system } },
+          { role: 'user', content: { text: canaries.prompt } },
         ],
       },
     }
@@ -41,7 +41,13 @@ describe('nothing that a person said and no secret is written down', () => {
       if (response.status >= 400 || text.includes('event: error')) errors.push(text)
     }
 
-    const endings = [answers(spoken.answer), refuses(400), refuses(500), replies(canary), replies(`{"x":"${canary}"}`)]
+    const endings = [
+      answers(canaries.answer),
+      refuses(400),
+      refuses(500),
+      replies(canary),
+      replies(`{"x":"${canary}"}`),
+    ]
     for (const behave of [...endings, breaksOff('reset'), breaksOff('end'), breaksOff('error')]) {
       provider.behave = behave
       await send('POST', '/api/ai-req', { token, body })
@@ -51,37 +57,45 @@ describe('nothing that a person said and no secret is written down', () => {
     provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
     const others = {
       ...{ model: 'mock-1', stream: true, max_tokens: 9 },
-      messages: [{ role: 'user', content: spoken.prompt }],
+      messages: [{ role: 'user', content: canaries.prompt }],
     }
     for (const path of ['/v1/chat/completions', '/v1/messages']) await send('POST', path, { token, body: others })
     provider.behave = neverEnds
-    const gone = new AbortController()
-    const response = await svc.send('POST', '/api/ai-req', { token, body, headers: streaming, signal: gone.signal })
-    gone.abort()
+    const controller = new AbortController()
+    const response = await svc.send('POST', '/api/ai-req', {
+      token,
+      body,
+      headers: streaming,
+      signal: controller.signal,
+    })
+    controller.abort()
     await response.text().catch(() => undefined)
-    provider.behave = answers(spoken.answer)
-    await send('POST', `/api/ai-req?token=${spoken.query}`, { token: `${token}x`, body })
+    provider.behave = answers(canaries.answer)
+    await send('POST', `/api/ai-req?token=${canaries.query}`, { token: `${token}x`, body })
     await send('POST', '/api/ai-req', { token, body: JSON.stringify(body).slice(0, -3) })
-    await send('POST', '/api/ai-req', { token, body: { payload: { ...body.payload, model: spoken.prompt } } })
+    await send('POST', '/api/ai-req', { token, body: { payload: { ...body.payload, model: canaries.prompt } } })
     await send('POST', '/api/ai-req', {
       token,
-      body: { payload: { model: 'mock-1', messages: [{ role: spoken.prompt, content: { text: 1 } }] } },
+      body: { payload: { model: 'mock-1', messages: [{ role: canaries.prompt, content: { text: 1 } }] } },
     })
-    await send('GET', `/api/${spoken.query}?x=${spoken.query}`, { token, headers: { cookie: `a=${spoken.query}` } })
+    await send('GET', `/api/${canaries.query}?x=${canaries.query}`, {
+      token,
+      headers: { cookie: `a=${canaries.query}` },
+    })
     await send('GET', '/api/user', { token })
     await send('POST', '/trpc/ai.ask', { token, body: body.payload })
-    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, model: spoken.prompt } })
-    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, messages: spoken.prompt } })
+    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, model: canaries.prompt } })
+    await send('POST', '/trpc/ai.ask', { token, body: { ...body.payload, messages: canaries.prompt } })
     provider.behave = refuses(500)
     await send('POST', '/trpc/ai.ask', { token, body: body.payload })
-    await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${spoken.query}"}`)}`, { token })
+    await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${canaries.query}"}`)}`, { token })
     await vi.waitFor(async () => {
       await svc.services.usageLedger.flush()
       expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
     }, SLOW)
 
     const log = svc.log.join('')
-    const secrets = [canary, secretKey, ...Object.values(spoken), token, token.split('_')[2] ?? '', email, name]
+    const secrets = [canary, secretKey, ...Object.values(canaries), token, token.split('_')[2] ?? '', email, name]
     for (const secret of secrets) {
       expect.soft(log.includes(secret), `${secret} in the log`).toBe(false)
       expect.soft(errors.join('').includes(secret), `${secret} in an error`).toBe(false)

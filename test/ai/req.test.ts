@@ -63,22 +63,23 @@ describe('POST /api/ai-req', () => {
   })
 
   test('POST /api/ai-req takes conversations with missing, late and repeated roles', async () => {
-    const sent = async (body: object) => {
+    const sendAndReadPrompt = async (body: object) => {
       const response = await svc.send('POST', '/api/ai-req', { token, body })
       expect(response.status).toBe(200)
       return provider.requests.at(-1)?.body.messages.map(({ role, content }) => `${role}: ${content}`)
     }
 
-    expect(await sent(says(['user', 'A']))).toEqual(['user: A'])
-    expect(await sent(says(['system', 'S'], ['user', 'A']))).toEqual(['system: S', 'user: A'])
-    expect(await sent(says(['user', 'A'], ['user', 'B']))).toEqual(['user: A\n\nB'])
+    expect(await sendAndReadPrompt(says(['user', 'A']))).toEqual(['user: A'])
+    expect(await sendAndReadPrompt(says(['system', 'S'], ['user', 'A']))).toEqual(['system: S', 'user: A'])
+    expect(await sendAndReadPrompt(says(['user', 'A'], ['user', 'B']))).toEqual(['user: A\n\nB'])
     expect(
-      await sent(says(['user', 'A'], ['assistant', 'B'], ['assistant', 'C'], ['user', 'D'], ['user', 'E'])),
+      await sendAndReadPrompt(
+        says(['user', 'A'], ['assistant', 'B'], ['assistant', 'C'], ['user', 'D'], ['user', 'E']),
+      ),
     ).toEqual(['user: A', 'assistant: B\n\nC', 'user: D\n\nE'])
-    expect(await sent(says(['user', 'A'], ['system', 'S'], ['user', 'B'], ['system', 'T'], ['user', 'C']))).toEqual([
-      'system: S\n\nT',
-      'user: A\n\nB\n\nC',
-    ])
+    expect(
+      await sendAndReadPrompt(says(['user', 'A'], ['system', 'S'], ['user', 'B'], ['system', 'T'], ['user', 'C'])),
+    ).toEqual(['system: S\n\nT', 'user: A\n\nB\n\nC'])
   })
 
   test('POST /api/ai-req drops what is sent beside model and messages', async () => {
@@ -102,7 +103,7 @@ describe('POST /api/ai-req', () => {
 })
 
 describe('a body that will not do', () => {
-  const required = (...fields: string[]) =>
+  const requiredErrors = (...fields: string[]) =>
     Object.fromEntries(fields.map((field) => [field, [`The ${field} field is required.`]]))
   const user = { role: 'user', content: { text: 'Hello' } }
   const withMessages = (...messages: unknown[]) => ({ payload: { model: 'brief', messages } })
@@ -110,16 +111,16 @@ describe('a body that will not do', () => {
   const notYours = { 'payload.model': ['The payload.model field is not a model that you may use.'] }
 
   const bodies: [name: string, body: unknown, errors: Record<string, unknown>][] = [
-    ['none', undefined, required('payload.model', 'payload.messages')],
-    ['an empty object', {}, required('payload.model', 'payload.messages')],
-    ['null', 'null', required('payload.model', 'payload.messages')],
-    ['a list', [], required('payload.model', 'payload.messages')],
-    ['a text', '"hello"', required('payload.model', 'payload.messages')],
-    ['an empty payload', { payload: {} }, required('payload.model', 'payload.messages')],
-    ['a payload of null', { payload: null }, required('payload.model', 'payload.messages')],
+    ['none', undefined, requiredErrors('payload.model', 'payload.messages')],
+    ['an empty object', {}, requiredErrors('payload.model', 'payload.messages')],
+    ['null', 'null', requiredErrors('payload.model', 'payload.messages')],
+    ['a list', [], requiredErrors('payload.model', 'payload.messages')],
+    ['a text', '"hello"', requiredErrors('payload.model', 'payload.messages')],
+    ['an empty payload', { payload: {} }, requiredErrors('payload.model', 'payload.messages')],
+    ['a payload of null', { payload: null }, requiredErrors('payload.model', 'payload.messages')],
     ['a payload of text', { payload: 'x' }, { payload: ['The payload field must be an object.'] }],
-    ['no model', { payload: { messages: [user] } }, required('payload.model')],
-    ['an empty model', { payload: { model: '', messages: [user] } }, required('payload.model')],
+    ['no model', { payload: { messages: [user] } }, requiredErrors('payload.model')],
+    ['an empty model', { payload: { model: '', messages: [user] } }, requiredErrors('payload.model')],
     [
       'a number as model',
       { payload: { model: 1, messages: [user] } },
@@ -133,8 +134,8 @@ describe('a body that will not do', () => {
     ],
     ['a very long model', { payload: { model: 'x'.repeat(100_000), messages: [user] } }, notYours],
     ['an SQL model', { payload: { model: "' or 1=1 --", messages: [user] } }, notYours],
-    ['no messages', { payload: { model: 'brief' } }, required('payload.messages')],
-    ['an empty list', withMessages(), required('payload.messages')],
+    ['no messages', { payload: { model: 'brief' } }, requiredErrors('payload.messages')],
+    ['an empty list', withMessages(), requiredErrors('payload.messages')],
     [
       'messages of text',
       { payload: { model: 'brief', messages: 'Hello' } },
@@ -143,12 +144,12 @@ describe('a body that will not do', () => {
     [
       'an empty message',
       withMessages({}),
-      required('payload.messages.0.role', 'payload.messages.0.content', 'payload.messages.0.content.text'),
+      requiredErrors('payload.messages.0.role', 'payload.messages.0.content', 'payload.messages.0.content.text'),
     ],
     [
       'an empty text',
       withMessages({ role: 'user', content: { text: '' } }),
-      required('payload.messages.0.content.text'),
+      requiredErrors('payload.messages.0.content.text'),
     ],
     [
       'a content of text',
@@ -201,7 +202,7 @@ describe('a body that will not do', () => {
     [
       'no messages for an unknown model',
       { payload: { model: 'gpt-99' } },
-      { ...notYours, ...required('payload.messages') },
+      { ...notYours, ...requiredErrors('payload.messages') },
     ],
     [
       'another role and more input than the model takes',
@@ -272,7 +273,7 @@ describe('a body that will not do', () => {
   })
 })
 
-describe('what is no body for it at all', () => {
+describe('an unusual body', () => {
   let narrow: TestApp
   let own: string
   beforeAll(async () => {

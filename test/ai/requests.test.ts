@@ -65,7 +65,7 @@ describe('a member that is not known', () => {
     expect(app.svc.log.join('')).not.toContain('top_a')
   })
 
-  test('twenty names of 64 characters are told, and the number of the others', async () => {
+  test('ignored parameters are listed up to twenty names of 64 characters, then counted', async () => {
     const long = `ä${'x'.repeat(98)}`
     const unknown = Object.fromEntries(
       [long, ...Array.from({ length: 24 }, (_, at) => `m${at}`)].map((name) => [name, 1]),

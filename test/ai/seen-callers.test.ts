@@ -8,8 +8,8 @@ import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
 /** Two replicas: one changes permissions; the other one gets the calls, and has cached each caller. */
-let changing: TestApp
-let asked: TestApp
+let changingReplica: TestApp
+let calledReplica: TestApp
 let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
@@ -18,37 +18,38 @@ beforeAll(async () => {
   const models = [buildModel('mock-1'), buildModel('embeds', { modelType: 'embedding' })]
   await config.write({ providers: [buildProvider('local', models, { apiUrl: upstream.url })], systemModels: {} })
   const settings = { ...APPS_ON, AI_CONFIG: config.file }
-  changing = resources.use(await startApp(settings))
-  const { DATABASE_URL = '', DATA_DIR } = changing.env
-  asked = resources.use(await startApp({ ...settings, DATABASE_URL, DATA_DIR }))
+  changingReplica = resources.use(await startApp(settings))
+  const { DATABASE_URL = '', DATA_DIR } = changingReplica.env
+  calledReplica = resources.use(await startApp({ ...settings, DATABASE_URL, DATA_DIR }))
 })
 afterAll(() => resources.disposeAsync())
 
-const ask = (token: string, body: object = buildQuestion()) => asked.send('POST', '/api/ai-req', { token, body })
+const ask = (token: string, body: object = buildQuestion()) =>
+  calledReplica.send('POST', '/api/ai-req', { token, body })
 const idOf = (token: string) => Number(token.split('_')[1])
 
 /** Creates a person whom the called replica has just answered. */
-async function seen() {
-  const person = await changing.user()
+async function addSeenCaller() {
+  const person = await changingReplica.user()
   expect((await ask(person.token)).status).toBe(200)
   return { ...person, user: { id: person.id } }
 }
 
-type Seen = Awaited<ReturnType<typeof seen>>
+type Seen = Awaited<ReturnType<typeof addSeenCaller>>
 
 const endings: [string, (who: Seen) => unknown][] = [
-  ['the token is revoked', ({ user, token }) => changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })],
+  ['the token is revoked', ({ user, token }) => changingReplica.host.tokens.revokeFor({ user, tokenId: idOf(token) })],
   [
     'the token expires',
     ({ token }) =>
-      changing.rows(`update access_tokens set expires_at = now() - interval '1 s' where id = ${idOf(token)}`),
+      changingReplica.rows(`update access_tokens set expires_at = now() - interval '1 s' where id = ${idOf(token)}`),
   ],
-  ['the person is removed', ({ user }) => changing.host.admin.removeUser({ user })],
+  ['the person is removed', ({ user }) => changingReplica.host.admin.removeUser({ user })],
 ]
 
 describe('a caller who was just answered is refused by every replica once', () => {
   test.for(endings)('%s', async ([, end]) => {
-    const who = await seen()
+    const who = await addSeenCaller()
     const before = upstream.requests.length
     await end(who)
     expect((await ask(who.token)).status).toBe(401)
@@ -56,18 +57,18 @@ describe('a caller who was just answered is refused by every replica once', () =
   })
 
   test('an administrator switches the app off that holds the token', async () => {
-    const app = await addApp(changing, { needsKeys: false })
-    const { browser } = await signIn(changing, 'learner')
+    const app = await addApp(changingReplica, { needsKeys: false })
+    const { browser } = await signIn(changingReplica, 'learner')
     expect((await establishConnection(browser, await app.connectRequest('learner'), {})).status).toBe(200)
     const { apiToken } = await app.secrets('learner')
     expect((await ask(apiToken)).status).toBe(200)
     const before = upstream.requests.length
 
-    const { token } = await changing.user({ role: 'admin', abilities: ['write'] })
+    const { token } = await changingReplica.user({ role: 'admin', abilities: ['write'] })
     const headers = { 'content-type': 'application/vnd.api+json' }
     const body = { data: { type: 'ext-apps', id: app.id, attributes: { active: false } } }
     const path = `/api/svc/v1/ext-apps/${app.id}`
-    expect((await changing.send('PATCH', path, { token, headers, body })).status).toBe(200)
+    expect((await changingReplica.send('PATCH', path, { token, headers, body })).status).toBe(200)
 
     expect((await ask(apiToken)).status).toBe(401)
     expect(upstream.requests.length).toBe(before)
@@ -92,31 +93,31 @@ const ways: [string, string, object][] = [
   ['embeddings', '/v1/embeddings', { model: 'embeds', input: 'Hello' }],
 ]
 const limits = [['no limit'], ['enforce'], ['observe']] as const
-const tried = limits.flatMap(([mode]) => ways.map((way) => [mode, ...way] as const))
+const waysByLimit = limits.flatMap(([mode]) => ways.map((way) => [mode, ...way] as const))
 
 describe('a revoked token asks no model under any limit on any surface', () => {
-  test.for(tried)('%s: %s', async ([mode, , path, body]) => {
-    const { token, user } = await changing.user().then((person) => ({ ...person, user: { id: person.id } }))
+  test.for(waysByLimit)('%s: %s', async ([mode, , path, body]) => {
+    const { token, user } = await changingReplica.user().then((person) => ({ ...person, user: { id: person.id } }))
     const limit = { name: `of ${user.id}`, for: 'user', cap: 1000, unit: 'requests', per: 'day' } as const
-    if (mode !== 'no limit') await changing.host.limits.set({ ...limit, mode })
-    const send = () => asked.send('POST', path, { token, body })
+    if (mode !== 'no limit') await changingReplica.host.limits.set({ ...limit, mode })
+    const send = () => calledReplica.send('POST', path, { token, body })
     expect((await ask(token)).status).toBe(200)
     const before = upstream.requests.length
-    await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
+    await changingReplica.host.tokens.revokeFor({ user, tokenId: idOf(token) })
 
     const { status } = await send()
 
     expect([status, upstream.requests.length]).toEqual([401, before])
-    await asked.services.usageLedger.flush()
-    expect(await changing.rows(`select id from usage_holds where user_id = ${user.id}`)).toEqual([])
-    if (mode !== 'no limit') await changing.host.limits.remove({ name: limit.name })
+    await calledReplica.services.usageLedger.flush()
+    expect(await changingReplica.rows(`select id from usage_holds where user_id = ${user.id}`)).toEqual([])
+    if (mode !== 'no limit') await changingReplica.host.limits.remove({ name: limit.name })
   })
 })
 
-describe('once a token is revoked, nobody is told by it', () => {
-  const revoked = async () => {
-    const { user, token } = await seen()
-    await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })
+describe('a revoked token does not reveal', () => {
+  const revokeToken = async () => {
+    const { user, token } = await addSeenCaller()
+    await changingReplica.host.tokens.revokeFor({ user, tokenId: idOf(token) })
     return token
   }
 
@@ -130,17 +131,17 @@ describe('once a token is revoked, nobody is told by it', () => {
     ['how many tokens a question takes', '/v1/messages/count_tokens', { model: 'mock-1', messages: [] }],
   ])('%s', async ([, path, body]) => {
     const headers = { 'content-type': 'application/json' }
-    const { status } = await asked.send('POST', path, { token: await revoked(), headers, body })
+    const { status } = await calledReplica.send('POST', path, { token: await revokeToken(), headers, body })
     expect(status).toBe(401)
   })
 
-  test('who they are', async () => {
-    expect((await asked.send('GET', '/api/user', { token: await revoked() })).status).toBe(401)
+  test('its person', async () => {
+    expect((await calledReplica.send('GET', '/api/user', { token: await revokeToken() })).status).toBe(401)
   })
 })
 
 test('a wrong secret for a recently seen token is refused', async () => {
-  const { token } = await seen()
+  const { token } = await addSeenCaller()
   const [kind, id, secret = ''] = token.split('_')
   const other = [...secret].reverse().join('')
   expect((await ask([kind, id, other].join('_'))).status).toBe(401)
@@ -148,33 +149,33 @@ test('a wrong secret for a recently seen token is refused', async () => {
 
 test('the limits of a group hold from the first question after somebody joined it', async () => {
   const limit = { name: 'guests', for: 'group:guests', cap: 0, unit: 'requests', per: 'day' } as const
-  await changing.host.limits.set(limit)
-  const { user, token } = await seen()
-  await changing.host.admin.setGroups({ user, groups: ['guests'] })
+  await changingReplica.host.limits.set(limit)
+  const { user, token } = await addSeenCaller()
+  await changingReplica.host.admin.setGroups({ user, groups: ['guests'] })
   expect((await ask(token)).status).toBe(429)
-  await changing.host.admin.setGroups({ user, groups: [] })
+  await changingReplica.host.admin.setGroups({ user, groups: [] })
   expect((await ask(token)).status).toBe(200)
 })
 
 test('of many concurrent callers only the one with the revoked token is refused', async () => {
-  const people = await Promise.all(Array.from({ length: 12 }, seen))
+  const people = await Promise.all(Array.from({ length: 12 }, addSeenCaller))
   const [first] = people as [Seen]
-  await changing.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
+  await changingReplica.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
   const answered = await Promise.all(people.map(async ({ token }) => (await ask(token)).status))
   expect(answered).toEqual([401, ...Array(11).fill(200)])
-  await asked.services.usageLedger.flush()
-  expect(await changing.rows('select id from usage_holds')).toEqual([])
+  await calledReplica.services.usageLedger.flush()
+  expect(await changingReplica.rows('select id from usage_holds')).toEqual([])
 })
 
-describe('who calls', () => {
+describe('a question', () => {
   const statements = watchStatements()
 
-  test('is looked up once for each question', async () => {
-    const { token } = await changing.user()
+  test('looks up its caller once', async () => {
+    const { token } = await changingReplica.user()
     const names: string[][] = []
     for (let turn = 0; turn < 2; turn++) {
       expect((await ask(token)).status).toBe(200)
-      await asked.services.usageLedger.flush()
+      await calledReplica.services.usageLedger.flush()
       names.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     const lookUps = names.map((some) => some.filter((name) => name === 'find-token-owners').length)
@@ -184,15 +185,15 @@ describe('who calls', () => {
 
 test("a revoked token uses nothing of its person's rate limit", async () => {
   await using strict = await startApp({
-    ...{ AI_CONFIG: String(asked.env['AI_CONFIG']), DATABASE_URL: String(asked.env.DATABASE_URL) },
+    ...{ AI_CONFIG: String(calledReplica.env['AI_CONFIG']), DATABASE_URL: String(calledReplica.env.DATABASE_URL) },
     RATE_LIMIT_AI_PER_MINUTE: '3',
   })
-  const { id, token } = await changing.user()
-  const other = await changing.host.tokens.createFor({ user: { id }, name: 'other' })
+  const { id, token } = await changingReplica.user()
+  const other = await changingReplica.host.tokens.createFor({ user: { id }, name: 'other' })
   const askBy = async (by: string) =>
     (await strict.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })).status
   expect(await askBy(token)).toBe(200)
-  await changing.host.tokens.revokeFor({ user: { id }, tokenId: idOf(token) })
+  await changingReplica.host.tokens.revokeFor({ user: { id }, tokenId: idOf(token) })
   for (let turn = 0; turn < 5; turn++) expect(await askBy(token)).toBe(401)
   expect(await askBy(other.token)).toBe(200)
 })

@@ -26,7 +26,7 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 let secure: Awaited<ReturnType<typeof startTlsServer>>
 /** Stored picture that is larger than all buffers on the way. */
 let large: { bytes: Buffer; id: string }
-const kept = new AsyncDisposableStack()
+const resources = new AsyncDisposableStack()
 
 /** Default behaviour of the provider: it reads the request and answers at once. */
 const answers: typeof upstream.behave = ({ path }, response) =>
@@ -41,9 +41,9 @@ const answersSecurely: Parameters<typeof startTlsServer>[0] = async (request, re
 }
 
 beforeAll(async () => {
-  upstream = kept.use(await startProvider(answers))
-  secure = kept.use(await startTlsServer(answersSecurely))
-  const config = kept.use(await writeConfig(''))
+  upstream = resources.use(await startProvider(answers))
+  secure = resources.use(await startTlsServer(answersSecurely))
+  const config = resources.use(await writeConfig(''))
   const provider = (id: string, adapter: string, more: object = {}, model: object = {}) => ({
     ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, ...more },
     models: [{ id, upstreamId: 'up-1', external: true, input: ['text', 'image'], ...model }],
@@ -58,12 +58,12 @@ beforeAll(async () => {
     ],
     systemModels: {},
   })
-  svc = kept.use(await startJsonApi({ AI_CONFIG: config.file, AI_BYTES_PER_PERSON: '30000000' }))
+  svc = resources.use(await startJsonApi({ AI_CONFIG: config.file, AI_BYTES_PER_PERSON: '30000000' }))
   token = svc.people.ada.token
   const bytes = picture(10_000_000)
   large = { bytes, id: (await store(bytes)).id }
 })
-afterAll(() => kept.disposeAsync())
+afterAll(() => resources.disposeAsync())
 beforeEach(async () => {
   Object.assign(upstream, { behave: answers, read: readBody, broken: 0 })
   upstream.requests.length = 0
@@ -106,19 +106,19 @@ test.for([
 ] as const)('%s gets stored files byte for byte as if sent inline: %j', async ([model, more]) => {
   // The sizes lie at the borders of encrypted chunks, and have each remainder modulo three.
   const files = [0, 65_536, 131_073].map((bytes, at) => [`${at}.png`, picture(bytes)] as const)
-  const stored = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
+  const uploads = await Promise.all(files.map(([name, bytes]) => store(bytes, name)))
   const document = Buffer.concat([Buffer.from('%PDF-1.7 '), randomBytes(70_001)])
   const takesNone = model === 'openai-compatible' || model === 'open_web_ui'
   const pdf = takesNone ? [] : [await store(document, 'a.pdf')]
-  const named = [...stored, ...pdf].map(({ id: file_id }) => ({ file_id }))
-  const sent = [
+  const fileIds = [...uploads, ...pdf].map(({ id: file_id }) => ({ file_id }))
+  const inlineFiles = [
     ...files.map(([name, bytes]) => inline(name, bytes)),
     ...pdf.map(() => inline('a.pdf', document, 'application/pdf')),
   ]
 
-  expect((await ask(model, sent, more)).status).toBe(200)
-  expect((await ask(model, [...named, ...named], more)).status).toBe(200)
-  expect((await ask(model, [...sent, ...sent], more)).status).toBe(200)
+  expect((await ask(model, inlineFiles, more)).status).toBe(200)
+  expect((await ask(model, [...fileIds, ...fileIds], more)).status).toBe(200)
+  expect((await ask(model, [...inlineFiles, ...inlineFiles], more)).status).toBe(200)
 
   const [, streamed, whole] = upstream.requests
   expect(streamed?.sent === whole?.sent).toBe(true)
@@ -144,14 +144,14 @@ test('ten stored files of megabytes are accounted only by their bytes in memory'
     { stream: true },
   )
 
-  const taken = upstream.requests[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
-  const sent = taken.flatMap(({ image_url }) =>
+  const sentParts = upstream.requests[0]?.body.messages.at(-1)?.content as unknown as { image_url?: { url: string } }[]
+  const sent = sentParts.flatMap(({ image_url }) =>
     image_url ? Buffer.from(image_url.url.split(',')[1] ?? '', 'base64') : [],
   )
   expect(sent.map((bytes, at) => bytes.equals(pictures[at] as Buffer))).toEqual(Array(10).fill(true))
-  const held = svc.services.aiBytes.total
-  expect(held).toBeGreaterThan(200_000)
-  expect(held).toBeLessThan(300_000)
+  const accountedBytes = svc.services.aiBytes.total
+  expect(accountedBytes).toBeGreaterThan(200_000)
+  expect(accountedBytes).toBeLessThan(300_000)
   over.resolve()
   expect(await answer.text()).toContain('[DONE]')
   await expect.poll(() => svc.services.aiBytes.total).toBe(0)
@@ -165,14 +165,14 @@ test('a call that is given up while its files are sent closes them', async () =>
     await readOn.promise
     return readBody(request)
   }
-  const leaves = new AbortController()
-  const answer = ask('openai-compatible', [{ file_id: large.id }], {}, leaves.signal).catch(
+  const controller = new AbortController()
+  const answer = ask('openai-compatible', [{ file_id: large.id }], {}, controller.signal).catch(
     (error: Error) => error.name,
   )
   await begun.promise
   await expect.poll(openFiles).toHaveLength(1)
 
-  leaves.abort()
+  controller.abort()
 
   expect(await answer).toBe('AbortError')
   readOn.resolve()

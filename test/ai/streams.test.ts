@@ -90,12 +90,12 @@ test('a stream counts for itself where the provider does not', async () => {
 })
 
 test('a stream of many answers at once mixes nothing up', async () => {
-  const echo: Behaviour = (asked, response) =>
-    answers(`You said ${asked.body.messages.at(-1)?.content}`)(asked, response)
+  const echo: Behaviour = (request, response) =>
+    answers(`You said ${request.body.messages.at(-1)?.content}`)(request, response)
   await app.answerBy(echo)
   const { token } = await app.svc.user()
 
-  const told = await Promise.all(
+  const bodies = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {
       const body = buildQuestion(`number ${index}`)
       const response = await app.svc.send('POST', '/api/ai-req', { token, headers: streamHeaders, body })
@@ -103,6 +103,6 @@ test('a stream of many answers at once mixes nothing up', async () => {
     }),
   )
 
-  expect(told).toEqual(Array.from({ length: 20 }, (_, index) => `You said number ${index}`))
+  expect(bodies).toEqual(Array.from({ length: 20 }, (_, index) => `You said number ${index}`))
   expect(await readUsageRecords(app.svc)).toHaveLength(20)
 })

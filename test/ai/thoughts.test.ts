@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => kinds[Symbol.asyncDispose]())
 beforeEach(() => kinds.reset())
 
-describe('how hard a model thinks', () => {
+describe('the effort of thinking', () => {
   const asks = async (model: string, more: object) => (await kinds.bodyFor(model, { max_tokens: 8000, ...more })).body
 
   test('thoughts and answer together stay within the longest answer at any effort', async () => {
@@ -69,7 +69,7 @@ describe('how hard a model thinks', () => {
   })
 })
 
-describe('what is said of thoughts', () => {
+describe('parameters about thoughts', () => {
   const send = async (path: string, body: object) => {
     const { svc, token, asked } = kinds
     const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
@@ -151,9 +151,12 @@ describe('what is said of thoughts', () => {
       { role: 'assistant', tool_calls: [call] },
       { role: 'tool', tool_call_id: id, content: '' },
     ]
-    const used = [...buildMessages(), { role: 'assistant', content: [{ type: 'tool_use', id, name, input: {} }] }]
-    const answered = (content: unknown) => [
-      ...used,
+    const messagesWithCall = [
+      ...buildMessages(),
+      { role: 'assistant', content: [{ type: 'tool_use', id, name, input: {} }] },
+    ]
+    const withResult = (content: unknown) => [
+      ...messagesWithCall,
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content }] },
     ]
     const items = [
@@ -169,9 +172,9 @@ describe('what is said of thoughts', () => {
         status: 200,
       })
       for (const content of ['', empty])
-        expect.soft(await message(adapter, { messages: answered(content) }), adapter).toMatchObject({ status: 200 })
+        expect.soft(await message(adapter, { messages: withResult(content) }), adapter).toMatchObject({ status: 200 })
     }
-    const { body } = await message('anthropic', { messages: answered([...empty, image]) })
+    const { body } = await message('anthropic', { messages: withResult([...empty, image]) })
     expect(body?.messages.at(-1)?.content).toMatchObject([{ type: 'tool_result', content: [{ type: 'image' }] }])
   })
 

@@ -7,9 +7,9 @@ import { startApp } from '../kit/app.ts'
 import { makeDocx, makeXlsx } from '../kit/sample-files/documents.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 
-const counted = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
-const plain = buildTextAnswer('Good day.', counted)
-const calling = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', counted })
+const usage = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
+const plain = buildTextAnswer('Good day.', usage)
+const callAnswer = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', counted: usage })
 
 const upstreamIds = {
   'openai-compatible': 'up-1',
@@ -75,7 +75,7 @@ const events = (text: string) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, 
 const patch = { id: 'call00000', name: 'apply_patch', input: { input: '*** Begin' } }
 
 test.for([false, true])('a custom tool of a response is called by text and answered (streamed: %s)', async (stream) => {
-  service.upstream.behave = answerInDialect(() => calling(patch))
+  service.upstream.behave = answerInDialect(() => callAnswer(patch))
   const tools = [{ type: 'custom', name: 'apply_patch' }]
   const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
 
@@ -94,7 +94,7 @@ test.for([false, true])('a custom tool of a response is called by text and answe
 })
 
 test.for([false, true])('a custom tool of a chat completion is called by its text (streamed: %s)', async (stream) => {
-  service.upstream.behave = answerInDialect(() => calling(patch))
+  service.upstream.behave = answerInDialect(() => callAnswer(patch))
   const tools = [{ type: 'custom', custom: { name: 'apply_patch' } }]
   const { text } = await ask('/v1/chat/completions', { model: 'openai-compatible', messages: [hi], tools, stream })
 
@@ -106,7 +106,7 @@ test.for([false, true])('a custom tool of a chat completion is called by its tex
 
 test('tools of a namespace are called by both names, and accepted back', async () => {
   service.upstream.behave = answerInDialect(({ tools }) =>
-    calling({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }),
+    callAnswer({ id: 'call00000', name: `${tools[0]?.name}`, input: {} }),
   )
   const inner = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} }, strict: false }
   const tools = [{ type: 'namespace', name: 'mcp__mail__', description: 'Mail', tools: [inner] }]
@@ -135,8 +135,8 @@ test("a web search is the model's own, or left out where missing", async () => {
     expect((await ask(path, { ...body, model: 'searching anthropic' })).sent).toContain('web_search_20250305')
   }
   const demanding = { model: 'searching openai', input: 'Hi', tools: [{ type: 'web_search' }] }
-  const refused = await service.send('/v1/responses', { ...demanding, tool_choice: { type: 'web_search_preview' } })
-  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('tool_choice')])
+  const refusal = await service.send('/v1/responses', { ...demanding, tool_choice: { type: 'web_search_preview' } })
+  expect([refusal.status, await refusal.text()]).toEqual([400, expect.stringContaining('tool_choice')])
 })
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -254,7 +254,7 @@ test.for([
   )
 })
 
-test('what a model has no word for is left out, and named', async () => {
+test('an unsupported parameter is left out, and reported', async () => {
   const { headers, sent } = await ask('/v1/chat/completions', {
     ...{ model: 'anthropic', messages: [hi], max_tokens: 50 },
     ...{ presence_penalty: 1, verbosity: 'low', frequency_penalty: 0 },
@@ -280,18 +280,21 @@ test('template options reach servers of open models, and are reported as ignored
   }
 
   const long = { model: 'openai-compatible', messages: [hi], chat_template_kwargs: { words: 'x'.repeat(4000) } }
-  const refused = await service.send('/v1/chat/completions', long)
-  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: 'chat_template_kwargs' } }])
+  const refusal = await service.send('/v1/chat/completions', long)
+  expect([refusal.status, await refusal.json()]).toMatchObject([400, { error: { param: 'chat_template_kwargs' } }])
 })
 
-test.for([false, true])('the text by which Anthropic ended an answer is told (streamed: %s)', async (stream) => {
-  service.upstream.behave = answerInDialect(() => ({ ...plain, stop: 'END' }))
-  const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
+test.for([false, true])(
+  'the stop sequence that ended an answer of Anthropic is reported (streamed: %s)',
+  async (stream) => {
+    service.upstream.behave = answerInDialect(() => ({ ...plain, stop: 'END' }))
+    const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
 
-  expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
-})
+    expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
+  },
+)
 
-test('refusals and thoughts are taken back as they were told', async () => {
+test('refusals and thoughts are accepted back unchanged', async () => {
   const refusal = { type: 'refusal', refusal: 'No.' }
   const messages = [hi, { role: 'assistant', content: [refusal], reasoning: 'Hm' }, hi]
   const input = [hi, { type: 'message', role: 'assistant', content: [refusal] }, hi]
@@ -343,7 +346,7 @@ test.for(paths)('an error of %s names a member of the caller', async ([path, bod
   expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(name)])
 })
 
-test('where parameters are strict, what is not known is refused by its name', async () => {
+test('a service with strict parameters refuses unknown ones by name', async () => {
   await using strict = await startService({ STRICT_PARAMETERS: 'true' })
   const model = 'openai-compatible'
   const surfaces: [path: string, body: object, status: number][] = [

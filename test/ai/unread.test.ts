@@ -26,13 +26,13 @@ const flood: Behaviour = async (_, response) => {
 }
 
 /** Connections that services of this process have accepted, by the remote port. */
-const taken = new Map<number | undefined, Socket>()
-const note = (message: unknown) => {
+const acceptedSockets = new Map<number | undefined, Socket>()
+const recordSocket = (message: unknown) => {
   const { socket } = message as { socket: Socket }
-  taken.set(socket.remotePort, socket)
+  acceptedSockets.set(socket.remotePort, socket)
 }
 
-const isStuck = () => [...taken.values()].some(({ writableLength }) => writableLength > 0)
+const isStuck = () => [...acceptedSockets.values()].some(({ writableLength }) => writableLength > 0)
 
 /** Sends until the service buffers a little, not enough for backpressure, and then stops. */
 const fallsSilent: Behaviour = async (_, response) => {
@@ -72,16 +72,16 @@ let svc: TestApp
 let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
-  subscribe('net.server.socket', note)
+  subscribe('net.server.socket', recordSocket)
   upstream = resources.use(await startProvider(flood))
   const config = resources.use(await writeConfig(upstream.url, { provider: { timeouts: { total: '1s' } } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_HEARTBEAT: '100ms' }))
 })
 afterAll(async () => {
-  unsubscribe('net.server.socket', note)
+  unsubscribe('net.server.socket', recordSocket)
   await resources.disposeAsync()
 })
-afterEach(() => taken.clear())
+afterEach(() => acceptedSockets.clear())
 
 const outcomes = async (userId: number) => {
   await svc.services.usageLedger.flush()

@@ -8,9 +8,9 @@ import { signIn } from '../kit/browser.ts'
 
 let svc: TestApp
 let token: string
-const asked: ProviderRequest[] = []
-const failing = new Set<string>()
-const kept = new AsyncDisposableStack()
+const requests: ProviderRequest[] = []
+const failingModels = new Set<string>()
+const resources = new AsyncDisposableStack()
 
 const models: Record<string, object[]> = {
   openai: [
@@ -38,26 +38,26 @@ const models: Record<string, object[]> = {
 }
 
 beforeAll(async () => {
-  const upstream = kept.use(
+  const upstream = resources.use(
     await startProvider((got, response) => {
-      asked.push(got)
-      if (failing.has(got.body.model)) return refuses(500)(got, response)
+      requests.push(got)
+      if (failingModels.has(got.body.model)) return refuses(500)(got, response)
       sendJson(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
     }),
   )
-  const config = kept.use(await writeConfig(upstream.url))
+  const config = resources.use(await writeConfig(upstream.url))
   const providers = Object.entries(models).map(([adapter, models]) => ({
     ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: models.map((model) => ({ external: true, ...model })),
   }))
   await config.write({ providers, systemModels: {} })
-  svc = kept.use(await startApp({ AI_CONFIG: config.file }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   ;({ token } = await svc.user())
 })
-afterAll(() => kept.disposeAsync())
+afterAll(() => resources.disposeAsync())
 beforeEach(() => {
-  asked.length = 0
-  failing.clear()
+  requests.length = 0
+  failingModels.clear()
 })
 
 const ask = async (model: string, more: object, path = '/v1/chat/completions') => {
@@ -107,11 +107,11 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
     NOT_BESIDE,
   ],
   ['mistral-large-latest', { reasoning_effort: 'high' }, 'reasoning_effort', NOT_TAKEN],
-])('%s is not asked where it would not be told %j', async ([model, parameters, param, problem]) => {
+])('%s with the parameters %j is refused without a call', async ([model, parameters, param, problem]) => {
   const records = await readUsageRecords(svc)
 
   expect(await ask(model, parameters)).toEqual({ status: 400, param, message: `'${param}' ${problem}.` })
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
   expect(await readUsageRecords(svc)).toEqual(records)
 })
 
@@ -132,7 +132,7 @@ test('each surface names an unsupported parameter in its own way', async () => {
       status: 400,
       message: expect.stringMatching(new RegExp(`^${name}: `)),
     })
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
 })
 
 /** JSON by a forced tool call, which thinking models cannot make. */
@@ -160,9 +160,9 @@ test.for<[model: string, parameters: object, body: object]>([
   ['claude-opus-4-7', { reasoning_effort: 'high' }, { thinking: { type: 'adaptive' } }],
   ['gemini-2.5-flash', { temperature: 1.7, top_p: 0.5 }, { generationConfig: { temperature: 1.7, topP: 0.5 } }],
   ['mistral-large-latest', { temperature: 1.2, top_p: 0.5, seed: 7 }, { temperature: 1.2, top_p: 0.5, random_seed: 7 }],
-])('%s is told %j', async ([model, parameters, body]) => {
+])('%s gets a request that fits the parameters %j', async ([model, parameters, body]) => {
   expect(await ask(model, parameters)).toMatchObject({ status: 200 })
-  expect(asked[0]?.body).toMatchObject(body)
+  expect(requests[0]?.body).toMatchObject(body)
 })
 
 test('a model that continues without thoughts gets the parameters of non-thinking models', async () => {
@@ -176,31 +176,31 @@ test('a model that continues without thoughts gets the parameters of non-thinkin
   const parameters = { temperature: 0.5, max_tokens: 8000, tools: [tool] }
 
   expect(await ask('thinking', { ...parameters, messages })).toMatchObject({ status: 200 })
-  expect(asked[0]?.body).toMatchObject({ temperature: 0.5 })
+  expect(requests[0]?.body).toMatchObject({ temperature: 0.5 })
   const again = [...messages, { role: 'assistant', content: 'It rains.' }, question]
   expect(await ask('thinking', { ...parameters, messages: again })).toMatchObject({ status: 400, param: 'temperature' })
 })
 
 test('an unsupported default is left out and logged once, unless callers override it', async () => {
   expect(await ask('warm', {})).toMatchObject({ status: 200 })
-  expect(asked[0]?.body).not.toHaveProperty('temperature')
+  expect(requests[0]?.body).not.toHaveProperty('temperature')
   expect(await ask('warm', {})).toMatchObject({ status: 200 })
   expect(await ask('warm', { reasoning_effort: 'low' })).toMatchObject({ status: 200 })
   const told = svc.log.filter((line) => line.includes('nothing that it takes')).map((line) => JSON.parse(line))
   expect(told).toMatchObject([{ model: 'warm', parameters: ['temperature', 'topP'] }])
 
   expect(await ask('set', { top_p: 0.5 })).toMatchObject({ status: 200 })
-  expect(asked.at(-1)?.body).toMatchObject({ top_p: 0.5 })
-  expect(asked.at(-1)?.body).not.toHaveProperty('temperature')
+  expect(requests.at(-1)?.body).toMatchObject({ top_p: 0.5 })
+  expect(requests.at(-1)?.body).not.toHaveProperty('temperature')
   expect(await ask('set', {})).toMatchObject({ status: 200 })
-  expect(asked.at(-1)?.body).toMatchObject({ temperature: 0.5 })
+  expect(requests.at(-1)?.body).toMatchObject({ temperature: 0.5 })
 })
 
 test("a model is a fallback only where it supports the request's parameters", async () => {
-  failing.add('gpt-4.1')
+  failingModels.add('gpt-4.1')
 
   expect(await ask('gpt-4.1', { temperature: 0.5 })).toMatchObject({ status: 200 })
-  expect(new Set(asked.map(({ body }) => body.model))).toEqual(new Set(['gpt-4.1', 'mistral-large-latest']))
+  expect(new Set(requests.map(({ body }) => body.model))).toEqual(new Set(['gpt-4.1', 'mistral-large-latest']))
 })
 
 test('older front ends are answered without parameters that the model lacks', async () => {
@@ -212,5 +212,5 @@ test('older front ends are answered without parameters that the model lacks', as
 
   const { body } = await ada.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
   expect(body).toMatchObject({ success: true })
-  expect(asked[0]?.body).not.toHaveProperty('temperature')
+  expect(requests[0]?.body).not.toHaveProperty('temperature')
 })

@@ -148,10 +148,10 @@ test('without the setting no app of the file is switched off by anything', async
   await sync([portal])
   const { DATABASE_URL = '', DATA_DIR } = svc.env
 
-  const ended = await runCommand(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+  const result = await runCommand(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
   await using replica = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR })
 
-  expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('EXT_APPS is not set') })
+  expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('EXT_APPS is not set') })
   expect(replica.log.find((line) => line.includes('stay as they are'))).toContain('"apps":["Portal"]')
   expect(await svc.rows(`select active from ext_apps where name = 'Portal'`)).toEqual([{ active: true }])
 })
@@ -167,9 +167,9 @@ test.for([
   const before = await svc.rows('select * from ext_apps order by id')
   await write([{ ...portal, ...change }, ...(Object.keys(change).length > 0 ? [] : [portal])])
 
-  const ended = await command('app', 'sync')
+  const result = await command('app', 'sync')
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining(says) })
-  expect(ended.stderr).not.toContain('secret words')
+  expect(result).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining(says) })
+  expect(result.stderr).not.toContain('secret words')
   expect(await svc.rows('select * from ext_apps order by id')).toEqual(before)
 })

@@ -41,7 +41,7 @@ async function person(username: string, apps: string[]) {
 const limit = (name: string, target: string, cap: string, ...more: string[]) =>
   command('limits', 'set', name, '--for', target, '--cap', cap, '--unit', 'requests', '--per', 'month', ...more)
 
-async function used(token: string): Promise<Record<string, number>> {
+async function readUsage(token: string): Promise<Record<string, number>> {
   const answer = await svc.send('GET', '/trpc/usage.limits', { token })
   const { result } = (await answer.json()) as { result: { data: { name: string; used: number }[] } }
   return Object.fromEntries(result.data.map((it) => [it.name, it.used]))
@@ -56,16 +56,16 @@ test('a call of an app counts for app, token and person under each limit', async
   await limit('each token', 'token', '5')
 
   expect((await ask(portal.token)).status).toBe(200)
-  const refused = await ask(portal.token)
-  expect(refused).toMatchObject({ status: 429, code: 'limit_reached' })
-  expect(refused.message).toContain("'the portal'")
+  const refusal = await ask(portal.token)
+  expect(refusal).toMatchObject({ status: 429, code: 'limit_reached' })
+  expect(refusal.message).toContain("'the portal'")
   expect((await ask(ada.token)).status, 'by their own token').toBe(200)
   for (const status of [200, 200, 200]) expect((await ask(library.token)).status, 'by another app').toBe(status)
 
   await svc.services.usageLedger.flush()
-  expect(await used(portal.token)).toEqual({ 'the portal': 1, 'each app': 1, 'each person': 5, 'each token': 1 })
-  expect(await used(library.token)).toEqual({ 'each app': 3, 'each person': 5, 'each token': 3 })
-  expect(await used(ada.token)).toEqual({ 'each person': 5, 'each token': 1 })
+  expect(await readUsage(portal.token)).toEqual({ 'the portal': 1, 'each app': 1, 'each person': 5, 'each token': 1 })
+  expect(await readUsage(library.token)).toEqual({ 'each app': 3, 'each person': 5, 'each token': 3 })
+  expect(await readUsage(ada.token)).toEqual({ 'each person': 5, 'each token': 1 })
   const observed = await svc.host.limits.show({ name: 'each app' })
   expect(observed.map(({ subjectId, refused }) => [subjectId, refused])).toEqual([
     [portal.id, 0],
@@ -89,8 +89,8 @@ test('a call of an app counts for app, token and person under each limit', async
 })
 
 test('a limit of a missing app is refused with the reason', async () => {
-  const ended = await limit('nobody', 'app:Nowhere', '1')
-  expect(ended).toMatchObject({
+  const result = await limit('nobody', 'app:Nowhere', '1')
+  expect(result).toMatchObject({
     exitCode: 1,
     stdout: '',
     stderr: expect.stringContaining('no app with the name Nowhere'),

@@ -31,7 +31,7 @@ const someApp = (more: object = {}) => addApp(svc, { name: `App ${++counter}`, n
 const NARROW = {}
 
 /** Links a new person to a new app without keys. */
-async function linked(more: object = {}) {
+async function linkPerson(more: object = {}) {
   const [app, person] = [await someApp(more), await someone()]
   expect((await establishConnection(person.browser, await app.connectRequest('learner'), NARROW)).status).toBe(200)
   return { app, person, token: (await app.secrets('learner')).apiToken }
@@ -135,7 +135,7 @@ describe('an external app and a person', () => {
   })
 
   test("an app cannot use another app's links, and its user is one person", async () => {
-    const { app: a, person: ada } = await linked()
+    const { app: a, person: ada } = await linkPerson()
     const [b, bob] = [await someApp(), await someone()]
 
     expect(await b.connection('learner')).toMatchObject({ connectionType: 'external_app' })
@@ -159,7 +159,7 @@ describe('an external app and a person', () => {
   })
 
   test("an administrator's token in the hand of an app has no administrator rights", async () => {
-    const { person, app, token } = await linked({ abilities: ['read', 'write'] })
+    const { person, app, token } = await linkPerson({ abilities: ['read', 'write'] })
     await svc.host.admin.setRole({ user: { id: person.id }, role: 'admin' })
     const made = { name: `Made ${app.id}`, url: 'https://a.example', redirectUrls: ['https://a.example'] }
     const ask = async (method: string, path: string, by: string, data?: object) => {
@@ -167,7 +167,7 @@ describe('an external app and a person', () => {
       const answer = await svc.send(method, path, { token: by, ...(headers && { headers, body: { data } }) })
       return [answer.status, errorOf(await answer.json().catch(() => ({})))]
     }
-    const asked: [string, string, object | undefined, (number | string)[], number][] = [
+    const requests: [string, string, object | undefined, (number | string)[], number][] = [
       ['GET', `${EXT_APPS}/${app.id}`, undefined, [404, 'not_found'], 200],
       [
         'POST',
@@ -187,14 +187,14 @@ describe('an external app and a person', () => {
       ['DELETE', `${EXT_APPS}/${app.id}`, undefined, [403, 'admin_only'], 200],
     ]
 
-    for (const [method, path, data, refusal] of asked)
+    for (const [method, path, data, refusal] of requests)
       expect([method, path, ...(await ask(method, path, token, data))]).toEqual([method, path, ...refusal])
     const { token: own } = await svc.host.tokens.createFor({
       user: { id: person.id },
       name: 'own',
       abilities: ['write', 'read'],
     })
-    for (const [method, path, data, , status] of asked)
+    for (const [method, path, data, , status] of requests)
       expect([method, path, ...(await ask(method, path, own, data))], 'by their own').toEqual([
         method,
         path,
@@ -208,7 +208,7 @@ interface Document {
   data?: { id: string; attributes: object }
   meta?: { credential: string }
 }
-type Linked = Awaited<ReturnType<typeof linked>>
+type Linked = Awaited<ReturnType<typeof linkPerson>>
 
 /** Ways to end a link at another replica than the one that the app calls. */
 const endings: [by: string, end: (link: Linked) => Promise<unknown>, isLinkedAgain?: false][] = [
@@ -232,7 +232,7 @@ const endings: [by: string, end: (link: Linked) => Promise<unknown>, isLinkedAga
 
 describe('a link that ends', () => {
   test.for(endings)('ended by %s ends what the app has under way on every replica', async ([, end, isLinkedAgain]) => {
-    const link = await linked()
+    const link = await linkPerson()
     const headers = { accept: 'text/event-stream' }
     const streams = await Promise.all(
       [svc, there].map((at) => at.send('POST', '/api/ai-req', { token: link.token, headers, body: buildQuestion() })),
@@ -263,8 +263,8 @@ describe('a link that ends', () => {
   })
 
   test('a new app key ends all its links, and the same key none', async () => {
-    const { app, person, token } = await linked()
-    const { person: other, app: untouched } = await linked()
+    const { app, person, token } = await linkPerson()
+    const { person: other, app: untouched } = await linkPerson()
     await svc.host.extApps.update({ id: app.id, publicKey: appPublicKey })
     expect((await me(token)).status).toBe(200)
 
@@ -282,7 +282,7 @@ describe('a link that ends', () => {
   })
 
   test("an expired link is over, and an app's credential shows its last use", async () => {
-    const { app, token } = await linked()
+    const { app, token } = await linkPerson()
     await svc.rows(`update access_tokens set expires_at = now() - interval '1 second' where id = $1`, [
       Number(token.split('_')[1]),
     ])
@@ -298,8 +298,8 @@ describe('a link that ends', () => {
     expect(credentials).toMatchObject([{ lastUsedAt: expect.stringMatching(/Z$/), expiresAt: null }])
   })
 
-  test('a person who makes other keys ends links with keys, and those without stay', async () => {
-    const { app: narrow, person, token } = await linked()
+  test('new keys of a person end links with keys, and keep the others', async () => {
+    const { app: narrow, person, token } = await linkPerson()
     const keyed = await someApp()
     expect(await establishConnection(person.browser, await keyed.connectRequest('learner'))).toMatchObject({
       status: 200,
@@ -314,7 +314,7 @@ describe('a link that ends', () => {
   })
 
   test('a disabled app cannot use its links, and finds them again when enabled', async () => {
-    const { app, person, token } = await linked()
+    const { app, person, token } = await linkPerson()
     const { token: admin } = await svc.user({ role: 'admin', abilities: ['write'] })
     const request = await app.connectRequest('somebody else')
     const turn = async (active: boolean) => {
@@ -399,24 +399,24 @@ describe('a link that ends', () => {
 
     const lines = svc.log.map((line) => JSON.parse(line)).filter((line) => line.appId === appId && line.by)
     const [host, byAdmin, byPerson] = [{ by: 'host' }, { by: `user:${admin}` }, { by: `user:${person}` }]
-    const rotated = { msg: 'the credential of an external app was rotated', credentialId: expect.any(Number) }
-    const linked = { ...byPerson, msg: 'an external app was linked' }
-    const ended = { msg: 'links with an external app were ended', linkIds: [expect.any(Number)] }
+    const rotatedLine = { msg: 'the credential of an external app was rotated', credentialId: expect.any(Number) }
+    const linkedLine = { ...byPerson, msg: 'an external app was linked' }
+    const endedLine = { msg: 'links with an external app were ended', linkIds: [expect.any(Number)] }
     expect(lines).toMatchObject(
       [
         { ...host, msg: 'an external app was made', credentialId: expect.any(Number) },
-        linked,
-        { ...ended, by: `app:${appId}` },
-        linked,
-        { ...ended, ...byPerson },
+        linkedLine,
+        { ...endedLine, by: `app:${appId}` },
+        linkedLine,
+        { ...endedLine, ...byPerson },
         {
           ...byAdmin,
           byToken: expect.any(Number),
           msg: 'an external app was changed',
           changed: ['description', 'url'],
         },
-        { ...byAdmin, ...rotated, overlapMinutes: 5 },
-        { ...host, ...rotated, overlapMinutes: 60 },
+        { ...byAdmin, ...rotatedLine, overlapMinutes: 5 },
+        { ...host, ...rotatedLine, overlapMinutes: 60 },
         { ...byAdmin, msg: 'an external app was removed' },
       ].map((line) => ({ ...line, appId, level: 30 })),
     )

@@ -25,16 +25,18 @@ const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE']
 
 test("an app's credential opens only its identity and users' connections beyond guest access", async () => {
   const app = await addApp(svc)
-  const reached: string[] = []
+  const reachedRoutes: string[] = []
   for (const [method, route] of await listRoutes(svc)) {
     if (!methods.includes(method)) continue
     const path = route.replace(/:[a-zA-Z]+|\*/g, '1')
     const status = await statusOf(method, path, app.credential)
     const isOpen = isResource(route) ? false : (await statusOf(method, path)) < 400
-    if (status < 400 && !isOpen) reached.push(`${method} ${route}`)
+    if (status < 400 && !isOpen) reachedRoutes.push(`${method} ${route}`)
   }
   const paths = ['/api/svc/v1/connections/:id', '/api/svc/v1/users/me', '/api/user']
-  expect(reached.toSorted()).toEqual(['GET', 'HEAD'].flatMap((method) => paths.map((path) => `${method} ${path}`)))
+  expect(reachedRoutes.toSorted()).toEqual(
+    ['GET', 'HEAD'].flatMap((method) => paths.map((path) => `${method} ${path}`)),
+  )
 })
 
 test('an app reads about itself what its registration has, and has no account', async () => {

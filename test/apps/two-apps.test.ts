@@ -43,9 +43,9 @@ const recordsOf = async (svc: TestApp, userId: number) => {
 
 describeWith('chromium')('two apps and two people', () => {
   test('each app asks models only for its people, and streams end independently', async () => {
-    const endless: typeof neverEnds = (asked, response) =>
-      (JSON.stringify(asked.body).includes('endless') ? neverEnds : answers('Good day to you'))(asked, response)
-    await using upstream = await startProvider(endless)
+    const answersOrNeverEnds: typeof neverEnds = (request, response) =>
+      (JSON.stringify(request.body).includes('endless') ? neverEnds : answers('Good day to you'))(request, response)
+    await using upstream = await startProvider(answersOrNeverEnds)
     await using config = await writeConfig(upstream.url)
     await using svc = await startApp({ ...APPS_ON, AI_CONFIG: config.file })
     const { token: adminToken } = await svc.user({ role: 'admin', abilities: ['write'] })

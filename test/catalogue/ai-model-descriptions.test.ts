@@ -38,7 +38,7 @@ describe('descriptions of models', () => {
     const { external, main } = catalogue.model
     await svc.admin.update('ai-models', main, { usageTypes: ['main', 'external'] })
     await describeModels(svc, catalogue)
-    const seen = async (path: string, headers: Record<string, string>) => {
+    const readDescriptions = async (path: string, headers: Record<string, string>) => {
       const { text } = await svc.ada.get(path, headers)
       return [...new Set(text.match(/About \w+ in \w+/g))].sort()
     }
@@ -48,11 +48,17 @@ describe('descriptions of models', () => {
       '/ai-models?include=descriptions',
       '/ai-providers?include=models.descriptions,models',
     ]) {
-      expect([path, await seen(path, {})]).toEqual([path, ['About external in en_US', 'About main in en_US']])
-      expect([path, await seen(path, german)]).toEqual([path, ['About external in de_DE', 'About main in en_US']])
+      expect([path, await readDescriptions(path, {})]).toEqual([
+        path,
+        ['About external in en_US', 'About main in en_US'],
+      ])
+      expect([path, await readDescriptions(path, german)]).toEqual([
+        path,
+        ['About external in de_DE', 'About main in en_US'],
+      ])
     }
-    expect(await seen(`/ai-models/${external}/descriptions`, german)).toEqual(['About external in de_DE'])
-    expect(await seen(`/ai-models/${main}/descriptions`, german)).toEqual(['About main in en_US'])
+    expect(await readDescriptions(`/ai-models/${external}/descriptions`, german)).toEqual(['About external in de_DE'])
+    expect(await readDescriptions(`/ai-models/${main}/descriptions`, german)).toEqual(['About main in en_US'])
   })
 
   test('those of hidden models and in other languages are not there', async () => {

@@ -102,8 +102,8 @@ describe('models', () => {
       [[''], '/data/attributes/fallback/0'],
       [main, '/data/attributes/fallback'],
     ] as const) {
-      const refused = await write(model.external, fallback)
-      expect([fallback, refused.status, pointersOf(refused)]).toEqual([fallback, 422, at])
+      const expectRefusal = await write(model.external, fallback)
+      expect([fallback, expectRefusal.status, pointersOf(expectRefusal)]).toEqual([fallback, 422, at])
     }
     expect((await svc.admin.get(`/ai-models/${model.external}`)).one.attributes['fallback']).toEqual([main])
     const renamed = await svc.admin.update('ai-models', model.external, { modelId: main })
@@ -181,7 +181,7 @@ describe('models', () => {
       const answer = await svc.admin.update('ai-models', model.main, { pricing })
       return [answer.status, ...pointersOf(answer)]
     }
-    const stored = async () => (await svc.admin.get(`/ai-models/${model.main}`)).one.attributes['pricing']
+    const readPricing = async () => (await svc.admin.get(`/ai-models/${model.main}`)).one.attributes['pricing']
     const at = (path: string) => `/data/attributes/pricing/ranges/${path}`
 
     expect(await write(over(0, 100), over(100, 200), over(200, 300))).toEqual([200])
@@ -194,12 +194,12 @@ describe('models', () => {
     expect(await write(over(1, null))).toEqual([422, at('0/range/0')])
     expect(await write(over(0, 100), over(100, 50))).toEqual([422, at('1/range/1')])
     expect(await write(over(0, 0))).toEqual([422, at('0/range/1')])
-    expect(await stored()).toEqual({ ranges: [over(0, 100), over(100, null)], priorityRanges: null })
+    expect(await readPricing()).toEqual({ ranges: [over(0, 100), over(100, null)], priorityRanges: null })
 
     const worse = { ranges: [over(1, 100), over(200, null, 'USD')], priorityRanges: null }
     await svc.rows(`update ai_models set pricing = '${JSON.stringify(worse)}' where id = ${model.main}`)
     expect((await svc.admin.update('ai-models', model.main, { label: 'Renamed' })).status).toBe(200)
-    expect(await stored()).toEqual(worse)
+    expect(await readPricing()).toEqual(worse)
   })
 
   test('type and id must be those of the address, and the server gives ids', async () => {

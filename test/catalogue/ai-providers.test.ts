@@ -46,19 +46,19 @@ describe('providers', () => {
     const created = await svc.admin.create('ai-providers', { ...provided, apiKey: secret })
     expect([created.status, created.one.attributes['apiKey']]).toEqual([201, '********'])
     const { id } = created.one
-    const stored = async () =>
+    const readStoredKey = async () =>
       (await svc.rows<{ key: string | null }>('select api_key as key from ai_providers'))[0]?.key
-    const first = await stored()
+    const first = await readStoredKey()
     expect(first).not.toContain(secret)
     expect(svc.services.vault.open(first ?? '', API_KEY)).toBe(secret)
 
     const renamed = await svc.admin.update('ai-providers', id, { name: 'Other' })
-    expect([renamed.one.attributes['apiKey'], await stored()]).toEqual(['********', first])
+    expect([renamed.one.attributes['apiKey'], await readStoredKey()]).toEqual(['********', first])
     await svc.admin.update('ai-providers', id, { apiKey: `${secret}-2` })
-    expect(svc.services.vault.open((await stored()) ?? '', API_KEY)).toBe(`${secret}-2`)
+    expect(svc.services.vault.open((await readStoredKey()) ?? '', API_KEY)).toBe(`${secret}-2`)
     const stars = await svc.admin.update('ai-providers', id, { apiKey: '********' })
     expect([stars.status, stars.one.attributes['apiKey']]).toEqual([200, '********'])
-    expect(svc.services.vault.open((await stored()) ?? '', API_KEY)).toBe(`${secret}-2`)
+    expect(svc.services.vault.open((await readStoredKey()) ?? '', API_KEY)).toBe(`${secret}-2`)
 
     const texts = [created, renamed, await svc.admin.get('/ai-providers'), await svc.admin.get(`/ai-providers/${id}`)]
     const failed = await svc.admin.create('ai-providers', { ...provided, apiKey: [secret] })
@@ -66,7 +66,7 @@ describe('providers', () => {
     expect(svc.log.join()).not.toContain(secret)
 
     const without = await svc.admin.update('ai-providers', id, { apiKey: null })
-    expect([without.one.attributes['apiKey'], await stored()]).toEqual([null, null])
+    expect([without.one.attributes['apiKey'], await readStoredKey()]).toEqual([null, null])
     const noStars = await svc.admin.update('ai-providers', id, { apiKey: '********' })
     expect([noStars.status, pointersOf(noStars)]).toEqual([422, ['/data/attributes/apiKey']])
   })
@@ -155,19 +155,19 @@ describe('providers', () => {
 
   test('a time limit of more than a day is refused, as timers overflow', async () => {
     const settings = { timeouts: { connect: 1, firstByte: 86_400_001, total: 2 ** 31 }, circuit: { openFor: 2 ** 31 } }
-    const refused = await svc.admin.create('ai-providers', { ...provided, settings })
-    expect([refused.status, pointersOf(refused).toSorted()]).toEqual([
+    const refusal = await svc.admin.create('ai-providers', { ...provided, settings })
+    expect([refusal.status, pointersOf(refusal).toSorted()]).toEqual([
       422,
       ['circuit/openFor', 'timeouts/firstByte', 'timeouts/total'].map((name) => `/data/attributes/settings/${name}`),
     ])
-    expect(refused.errors[0]?.detail).toContain('must be at most 86400000, which is 24 hours')
+    expect(refusal.errors[0]?.detail).toContain('must be at most 86400000, which is 24 hours')
     const day = await svc.admin.create('ai-providers', { ...provided, settings: { timeouts: { total: 86_400_000 } } })
     expect(day.status).toBe(201)
     const server = { serverLabel: 'S', url: 'https://tools.example', timeouts: { sseIdle: 2 ** 31 } }
     expect((await svc.admin.create('mcp-servers', server)).status).toBe(422)
   })
 
-  test('nobody else changes anything', async () => {
+  test('only administrators change anything', async () => {
     const { provider } = await addCatalogue(svc)
     for (const [who, status] of [
       [svc.guest, 401],

@@ -167,9 +167,9 @@ describe('tools', () => {
     expect((await svc.ada.get(`/ai-models/${model.external}`)).one.attributes['toolIds']).toEqual([Number(tool.fetch)])
 
     for (const name of ['name', 'description', 'capabilityKey', 'status', 'toolType', 'server']) {
-      const refused = await svc.admin.update('ai-tools', tool.search, { [name]: 'x' })
+      const expectRefusal = await svc.admin.update('ai-tools', tool.search, { [name]: 'x' })
       const status = name === 'server' ? 422 : 403
-      expect([refused.status, pointersOf(refused)]).toEqual([status, [`/data/attributes/${name}`]])
+      expect([expectRefusal.status, pointersOf(expectRefusal)]).toEqual([status, [`/data/attributes/${name}`]])
     }
     expect((await svc.admin.update('ai-tools', 99999, { active: true })).status).toBe(404)
     for (const [who, status] of [

@@ -11,9 +11,9 @@ test('production makes no demo provider, of nothing and of none that was another
   await using svc = await startJsonApi(productionSettings)
 
   for (const given of [demo, { ...demo, active: false }]) {
-    const refused = await svc.admin.create('ai-providers', given)
-    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/adapter']])
-    expect(refused.errors[0]?.detail).toContain('demo model')
+    const refusal = await svc.admin.create('ai-providers', given)
+    expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/adapter']])
+    expect(refusal.errors[0]?.detail).toContain('demo model')
   }
   const other = await svc.admin.create('ai-providers', { ...demo, adapter: 'mistral' })
   const changed = await svc.admin.update('ai-providers', other.one.id, { adapter: 'demo' })

@@ -35,13 +35,13 @@ async function explain(username: string, model: string, ...more: string[]) {
   return { canAsk, codes: reasons.map(({ code }) => code), text: reasons.map(({ sentence }) => sentence).join(' ') }
 }
 
-test('a person who can ask a model is told so without a reason', async () => {
+test('a person who can ask a model gets no reasons', async () => {
   await svc.user({ username: 'ada' })
   expect(await explain('ada', 'open')).toEqual({ canAsk: true, codes: [], text: '' })
   expect(await explain('ada', 'open', '--programs')).toMatchObject({ canAsk: true })
 })
 
-test('all that keeps a person from a model is told at once', async () => {
+test('all reasons that keep a person from a model are named at once', async () => {
   const { id } = await svc.user({ username: 'bob', keys: false })
   await svc.host.admin.setDisabled({ user: { id }, disabled: true })
 
@@ -55,7 +55,7 @@ test('all that keeps a person from a model is told at once', async () => {
   ])
 })
 
-test('models that are off or not there are told apart', async () => {
+test('inactive and missing models are distinguished', async () => {
   await svc.user({ username: 'cid' })
   expect((await explain('cid', 'off')).codes).toEqual(['model_off'])
   expect((await explain('cid', 'nowhere')).codes).toEqual(['unknown_model'])

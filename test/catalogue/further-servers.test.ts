@@ -79,7 +79,7 @@ describe('servers of a provider', () => {
     expect(await own.stored()).toEqual([])
   })
 
-  test('nobody but administrators sees the servers of a provider or writes them', async () => {
+  test('only administrators see and change the servers of a provider', async () => {
     const own = await prepareProvider()
     await own.set([{ apiUrl, apiKey }])
     await svc.admin.create(
@@ -140,9 +140,9 @@ describe('servers of a provider', () => {
       [{ apiUrl: elsewhere }, ''],
       [{ apiUrl: elsewhere, apiKey: stars }, '/apiKey'],
     ] as const) {
-      const refused = await own.set([{ apiUrl }, server])
-      expect([refused.status, pointersOf(refused)]).toEqual([422, [`/data/attributes/servers/1${member}`]])
-      expect(refused.errors[0]?.detail).toMatch(/must be given for another address, or null for none\.$/)
+      const refusal = await own.set([{ apiUrl }, server])
+      expect([refusal.status, pointersOf(refusal)]).toEqual([422, [`/data/attributes/servers/1${member}`]])
+      expect(refusal.errors[0]?.detail).toMatch(/must be given for another address, or null for none\.$/)
     }
     expect(await own.stored()).toEqual(before)
     expect((await own.set([{ apiUrl: elsewhere, apiKey: 'again' }])).status).toBe(200)
@@ -157,9 +157,9 @@ describe('servers of a provider', () => {
 
     expect((await own.set([kept, { apiUrl, apiKey: 'third' }, { apiUrl }])).status).toBe(200)
     expect(await own.keys()).toEqual(['first', 'third', 'second'])
-    const refused = await own.set([kept, second])
-    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers/0/apiKey']])
-    expect(refused.errors[0]?.detail).toContain('it is not clear which of the keys of this address is meant')
+    const refusal = await own.set([kept, second])
+    expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/servers/0/apiKey']])
+    expect(refusal.errors[0]?.detail).toContain('it is not clear which of the keys of this address is meant')
     expect(await own.keys()).toEqual(['first', 'third', 'second'])
     expect((await own.set([second])).status).toBe(200)
     expect(await own.keys()).toEqual(['second'])
@@ -201,9 +201,9 @@ describe('servers of a provider', () => {
       }))
 
     for (const list of [many(21, 'more'), [...file, ...many(21, 'more')]]) {
-      const refused = await own.set(list)
-      expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/servers']])
-      expect(refused.errors[0]?.detail).toBe('servers must be at most 20 beside those in the file.')
+      const refusal = await own.set(list)
+      expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/servers']])
+      expect(refusal.errors[0]?.detail).toBe('servers must be at most 20 beside those in the file.')
     }
     expect((await own.set([...file, ...many(20, 'all')])).status).toBe(200)
     const answers = await Promise.all(['a', 'b', 'c', 'd'].map((name) => own.set(many(12, name))))

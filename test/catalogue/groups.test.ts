@@ -27,8 +27,8 @@ const models = [
 
 beforeAll(async () => {
   const upstream = resources.use(
-    await startProvider((asked, response) =>
-      (asked.body.model === 'frail' ? refuses(503) : answers(`By ${asked.body.model}.`))(asked, response),
+    await startProvider((request, response) =>
+      (request.body.model === 'frail' ? refuses(503) : answers(`By ${request.body.model}.`))(request, response),
     ),
   )
   const server = { adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: 'k' }
@@ -60,7 +60,7 @@ async function get(path: string, token?: string) {
 const namesOf = (list: { id: string }[]) => list.map(({ id }) => id)
 
 /** Lists the names of the models in a document. */
-async function listed(browser: TestBrowser, path = '/api/svc/v1/ai-models') {
+async function listModels(browser: TestBrowser, path = '/api/svc/v1/ai-models') {
   const { body } = await browser.send('GET', path)
   const { data } = body as { data: { attributes: { modelId: string } }[] }
   return data.map(({ attributes }) => attributes.modelId)
@@ -80,9 +80,9 @@ const chat = (token: string, model: string, headers = {}) =>
   })
 
 test('people see in lists only models for everybody or for their groups', async () => {
-  expect((await listed(ada.browser)).sort()).toEqual([...staff, 'vectors'].sort())
-  expect((await listed(bob.browser)).sort()).toEqual([...everybody].sort())
-  expect((await listed(root.browser)).sort()).toEqual([...staff, 'vectors'].sort())
+  expect((await listModels(ada.browser)).sort()).toEqual([...staff, 'vectors'].sort())
+  expect((await listModels(bob.browser)).sort()).toEqual([...everybody].sort())
+  expect((await listModels(root.browser)).sort()).toEqual([...staff, 'vectors'].sort())
   expect((await get('/api/svc/v1/ai-models')).status).toBe(401)
 })
 
@@ -104,11 +104,11 @@ test('a model for other groups is like a missing one on every surface', async ()
   for (const name of ['for-staff', 'behind']) {
     expect(await ask(ada.token, name)).toMatchObject({ status: 200 })
     expect(await ask(root.token, name)).toMatchObject({ status: 200 })
-    const refused = await ask(bob.token, name)
+    const refusal = await ask(bob.token, name)
     const unknown = await ask(bob.token, 'nowhere')
-    expect(refused.status).toBe(422)
+    expect(refusal.status).toBe(422)
     const normalize = ({ text }: { text: string }) => text.replace(/"requestId":"[^"]*"/, '')
-    expect(normalize(refused)).toBe(normalize(unknown))
+    expect(normalize(refusal)).toBe(normalize(unknown))
     expect((await chat(bob.token, name)).status).toBe((await chat(bob.token, 'nowhere')).status)
     expect((await chat(ada.token, name)).status).toBe(200)
   }
@@ -171,7 +171,7 @@ test('an app asks for its person the models that are for them', async () => {
   expect(await statuses(root, 'Portal of root')).toEqual([422, 200])
 })
 
-test('what administrators change holds for the next call, and the file leaves it alone', async () => {
+test('changes by administrators hold for the next call, and outlast the file', async () => {
   const eve = await svc.user({ username: 'eve' })
   const { token: admin } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
   const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>(`select id from ai_models where model_id = 'open'`)

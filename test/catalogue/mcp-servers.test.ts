@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => emptyCatalogue(svc))
 
-const given = { url: 'https://tools.example.org/mcp', serverLabel: 'Tools' }
+const attributes = { url: 'https://tools.example.org/mcp', serverLabel: 'Tools' }
 
 describe('tool servers', () => {
   test('everybody who is signed in sees them with the tools that are active', async () => {
@@ -38,7 +38,7 @@ describe('tool servers', () => {
   test('tool servers keep the key and the additional configuration to themselves', async () => {
     const [key, header] = ['SECRET-KEY-OF-TOOLS', 'SECRET-HEADER-OF-TOOLS']
     const created = await svc.admin.create('mcp-servers', {
-      ...given,
+      ...attributes,
       apiKey: key,
       additionalConfig: { headers: { 'x-token': header } },
     })
@@ -82,35 +82,38 @@ describe('tool servers', () => {
     ['a name and a password', 'https://name:word@tools.example.org/mcp', 'must have no name and no password'],
     ['a wildcard', 'https://*.example.org/mcp', 'must have no *'],
   ])('the address of a tool server is refused with %s', async ([, url, message]) => {
-    const refused = await svc.admin.create('mcp-servers', { ...given, url })
+    const refusal = await svc.admin.create('mcp-servers', { ...attributes, url })
 
-    expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/url']])
-    expect(refused.errors[0]?.detail).toContain(message)
+    expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/url']])
+    expect(refusal.errors[0]?.detail).toContain(message)
   })
 
   test('one server has one address, however it is written', async () => {
-    const { one } = await svc.admin.create('mcp-servers', { ...given, url: 'HTTPS://Tools.example.org:443/a/../mcp' })
+    const { one } = await svc.admin.create('mcp-servers', {
+      ...attributes,
+      url: 'HTTPS://Tools.example.org:443/a/../mcp',
+    })
 
-    expect(one.attributes['url']).toBe(given.url)
-    expect((await svc.admin.create('mcp-servers', given)).status).toBe(409)
+    expect(one.attributes['url']).toBe(attributes.url)
+    expect((await svc.admin.create('mcp-servers', attributes)).status).toBe(409)
   })
 
   test('administrators create, change and delete tool servers, whose tools stay', async () => {
     const { server, tool } = await addCatalogue(svc)
-    const created = await svc.admin.create('mcp-servers', { ...given, timeouts: { read: 500 } })
+    const created = await svc.admin.create('mcp-servers', { ...attributes, timeouts: { read: 500 } })
     expect([created.status, created.headers.get('location'), created.meta]).toEqual([
       201,
       created.one.links['self'],
       { _svc_sync_log: [] },
     ])
     expect(created.one.attributes).toMatchObject({
-      ...given,
+      ...attributes,
       transport: 'http',
       requireApproval: 'never',
       description: null,
       timeouts: { read: 500 },
     })
-    expect((await svc.admin.create('mcp-servers', given)).status).toBe(409)
+    expect((await svc.admin.create('mcp-servers', attributes)).status).toBe(409)
     const wrong = await svc.admin.create('mcp-servers', {
       url: '',
       serverLabel: 1,

@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const headerOf = (asked: ProviderRequest | undefined) => asked?.headers.authorization
+const headerOf = (request: ProviderRequest | undefined) => request?.headers.authorization
 
 test('a status check reads status and demand, and sends the key nowhere else', async () => {
   upstream.listing = { data: [] }
@@ -185,10 +185,10 @@ test('svc models import shows what it would do, and writes nothing without a wor
   await machine.run(['models', 'sync'])
 
   const dry = await machine.json('models', 'import', 'local', '--dry-run')
-  const refused = await machine.run(['models', 'import', 'local'])
+  const refusal = await machine.run(['models', 'import', 'local'])
 
   expect(dry).toMatchObject([{ modelId: 'one', does: 'add' }])
-  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('--yes')])
+  expect([refusal.exitCode, refusal.stderr]).toEqual([2, expect.stringContaining('--yes')])
   expect(await machine.json('models', 'list')).toEqual([])
   expect(await machine.json('models', 'import', 'local', '--yes')).toMatchObject([{ modelId: 'one' }])
   expect(await machine.json('models', 'list')).toMatchObject([{ modelId: 'one', active: false }])

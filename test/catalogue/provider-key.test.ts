@@ -25,7 +25,7 @@ describe("a provider's key", () => {
     })
     await app.sync(config('CANARY-KEY-1'))
     const { token } = await app.svc.user()
-    const used = async () => {
+    const readSentKey = async () => {
       expect((await app.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
       return upstream.requests.at(-1)?.headers.authorization
     }
@@ -34,14 +34,14 @@ describe("a provider's key", () => {
 
     expect(sealed).toMatch(/^v1\./)
     expect(row).not.toContain('CANARY')
-    expect(await used()).toBe('Bearer CANARY-KEY-1')
+    expect(await readSentKey()).toBe('Bearer CANARY-KEY-1')
     await app.sync(config('CANARY-KEY-1'))
     expect(await keyOf(app.svc)).toBe(sealed)
     await app.sync(config('CANARY-KEY-2'))
-    expect(await used()).toBe('Bearer CANARY-KEY-2')
+    expect(await readSentKey()).toBe('Bearer CANARY-KEY-2')
     await app.sync(config())
     expect(await keyOf(app.svc)).toBe('')
-    expect(await used()).toBeUndefined()
+    expect(await readSentKey()).toBeUndefined()
   })
 
   describe('goes to no server that it was not given for', () => {
@@ -56,8 +56,8 @@ describe("a provider's key", () => {
       await app.sync(file(first.url, 'key-of-file', more))
       const [admin, ada] = [await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }), await app.svc.user()]
       const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_providers')
-      const logged = app.svc.log.length
-      const kept = resources.move()
+      const logStart = app.svc.log.length
+      const disposables = resources.move()
       return {
         first,
         second,
@@ -77,8 +77,8 @@ describe("a provider's key", () => {
         },
         servers: () =>
           app.svc.rows('select api_url as "apiUrl", from_file as "fromFile" from provider_servers order by id'),
-        warnings: () => app.svc.log.slice(logged).filter((line) => line.includes('do not take effect')).length,
-        [Symbol.asyncDispose]: () => kept.disposeAsync(),
+        warnings: () => app.svc.log.slice(logStart).filter((line) => line.includes('do not take effect')).length,
+        [Symbol.asyncDispose]: () => disposables.disposeAsync(),
       }
     }
 
@@ -208,7 +208,7 @@ describe("a provider's key", () => {
   test("that cannot be opened for one server leaves the provider's other servers working", async () => {
     await using upstream = await startProvider()
     const { svc } = app
-    const logged = svc.log.length
+    const logStart = svc.log.length
     await app.sync({
       providers: [
         buildProvider('p', [buildModel('mock-1')], {
@@ -223,7 +223,7 @@ describe("a provider's key", () => {
 
     expect((await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer server-key'])
-    expect(svc.log.slice(logged).filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
+    expect(svc.log.slice(logStart).filter((line) => line.includes('cannot be opened'))).toHaveLength(1)
     upstream.listing = { data: [{ id: 'mock-1' }] }
     expect(await svc.host.models.check()).toMatchObject([{ modelId: 'mock-1', status: 'online' }])
 

@@ -54,7 +54,7 @@ describe('flags of models and capabilities of tools', () => {
 
   const types = ['ai-model-flags', 'ai-tool-capabilities']
 
-  test.for(types)('%s are read by who is signed in and changed by nobody', async (type) => {
+  test.for(types)('%s can be read by everybody signed in, and changed by nobody', async (type) => {
     for (const path of ['', '/web_search', '/nonsense', '?include=x'])
       expect((await svc.guest.get(`/${type}${path}`)).status).toBe(401)
     for (const id of ['nonsense', '__proto__', 'constructor', '1'])

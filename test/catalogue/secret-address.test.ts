@@ -36,11 +36,11 @@ test.for(elsewhere)('the key of a provider must be given again for %s', async ([
   const id = await addProvider(attributes)
   const before = await rowOf(id)
 
-  const refused = await svc.admin.update('ai-providers', id, change)
+  const refusal = await svc.admin.update('ai-providers', id, change)
 
   const pointer = member in change ? `/data/attributes/${member}` : '/data/attributes'
-  expect([refused.status, pointersOf(refused)]).toEqual([422, [pointer]])
-  expect(refused.errors[0]?.detail).toBe(`${member} leads to another server: give apiKey again, or null for none.`)
+  expect([refusal.status, pointersOf(refusal)]).toEqual([422, [pointer]])
+  expect(refusal.errors[0]?.detail).toBe(`${member} leads to another server: give apiKey again, or null for none.`)
   expect(await rowOf(id)).toEqual(before)
   const stars = await svc.admin.update('ai-providers', id, { ...change, apiKey: '********' })
   expect(stars.status).toBe(422)
@@ -56,11 +56,11 @@ test('the key of a provider must be given again over tRPC, too', async () => {
   const { token } = svc.people.admin
   const update = (change: object) => svc.send('POST', '/trpc/aiProviders.update', { token, body: { id, ...change } })
 
-  const refused = await update({ apiUrl: 'https://evil.example/v1' })
+  const refusal = await update({ apiUrl: 'https://evil.example/v1' })
 
-  expect(refused.status).toBe(422)
+  expect(refusal.status).toBe(422)
   const issue = { path: ['apiUrl'], message: 'leads to another server: give apiKey again, or null for none' }
-  expect(await refused.json()).toMatchObject({ error: { data: { issues: [issue] } } })
+  expect(await refusal.json()).toMatchObject({ error: { data: { issues: [issue] } } })
   expect(await rowOf(id)).toEqual(before)
   expect((await update({ apiUrl: 'https://evil.example/v1', apiKey: null })).status).toBe(200)
 })
@@ -93,10 +93,10 @@ test.for<[string, object, object, string]>([
   const id = await addServer(secrets)
   const change = { url: `https://evil.example/${id}` }
 
-  const refused = await svc.admin.update('mcp-servers', id, change)
+  const refusal = await svc.admin.update('mcp-servers', id, change)
 
-  expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/url']])
-  expect(refused.errors[0]?.detail).toContain(`give ${names} again, or null for none`)
+  expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/url']])
+  expect(refusal.errors[0]?.detail).toContain(`give ${names} again, or null for none`)
   expect((await svc.admin.update('mcp-servers', id, { url: `${url}/moved/${id}` })).status).toBe(200)
   expect((await svc.admin.update('mcp-servers', id, { ...change, ...again })).status).toBe(200)
 })

@@ -25,31 +25,31 @@ describe('servers in the file', () => {
     return {
       ...app,
       ...{ admin, path, provider: of?.id ?? '' },
-      listed: async () => serversOf(await admin.get(path)),
+      listServers: async () => serversOf(await admin.get(path)),
       set: (servers: object[]) => admin.update('ai-providers', of?.id ?? '', { servers }),
     }
   }
 
-  const ofFile = [
+  const fileServers = [
     { apiUrl: 'https://ai.example.org/v1', apiKey: stars, fromFile: true },
     { apiUrl, apiKey: null, fromFile: true },
   ]
-  const added = { apiUrl: mine, apiKey: stars, fromFile: false }
+  const addedServer = { apiUrl: mine, apiKey: stars, fromFile: false }
 
   test('are shown first, and stay whether they are sent back or left out', async () => {
     await using app = await startWithFile()
-    expect(await app.listed()).toEqual(ofFile)
+    expect(await app.listServers()).toEqual(fileServers)
 
-    for (const list of [[...ofFile, { apiUrl: mine, apiKey }], [added], [added, ofFile[1]!]]) {
+    for (const list of [[...fileServers, { apiUrl: mine, apiKey }], [addedServer], [addedServer, fileServers[1]!]]) {
       const set = await app.set(list)
-      expect([set.status, serversOf(set)]).toEqual([200, [...ofFile, added]])
+      expect([set.status, serversOf(set)]).toEqual([200, [...fileServers, addedServer]])
     }
-    expect(serversOf(await app.set([]))).toEqual(ofFile)
+    expect(serversOf(await app.set([]))).toEqual(fileServers)
   })
 
   test('are changed in the file alone', async () => {
     await using app = await startWithFile()
-    const [first, second] = ofFile as [object, object]
+    const [first, second] = fileServers as [object, object]
 
     for (const changed of [
       { ...first, apiKey: 'mine' },
@@ -62,7 +62,7 @@ describe('servers in the file', () => {
       expect([status, errors.map(({ source }) => source)]).toEqual([422, [{ pointer }]])
       expect(errors[0]?.detail).toMatch(/differs from the file that AI_CONFIG names: change it there\.$/)
     }
-    expect(await app.listed()).toEqual(ofFile)
+    expect(await app.listServers()).toEqual(fileServers)
     const copied = await app.set([{ apiUrl: 'https://ai.example.org/v1', apiKey: stars }])
     expect(pointersOf(copied)).toEqual(['/data/attributes/servers/0/apiKey'])
   })
@@ -81,13 +81,13 @@ describe('servers in the file', () => {
         { stream: 'all', kind: 'ai-providers.updated', subject: app.provider },
       ])
     }
-    expect(await app.listed()).toEqual([{ ...third, apiKey: stars, fromFile: true }, added])
+    expect(await app.listServers()).toEqual([{ ...third, apiKey: stars, fromFile: true }, addedServer])
     await app.sync({ providers: [] })
-    expect(await app.listed()).toEqual([added])
+    expect(await app.listServers()).toEqual([addedServer])
     await app.sync(file({ apiKey: 'twin' }))
-    expect(await app.listed()).toEqual([ofFile[0], added])
+    expect(await app.listServers()).toEqual([fileServers[0], addedServer])
     await admin.update('ai-providers', app.provider, { apiKey: 'key-of-admin' })
-    expect(await app.listed()).toEqual([added])
+    expect(await app.listServers()).toEqual([addedServer])
   })
 
   test.for([

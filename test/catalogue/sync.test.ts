@@ -232,9 +232,9 @@ test('a synchronisation and a check of providers that are away lose nothing', as
 })
 
 test('a synchronisation by command reaches a running service, each row exactly once', async () => {
-  const tooled = buildModel('tooled', { tools: ['weather'] })
+  const toolModel = buildModel('tooled', { tools: ['weather'] })
   const named = ['same', 'told', 'renamed', 'moved', 'gone', 'by-hand'].map((id) => buildModel(id))
-  const kept = buildProvider('kept', [...named, tooled])
+  const kept = buildProvider('kept', [...named, toolModel])
   const server = { label: 'Search', url: 'http://127.0.0.1:9/mcp' }
   const covered = [buildModel('covered'), buildModel('never-shown', { active: false })]
   const left = buildProvider('left', [buildModel('left')])
@@ -251,7 +251,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
     const env = { AI_CONFIG: app.file, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: svc.folder }
     return app.write({ providers }).then(() => runCommand(['models', 'sync'], { env }))
   }
-  const heard = () =>
+  const readChanges = () =>
     client.dataOf('change').map((change) => {
       const { kind, subject } = change as { kind: string; subject: string }
       return `${kind} ${subject}`
@@ -269,7 +269,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
   expect(
     await sync([
       ...[
-        buildProvider('kept', [...models, buildModel('new'), tooled]),
+        buildProvider('kept', [...models, buildModel('new'), toolModel]),
         buildProvider('off', covered, { active: false }),
         buildProvider('added', [buildModel('moved')]),
       ],
@@ -277,7 +277,7 @@ test('a synchronisation by command reaches a running service, each row exactly o
   ).toMatchObject({ exitCode: 0 })
 
   await client.until('change', 15)
-  expect(heard().toSorted()).toEqual(
+  expect(readChanges().toSorted()).toEqual(
     [
       `ai-models.created ${await idOf('new')}`,
       `ai-models.updated ${await idOf('covered')}`,

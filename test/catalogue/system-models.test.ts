@@ -64,7 +64,7 @@ describe('system models', () => {
     }
   })
 
-  test('nothing tells which model stands behind what programs may not use', async () => {
+  test('an assignment that programs may not use does not reveal its model', async () => {
     const catalogue = await addCatalogue(svc)
     const [defaultMain, , , title] = await assign(svc, tasks(catalogue))
     for (const path of ['', '/model', '/relationships/model']) {

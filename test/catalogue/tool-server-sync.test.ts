@@ -9,18 +9,18 @@ const resources = new AsyncDisposableStack()
 let app: Awaited<ReturnType<typeof startWithConfig>>
 let admin: Client
 let [first, second]: ToolServer[] = []
-const sent = { first: new Set<string>(), second: new Set<string>() }
+const secretsByServer = { first: new Set<string>(), second: new Set<string>() }
 
 beforeAll(async () => {
-  const listening = async (name: 'first' | 'second') => {
+  const startServer = async (name: 'first' | 'second') => {
     const server = resources.use(await startToolServer())
     server.behave = ({ request: { headers } }) => {
-      sent[name].add([headers.authorization ?? 'no key', headers['x-extra']].filter(Boolean).join(' and '))
+      secretsByServer[name].add([headers.authorization ?? 'no key', headers['x-extra']].filter(Boolean).join(' and '))
       return false
     }
     return server
   }
-  ;[first, second] = [await listening('first'), await listening('second')]
+  ;[first, second] = [await startServer('first'), await startServer('second')]
   app = resources.use(await startWithConfig({ providers: [] }))
   admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
 })
@@ -48,15 +48,15 @@ async function change(attributes: object) {
 
 /** Checks the servers; returns the secrets that each of them was sent. */
 async function sentSecrets() {
-  sent.first.clear()
-  sent.second.clear()
+  secretsByServer.first.clear()
+  secretsByServer.second.clear()
   await app.svc.host.mcp.check()
-  return { first: [...sent.first], second: [...sent.second] }
+  return { first: [...secretsByServer.first], second: [...secretsByServer.second] }
 }
 
 const warnings = () => app.svc.log.filter((line) => line.includes('do not take effect')).length
 
-test('what an administrator set stays, and the file is followed in all else', async () => {
+test('values that an administrator set stay, and all others follow the file', async () => {
   await app.sync(file(onFirst({ headers: { 'x-extra': 'header-of-file' } })))
   expect((await sentSecrets()).first).toEqual(['Bearer key-of-file and header-of-file'])
   await change({ apiKey: 'key-of-admin', additionalConfig: { headers: { 'x-extra': 'header-of-admin' } } })
@@ -70,11 +70,11 @@ test('what an administrator set stays, and the file is followed in all else', as
 })
 
 test('a changed file is followed, and an unchanged one leaves the sealed secrets alone', async () => {
-  const sealed = () => app.svc.rows('select api_key, additional_config, updated_at from mcp_servers')
+  const readSecretRows = () => app.svc.rows('select api_key, additional_config, updated_at from mcp_servers')
   await app.sync(file(onFirst({ headers: { 'x-extra': 'one' } })))
-  const before = await sealed()
+  const before = await readSecretRows()
   await app.sync(file(onFirst({ headers: { 'x-extra': 'one' } })))
-  expect(await sealed()).toEqual(before)
+  expect(await readSecretRows()).toEqual(before)
 
   await app.sync(file(onFirst({ apiKey: 'other-key', headers: { 'x-extra': 'two' } })))
   expect((await sentSecrets()).first).toEqual(['Bearer other-key and two'])
@@ -129,47 +129,47 @@ test('an address at which an administrator has put another server stops no synch
   expect(app.svc.log.join()).toMatch(/led another one to its address/)
 })
 
-test('everybody is told what becomes of servers and their tools, whoever changes them', async () => {
+test('changes of servers and their tools are announced, whoever makes them', async () => {
   const all = () => app.svc.rows<{ kind: string }>("select kind from change_log where stream = 'all' order by seq")
   let before = (await all()).length
-  const told = async () => {
+  const takeKinds = async () => {
     const kinds = (await all()).slice(before).map(({ kind }) => kind)
     before += kinds.length
     return kinds
   }
   await app.sync(file(onFirst()))
-  expect(await told()).toEqual(['mcp-servers.created'])
+  expect(await takeKinds()).toEqual(['mcp-servers.created'])
   await app.sync(file(onFirst()))
-  expect(await told()).toEqual([])
+  expect(await takeKinds()).toEqual([])
   await app.svc.host.mcp.sync()
-  expect(await told()).toEqual(['mcp-servers.updated', 'ai-tools.created'])
+  expect(await takeKinds()).toEqual(['mcp-servers.updated', 'ai-tools.created'])
   const [tool] = await app.svc.host.mcp.tools()
   await app.svc.host.mcp.approve({ name: tool?.name ?? '', hash: tool?.hash ?? '' })
-  expect(await told()).toEqual(['ai-tools.updated'])
+  expect(await takeKinds()).toEqual(['ai-tools.updated'])
   await app.svc.changeCatalogue(`update mcp_servers set protocol_version = '2025-03-26'`)
   await app.svc.host.mcp.check()
-  expect(await told()).toEqual(['mcp-servers.updated'])
+  expect(await takeKinds()).toEqual(['mcp-servers.updated'])
   await app.svc.changeCatalogue(`update mcp_servers set status = 'offline'`)
   await app.svc.host.mcp.check()
   // A tool has its server's status, so it changes with the server.
-  expect(await told()).toEqual(['mcp-servers.updated', 'ai-tools.updated'])
+  expect(await takeKinds()).toEqual(['mcp-servers.updated', 'ai-tools.updated'])
   await app.svc.host.mcp.check()
-  expect(await told()).toEqual([])
+  expect(await takeKinds()).toEqual([])
   const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_tools')
   await admin.update('ai-tools', id, { active: false })
   await admin.send('POST', `/ai-tools/${id}/relationships/models`, { data: [] })
-  expect(await told()).toEqual(['ai-tools.updated', 'ai-tools.updated'])
+  expect(await takeKinds()).toEqual(['ai-tools.updated', 'ai-tools.updated'])
   await app.sync(file())
-  expect(await told()).toEqual(['ai-tools.deleted', 'mcp-servers.deleted'])
+  expect(await takeKinds()).toEqual(['ai-tools.deleted', 'mcp-servers.deleted'])
   await app.sync(file(onFirst()))
   await app.svc.host.mcp.sync()
-  await told()
+  await takeKinds()
   const [server] = await app.svc.rows<{ id: number }>('select id from mcp_servers')
   await admin.delete(`/mcp-servers/${server?.id}`)
   // The tools of a deleted server remain and are updated.
-  expect(await told()).toEqual(['mcp-servers.deleted', 'ai-tools.updated'])
+  expect(await takeKinds()).toEqual(['mcp-servers.deleted', 'ai-tools.updated'])
   const { one } = await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first) })
   await change({ description: 'Other' })
   await admin.delete(`/mcp-servers/${one.id}`)
-  expect(await told()).toEqual(['mcp-servers.created', 'mcp-servers.updated', 'mcp-servers.deleted'])
+  expect(await takeKinds()).toEqual(['mcp-servers.created', 'mcp-servers.updated', 'mcp-servers.deleted'])
 })

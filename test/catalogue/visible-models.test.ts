@@ -71,7 +71,7 @@ describe('reading models', () => {
     expect(total).toBe(3)
   })
 
-  test('what is hidden cannot be told from what is not there', async () => {
+  test('hidden models look like missing ones', async () => {
     const say = async (id: string) => {
       const { status, errors } = await svc.ada.get(`/ai-models/${id}?include=provider`)
       const [{ detail, code, title } = {}] = errors
@@ -82,7 +82,7 @@ describe('reading models', () => {
       expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(404)
   })
 
-  test('guests are told to sign in before a word on what they asked for', async () => {
+  test('guests must sign in before their request is looked at', async () => {
     const paths = ['', '?include=nonsense', '?filter[x]=1', `/${model.external}`, '/99999', '/abc']
     const related = ['provider', 'tools', 'relationships/tools', 'relationships/provider']
     for (const path of [...paths, ...related.map((name) => `/${model.external}/${name}`)]) {
@@ -116,9 +116,9 @@ describe('reading models', () => {
         ['DELETE', '/ai-models/99999'],
       ] as const) {
         for (const body of [{ data: { type: 'nonsense' } }, '{"broken', undefined]) {
-          const refused = await who.send(method, path, body)
-          expect([method, path, refused.status, refused.errors[0]?.code]).toEqual([method, path, 403, code])
-          expect(pointersOf(refused)).toEqual([undefined])
+          const refusal = await who.send(method, path, body)
+          expect([method, path, refusal.status, refusal.errors[0]?.code]).toEqual([method, path, 403, code])
+          expect(pointersOf(refusal)).toEqual([undefined])
         }
       }
     }

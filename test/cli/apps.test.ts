@@ -128,6 +128,6 @@ test.for([
   ['--yes is missing.', 'rotate', '7', '--key', 'new'],
   ['--yes is missing.', 'remove', '7'],
 ])('a wrong command for apps exits with 2 and opens no database: %s', async ([says = '', ...argv]) => {
-  const ended = await runCommand(['app', ...argv], { env: unreachableHost })
-  expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) })
+  const result = await runCommand(['app', ...argv], { env: unreachableHost })
+  expect(result).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) })
 })

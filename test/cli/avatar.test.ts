@@ -27,7 +27,7 @@ const replace = (machine: Machine, path: string) => machine.run(['hawki:update-a
 const avatar = async (machine: Machine) => (await machine.rows('select avatar from users where id = 1'))[0]?.['avatar']
 
 /** Lists the large pictures; each has a small one beside it. */
-const stored = async (machine: Machine) => {
+const listPictures = async (machine: Machine) => {
   const names = await readdir(join(machine.folder, 'files', 'avatars')).catch(() => [])
   return names.filter((name) => !name.endsWith('-small.webp'))
 }
@@ -42,12 +42,12 @@ test.for<[name: string, content: () => Promise<Uint8Array | string> | string]>([
   await replace(machine, await put(machine, 'real.png', await picture(200).png().toBuffer()))
   const before = await avatar(machine)
 
-  const ended = await replace(machine, await put(machine, 'fake.png', await content()))
+  const result = await replace(machine, await put(machine, 'fake.png', await content()))
 
-  expect(ended).toMatchObject({ exitCode: 2, stdout: '' })
-  expect(ended.stderr).toContain('PATH must be an image of the kinds')
+  expect(result).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(result.stderr).toContain('PATH must be an image of the kinds')
   expect(await avatar(machine)).toBe(before)
-  expect(await stored(machine)).toHaveLength(1)
+  expect(await listPictures(machine)).toHaveLength(1)
 })
 
 test('hawki:update-avatar refuses a file that is not there, and a folder', async () => {
@@ -66,10 +66,10 @@ test('hawki:update-avatar encodes any image anew, and keeps nothing else of the 
     .toBuffer()
   expect(image.includes('CANARY')).toBe(true)
 
-  const ended = await replace(machine, await put(machine, 'photo.txt', Buffer.concat([image, Buffer.from('CANARY')])))
+  const result = await replace(machine, await put(machine, 'photo.txt', Buffer.concat([image, Buffer.from('CANARY')])))
 
-  expect(ended).toEqual({ exitCode: 0, stdout: 'The avatar of the AI user is replaced.\n', stderr: '' })
-  const [name = ''] = await stored(machine)
+  expect(result).toEqual({ exitCode: 0, stdout: 'The avatar of the AI user is replaced.\n', stderr: '' })
+  const [name = ''] = await listPictures(machine)
   expect(await avatar(machine)).toBe(`avatars/${name}`)
   const vault = createVault((await readFile(join(machine.folder, 'app.key'), 'utf8')).trim())
   const kept = Buffer.from(await sealedStorage(vault, localBlobs(join(machine.folder, 'files'))).get(`avatars/${name}`))
@@ -87,7 +87,7 @@ test('hawki:update-avatar takes the place of the one before, by the short name t
 
   expect(record).toEqual({ avatar: await avatar(machine) })
   expect(record.avatar).not.toBe(before)
-  expect(await stored(machine)).toHaveLength(1)
+  expect(await listPictures(machine)).toHaveLength(1)
 })
 
 test("the picture in SVC_AVATAR becomes the AI user's only with a new database", async () => {
@@ -98,16 +98,16 @@ test("the picture in SVC_AVATAR becomes the AI user's only with a new database",
     await put(machine, 'two.png', await picture(50).png().toBuffer()),
   ]
   const env = { ...machine.env, DATABASE_URL: database.url }
-  const made = () => rowsOf(database.url, 'select avatar from users')
+  const readAvatars = () => rowsOf(database.url, 'select avatar from users')
 
   expect(await runCommand(['migrate'], { env: { ...env, SVC_AVATAR: first } })).toMatchObject({ exitCode: 0 })
-  const before = await made()
-  expect(await stored(machine)).toEqual([expect.stringMatching(/\.webp$/)])
-  expect(before).toEqual([{ avatar: `avatars/${(await stored(machine))[0]}` }])
+  const before = await readAvatars()
+  expect(await listPictures(machine)).toEqual([expect.stringMatching(/\.webp$/)])
+  expect(before).toEqual([{ avatar: `avatars/${(await listPictures(machine))[0]}` }])
   await runCommand(['migrate'], { env: { ...env, SVC_AVATAR: second } })
 
-  expect(await made()).toEqual(before)
-  expect(await stored(machine)).toHaveLength(1)
+  expect(await readAvatars()).toEqual(before)
+  expect(await listPictures(machine)).toHaveLength(1)
 })
 
 test('the picture in SVC_AVATAR is ignored where the database was made without one', async () => {
@@ -125,12 +125,12 @@ test('an invalid picture in SVC_AVATAR creates no AI user until the next migrate
   const file = await put(machine, 'wrong.png', 'not an image')
   const env = { ...machine.env, DATABASE_URL: database.url, SVC_AVATAR: file }
 
-  const refused = await runCommand(['migrate'], { env })
+  const refusal = await runCommand(['migrate'], { env })
   const left = await rowsOf(database.url, 'select from users')
   await writeFile(file, await picture(200).png().toBuffer())
 
-  expect([refused.exitCode, left]).toEqual([1, []])
-  expect(refused.stderr).toContain('SVC_AVATAR: ')
+  expect([refusal.exitCode, left]).toEqual([1, []])
+  expect(refusal.stderr).toContain('SVC_AVATAR: ')
   expect(await runCommand(['migrate'], { env })).toMatchObject({ exitCode: 0 })
   expect(await rowsOf(database.url, 'select 1 as one from users where avatar is not null')).toHaveLength(1)
 })

@@ -10,12 +10,12 @@ const execute = promisify(execFile)
 /** Returns the completions that a shell offers for a typed command line. */
 type Complete = (script: string, typed: string) => Promise<string[]>
 
-const offered = async (shell: string, program: string) =>
+const runShell = async (shell: string, program: string) =>
   (await execute(shell, [shell === 'zsh' ? '-fc' : '-c', program])).stdout.split('\n').filter(Boolean)
 
 const inBash: Complete = async (script, typed) => {
   const name = /^(\w+)\(\)/m.exec(script)?.[1]
-  return offered(
+  return runShell(
     'bash',
     `${script}\nCOMP_LINE='${typed}' COMP_POINT=${typed.length}\n${name}\nprintf '%s\\n' "\${COMPREPLY[@]}"`,
   )
@@ -26,7 +26,7 @@ const inZsh: Complete = async (script, typed) => {
   const words = typed.split(' ')
   const name = /^(\w+)\(\)/m.exec(script)?.[1]
   const shell = `compdef() { : }\ncompadd() { shift; print -l -- "$@" }\n${script}\nwords=(${words.map((word) => `'${word}'`).join(' ')}) CURRENT=${words.length}\n${name}`
-  return (await offered('zsh', shell)).filter((word) => word.startsWith(words.at(-1) ?? ''))
+  return (await runShell('zsh', shell)).filter((word) => word.startsWith(words.at(-1) ?? ''))
 }
 
 const scriptFor = async (shell: string, program?: typeof svcConsole) => {
@@ -59,6 +59,6 @@ test('bash completes a name with a colon by what stands behind the colon', async
   expect(await inBash(script, 'svc-console app:token --rev')).toEqual(['--revoke'])
 })
 
-test('a shell that nobody knows is refused with 2', async () => {
+test('an unknown shell is refused with 2', async () => {
   expect(await runCommand(['completion', 'fish'], { env: {} })).toMatchObject({ exitCode: 2, stdout: '' })
 })

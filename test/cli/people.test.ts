@@ -59,7 +59,7 @@ test('a command renames a person, unless somebody else has the name', async () =
   expect(await stateOf('username', 3)).toEqual({ username: 'bob' })
 })
 
-test('a command binds a person to a subject, and to whoever comes next', async () => {
+test('a command binds a person to a subject, or to the next sign-in', async () => {
   const subject = 'oidc:https://idp.example.org 0-17'
 
   expect(await machine.json('bind-user', '--id', '2', '--subject', subject)).toEqual({
@@ -91,7 +91,7 @@ test.for([
   expect(await machine.run([...argv])).toEqual({ exitCode, stdout: '', stderr: expect.stringContaining(reason) })
 })
 
-test('a password makes a local account only for who signs in by none elsewhere', async () => {
+test('a password makes a local account only for a person without another source', async () => {
   const set = () => machine.run(['set-password', '--id', '2', '--password-stdin'], { piped: 'correct horse' })
   await machine.run(['bind-user', '--id', '2', '--subject', 'ldap:4711'])
 

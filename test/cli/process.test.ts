@@ -27,9 +27,9 @@ test("a command whose reader is gone ends silently with the signal's exit code",
 test('while the service is stopped, only migrate creates a missing data folder', async () => {
   await using machine = await dataFolder()
 
-  const refused = await Promise.all([machine.inProcess(...token), machine.inProcess('models', 'list')])
+  const refusals = await Promise.all([machine.inProcess(...token), machine.inProcess('models', 'list')])
 
-  for (const { exitCode, stdout, stderr } of refused) {
+  for (const { exitCode, stdout, stderr } of refusals) {
     expect([exitCode, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/^There is no data folder .*data here\..*set DATA_DIR.*\n$/)
   }
@@ -108,7 +108,7 @@ async function dataFolder() {
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
     /** Runs a command in the process of the test, which saves a second where that makes no difference. */
     inProcess: (...argv: string[]) => runCommand(argv, { env: { DATA_DIR: env.DATA_DIR, PORT: env.PORT } }),
-    start: () => listening(launch(process.execPath, [file('server/start.js')])),
+    start: () => waitUntilListening(launch(process.execPath, [file('server/start.js')])),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
@@ -120,7 +120,7 @@ async function end(child: ChildProcess): Promise<CommandResult> {
   return { exitCode, stdout: stdout(), stderr: stderr() }
 }
 
-async function listening(child: ChildProcess) {
+async function waitUntilListening(child: ChildProcess) {
   const stdout = read(child, 'stdout')
   const stderr = read(child, 'stderr')
   const address = () => /"url":"(http:[^"]+)"|Address +(http:\S+)/.exec(stdout())?.slice(1).find(Boolean)

@@ -42,18 +42,18 @@ test('mcp approve asks about each waiting tool, and reports which were approved'
 test('app:token tells that there is no such user before it asks for more', async () => {
   await using machine = await openHost()
 
-  const ended = await machine.run(['app:token'], { program: svcConsole, typing: byUsername })
+  const result = await machine.run(['app:token'], { program: svcConsole, typing: byUsername })
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-  expect(ended.stderr).toContain('There is no user with the username ada.')
-  expect(ended.stderr).not.toContain('Enter a token name')
+  expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(result.stderr).toContain('There is no user with the username ada.')
+  expect(result.stderr).not.toContain('Enter a token name')
 })
 
 test('app:token asks again for too long a name and for an invalid id', async () => {
   await using machine = await openHost()
   await machine.run(['add-user', ...adaFlags])
 
-  const ended = await machine.run(['app:token'], {
+  const result = await machine.run(['app:token'], {
     program: svcConsole,
     typing: [
       ['Choose the identification method', down + down + enter],
@@ -64,8 +64,8 @@ test('app:token asks again for too long a name and for an invalid id', async () 
     ],
   })
 
-  expect(ended.exitCode).toBe(0)
-  expect(ended.stdout).toMatch(/svc_1_[0-9A-Za-z]{46}/)
+  expect(result.exitCode).toBe(0)
+  expect(result.stdout).toMatch(/svc_1_[0-9A-Za-z]{46}/)
 })
 
 test('app:token prints the token once on standard output, apart from the questions', async () => {
@@ -96,10 +96,10 @@ test.for([['the first', 0] as const, ['the last', 2] as const])(
       .slice(0, at + 1)
       .map(([sees, types], index): TypedInput => [sees, index === at ? ctrlC : types])
 
-    const ended = await machine.run(['app:token'], { program: svcConsole, typing })
+    const result = await machine.run(['app:token'], { program: svcConsole, typing })
 
-    expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(ended.stderr).toContain('Nothing was changed.')
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+    expect(result.stderr).toContain('Nothing was changed.')
   },
 )
 
@@ -121,10 +121,10 @@ test('app:token --revoke tells that the user has no tokens', async () => {
   await using machine = await openHost()
   await machine.run(['add-user', ...adaFlags])
 
-  const ended = await machine.run(revoke, { program: svcConsole, typing: byUsername })
+  const result = await machine.run(revoke, { program: svcConsole, typing: byUsername })
 
-  expect(ended.exitCode).toBe(1)
-  expect(ended.stderr).toContain('This user has no tokens.')
+  expect(result.exitCode).toBe(1)
+  expect(result.stderr).toContain('This user has no tokens.')
 })
 
 test('app:token --revoke changes nothing when the answer is no', async () => {
@@ -132,13 +132,13 @@ test('app:token --revoke changes nothing when the answer is no', async () => {
   await machine.run(['add-user', ...adaFlags])
   await machine.run(tokenOf('ada', 'laptop'))
 
-  const ended = await machine.run(revoke, {
+  const result = await machine.run(revoke, {
     program: svcConsole,
     typing: [...byUsername, ['Enter the id of the token to revoke', `1${enter}`], ['Revoke token 1?', enter]],
   })
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-  expect(ended.stderr).toContain('Nothing was changed.')
+  expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(result.stderr).toContain('Nothing was changed.')
   const again = await machine.run(['token', '--revoke', '--id', '2', '--token-id', '1', '--yes'])
   expect(again.exitCode).toBe(0)
 })
@@ -152,13 +152,13 @@ test('app:token --revoke tells the truth when somebody else was faster', async (
     return 'y'
   }
 
-  const ended = await machine.run(revoke, {
+  const result = await machine.run(revoke, {
     program: svcConsole,
     typing: [...byUsername, ['Enter the id of the token to revoke', `1${enter}`], ['Revoke token 1?', meanwhile]],
   })
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
-  expect(ended.stderr).toContain('There is no token 1 of this user.')
+  expect(result).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(result.stderr).toContain('There is no token 1 of this user.')
 })
 
 test("app:token --revoke lists only the user's tokens, asks for one, confirms and revokes", async () => {
@@ -170,26 +170,26 @@ test("app:token --revoke lists only the user's tokens, asks for one, confirms an
   await machine.rows(`update access_tokens set expires_at = now() - interval '1 second' where name = 'old'`)
   await machine.run(tokenOf('bob', 'notebook'))
 
-  const ended = await machine.run(revoke, {
+  const result = await machine.run(revoke, {
     program: svcConsole,
     typing: [...byUsername, ['Enter the id of the token to revoke', `2${enter}`], ['Revoke token 2?', 'y']],
   })
 
-  expect(ended).toMatchObject({ exitCode: 0, stdout: 'Token 2 is revoked.\n' })
-  expect(ended.stderr).toMatch(/1 +laptop .*\n.*2 +phone .*\n.*3 +old /)
-  expect(ended.stderr).not.toContain('notebook')
+  expect(result).toMatchObject({ exitCode: 0, stdout: 'Token 2 is revoked.\n' })
+  expect(result.stderr).toMatch(/1 +laptop .*\n.*2 +phone .*\n.*3 +old /)
+  expect(result.stderr).not.toContain('notebook')
 })
 
-test('app:removeuser shows who is meant and removes nobody when the answer is no', async () => {
+test('app:removeuser shows the person, and removes nobody when the answer is no', async () => {
   await using machine = await openHost()
   await machine.run(['add-user', ...adaFlags])
 
-  const ended = await machine.run(['app:removeuser'], {
+  const result = await machine.run(['app:removeuser'], {
     program: svcConsole,
     typing: [...byUsername, ['Remove ada (Ada Example, id 2)', 'n']],
   })
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(result).toMatchObject({ exitCode: 1, stdout: '' })
   expect((await machine.run(['token', '--id', '2', '--name', 'laptop'])).exitCode).toBe(0)
 })
 
@@ -197,13 +197,13 @@ test('app:removeuser removes and says so in one sentence', async () => {
   await using machine = await openHost()
   await machine.run(['add-user', ...adaFlags])
 
-  const ended = await machine.run(['app:removeuser'], {
+  const result = await machine.run(['app:removeuser'], {
     program: svcConsole,
     typing: [...byUsername, ['Remove ada (Ada Example, id 2)', 'y']],
   })
 
-  expect(ended.exitCode).toBe(0)
-  expect(ended.stdout).toBe('User ada is removed with everything they own.\n')
+  expect(result.exitCode).toBe(0)
+  expect(result.stdout).toBe('User ada is removed with everything they own.\n')
 })
 
 test('svc add-user and set-role ask for what is missing', async () => {
@@ -224,7 +224,7 @@ test('svc add-user and set-role ask for what is missing', async () => {
   expect(changed).toMatchObject({ exitCode: 0, stdout: 'User ada has the role admin.\n' })
 })
 
-const typed = (password: string, again = password): TypedInput[] => [
+const typeTwice = (password: string, again = password): TypedInput[] => [
   ['assword', `${password}${enter}`],
   ['The same again', `${again}${enter}`],
 ]
@@ -233,10 +233,10 @@ const hashes = async (folder: string) => (await readAccounts(join(folder, 'accou
 test('a password at a terminal is asked for without echo when adding users', async () => {
   await using machine = await openHost()
 
-  const ended = await machine.run(['add-user', ...adaFlags], { typing: typed('correct horse') })
+  const result = await machine.run(['add-user', ...adaFlags], { typing: typeTwice('correct horse') })
 
-  expect(ended).toMatchObject({ exitCode: 0, stdout: 'User ada is added, with the id 2.\n' })
-  expect(ended.stderr).not.toContain('correct horse')
+  expect(result).toMatchObject({ exitCode: 0, stdout: 'User ada is added, with the id 2.\n' })
+  expect(result.stderr).not.toContain('correct horse')
   const [hash = ''] = await hashes(machine.folder)
   expect(await verify(hash, 'correct horse')).toBe(true)
 })
@@ -257,17 +257,17 @@ test.for([['--password-stdin'], []])(
     await using machine = await openHost()
     await machine.run(['add-user', ...adaFlags])
 
-    const ended = await machine.run(['set-password', '--username', 'ada', ...flags], {
+    const result = await machine.run(['set-password', '--username', 'ada', ...flags], {
       typing: [
         ['New password', `short${enter}`],
         ['must have at least 8 characters', `er one${enter}`],
         ['The same again', `another one${enter}`],
         ['are not the same', ''],
-        ...typed('correct horse'),
+        ...typeTwice('correct horse'),
       ],
     })
 
-    expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('signed out everywhere') })
+    expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('signed out everywhere') })
     expect(await verify((await hashes(machine.folder))[0] ?? '', 'correct horse')).toBe(true)
   },
 )
@@ -275,7 +275,7 @@ test.for([['--password-stdin'], []])(
 test('a password at a terminal is not asked for where the user is missing', async () => {
   await using machine = await openHost()
 
-  const ended = await machine.run(['set-password', '--username', 'ada'], { typing: [] })
+  const result = await machine.run(['set-password', '--username', 'ada'], { typing: [] })
 
-  expect(ended).toMatchObject({ exitCode: 1, stderr: 'There is no user with the username ada.\n' })
+  expect(result).toMatchObject({ exitCode: 1, stderr: 'There is no user with the username ada.\n' })
 })

@@ -61,9 +61,9 @@ test('a user is not added in production with an account of the example', async (
     ...Object.fromEntries(secrets.map((name) => [name, own])),
   })
 
-  const refused = await machine.run(['add-user', ...adaFlags, '--password-stdin'], { piped: 'correct horse' })
+  const refusal = await machine.run(['add-user', ...adaFlags, '--password-stdin'], { piped: 'correct horse' })
 
-  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('example.org') })
+  expect(refusal).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('example.org') })
   expect(await machine.rows('select id from users where id > 1')).toEqual([])
   expect(await machine.run(['add-user', ...adaFlags])).toMatchObject({ exitCode: 0 })
 })

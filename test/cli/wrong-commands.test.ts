@@ -167,7 +167,7 @@ test.for<[faults: string[], ...argv: string[]]>([
     'x',
   ],
   [['VIEW is missing.', '--type must be one of'], 'announcement', 'publish', 'Rules', '--type', 'x'],
-])('all faults of a command line are told at once: %j', async ([faults, ...argv]) => {
+])('all faults of a command line are reported at once: %j', async ([faults, ...argv]) => {
   const { exitCode, stderr } = await runCommand(argv, { env: unreachableHost })
 
   expect(exitCode).toBe(2)

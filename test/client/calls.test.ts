@@ -233,7 +233,7 @@ test(
   SEVERAL_MINUTES,
 )
 
-test('what is wrong does not compile, each line of it for one reason', { timeout: SEVERAL_MINUTES }, async () => {
+test('each wrong line fails to compile, for exactly one reason', { timeout: SEVERAL_MINUTES }, async () => {
   const head = `import { createClient } from 'svc/client'\nconst client = createClient({ url: '', token: '' })\nvoid client;\n`
   const files = await Promise.all(
     mistakes.map(async (line, index) => {

@@ -98,7 +98,7 @@ class Unreliable {
 const moment = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** Follows a service as a front end does, and records the order in which changes were applied. */
-function followed(service: Unreliable) {
+function followService(service: Unreliable) {
   let known = new Map<string, number>()
   const applied: (number | 'read')[] = []
   const live = follow({
@@ -158,7 +158,7 @@ describe('following a stream', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const service = new Unreliable()
         service.write('a')
-        const { live, applied, known } = followed(service)
+        const { live, applied, known } = followService(service)
         service.reconnect()
         for (const one of steps) await play(service, one)
 
@@ -174,9 +174,9 @@ describe('following a stream', () => {
     )
   })
 
-  test('reads nothing anew, and asks for nothing, as long as nothing is missing', async () => {
+  test('reads nothing again, and asks for nothing, while nothing is missing', async () => {
     const service = new Unreliable()
-    const { live, applied } = followed(service)
+    const { live, applied } = followService(service)
     service.reconnect()
     await live.whenCurrent()
     service.changesSince = () => Promise.reject(new StreamEnded('unexpected'))
@@ -191,7 +191,7 @@ describe('following a stream', () => {
 
   test('applies what comes while it reads, after the read', async () => {
     const service = new Unreliable()
-    const { live, applied, known } = followed(service)
+    const { live, applied, known } = followService(service)
     service.reconnect()
     await moment()
 
@@ -203,7 +203,7 @@ describe('following a stream', () => {
     live.stop()
   })
 
-  test('asks again where it hears of more while it is told what is missing', async () => {
+  test('asks again when more changes arrive while it catches up', async () => {
     const service = new Unreliable()
     const { changesSince } = service
     let isFirst = true
@@ -214,7 +214,7 @@ describe('following a stream', () => {
       isFirst = false
       return found
     }
-    const { live, applied } = followed(service)
+    const { live, applied } = followService(service)
     service.reconnect()
     await live.whenCurrent()
 
@@ -227,7 +227,7 @@ describe('following a stream', () => {
     live.stop()
   })
 
-  test('ends where the service says that there is nothing to follow any more', async () => {
+  test('ends where the service reports that the stream has ended', async () => {
     const service = new Unreliable()
     const reasons: string[] = []
     const live = follow({
@@ -248,9 +248,9 @@ describe('following a stream', () => {
     expect(reasons).toEqual(['not_found'])
   })
 
-  test('is told nothing once it has stopped', async () => {
+  test('gets no change once it has stopped', async () => {
     const service = new Unreliable()
-    const { live, applied } = followed(service)
+    const { live, applied } = followService(service)
     service.reconnect()
     await live.whenCurrent()
 

@@ -43,7 +43,7 @@ async function raw(svc: TestApp, method: string, path: string, options = {}) {
   return { status: response.status, requestId: response.headers.get('x-request-id'), body }
 }
 
-test('a procedure over HTTP answers who holds the token', async () => {
+test('a procedure over HTTP knows the person of the token', async () => {
   const ada = await svc.user({ username: 'ada' })
 
   const me = await clientOf(svc, ada.token).users.me.query()
@@ -134,8 +134,8 @@ test('calls of one moment go out together, and each has its own outcome', async 
   expect(found.status).toBe('rejected')
   expect((found as PromiseRejectedResult).reason).toMatchObject({ code: 'host_only', status: 403 })
   const isCall = (line: string) => line.includes('"msg":"request"') && line.includes(`"userId":${id},`)
-  const logged = () => svc.log.filter(isCall).length
-  await expect.poll(logged).toBe(1)
+  const countLogged = () => svc.log.filter(isCall).length
+  await expect.poll(countLogged).toBe(1)
 })
 
 test('calls of one moment may be many', async () => {
@@ -290,12 +290,12 @@ test('an error is none of the service where nothing listens', async () => {
 test("a departing caller ends the provider's call, and the record says so", async () => {
   provider.behave = stalls
   const { id, token } = await svc.user()
-  const going = new AbortController()
+  const controller = new AbortController()
 
-  const asking = clientOf(svc, token).ai.ask.mutate(ask(), { signal: going.signal })
-  const gone = expect(asking).rejects.toThrow()
+  const pendingCall = clientOf(svc, token).ai.ask.mutate(ask(), { signal: controller.signal })
+  const gone = expect(pendingCall).rejects.toThrow()
   await expect.poll(() => provider.requests.length).toBe(1)
-  going.abort()
+  controller.abort()
   await gone
 
   await expect.poll(() => provider.requests[0]?.abortedAt).toBeDefined()
@@ -304,7 +304,7 @@ test("a departing caller ends the provider's call, and the record says so", asyn
     .toEqual([{ outcome: 'aborted' }])
 })
 
-test('a caller who goes away in the middle of a stream, too', async () => {
+test('a caller who goes away in the middle of a stream ends the call', async () => {
   provider.behave = async (_, response) => {
     beginStream(response)
     response.write(buildChunk({ delta: { content: 'Good ' } }))

@@ -14,15 +14,17 @@ import { download, listStoredFiles, PNG, upload } from '../kit/rooms/attachments
 let server: S3Server
 let svc: JsonApiApp
 let provider: Awaited<ReturnType<typeof startProvider>>
-const kept = new AsyncDisposableStack()
+const resources = new AsyncDisposableStack()
 beforeAll(async () => {
-  server = kept.use(await startS3())
-  provider = kept.use(await startProvider(answers('A dot.')))
+  server = resources.use(await startS3())
+  provider = resources.use(await startProvider(answers('A dot.')))
   const model = { input: ['text', 'image'] }
-  const config = kept.use(await writeConfig(provider.url, { provider: { circuit: { failures: 1 } }, model }))
-  svc = kept.use(await startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }))
+  const config = resources.use(await writeConfig(provider.url, { provider: { circuit: { failures: 1 } }, model }))
+  svc = resources.use(
+    await startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }),
+  )
 })
-afterAll(() => kept.disposeAsync())
+afterAll(() => resources.disposeAsync())
 
 test('an uploaded file lies encrypted in the bucket, and is downloaded whole or partly', async () => {
   const bytes = `Words. ${randomBytes(200_000).toString('hex')}`
@@ -91,7 +93,7 @@ test("a model gets files from the bucket, whose outage is not its provider's fau
 
   expect([first.status, second.status, third.status]).toEqual([200, 503, 200])
   expect(await second.json()).toMatchObject({ error: { code: 'unavailable' } })
-  const sent = provider.requests.map((asked) => asked.sent.includes(picture.toString('base64')))
+  const sent = provider.requests.map((request) => request.sent.includes(picture.toString('base64')))
   expect([sent, provider.broken]).toEqual([[true, true], 1])
 })
 

@@ -50,14 +50,14 @@ test.each<[string, TextKind, Buffer, string]>([
     'damaged',
   ],
   ['a program that is called text', 'plain', Buffer.from('\x7fELF\x02\x01\x01\0\0\0', 'latin1'), 'damaged'],
-])('no text, but a reason, is what comes of %s', async (_, kind, bytes, unreadable) => {
+])('%s gives a reason instead of a text', async (_, kind, bytes, unreadable) => {
   expect(await extractHere(bytes, kind)).toEqual({ unreadable })
 })
 
 test.each<[string, TextKind, string]>([
   ['two million groups in RTF', 'rtf', `{\\rtf1 ${deep(2_000_000, '{', '}')}}`],
   ['half a million elements in each other', 'html', deep(500_000, '<div>', '</div>')],
-])('no text, but a reason, is what comes of %s', async (_, kind, content) => {
+])('%s is too deep, and gives a reason instead of a text', async (_, kind, content) => {
   expect(await read(Buffer.from(content), kind)).toEqual({ unreadable: 'damaged' })
 })
 
@@ -109,10 +109,10 @@ test('a file that cannot be read to its end throws an error', async () => {
 })
 
 test('an extraction that is not wanted any more ends at once', async () => {
-  const stop = new AbortController()
+  const controller = new AbortController()
   const never = new Readable({ read() {} })
-  const extraction = sandboxes.read(never, 'plain', stop.signal)
-  stop.abort()
+  const extraction = sandboxes.read(never, 'plain', controller.signal)
+  controller.abort()
   await expect(extraction).rejects.toThrow('abort')
 })
 

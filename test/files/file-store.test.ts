@@ -61,12 +61,12 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
   test('files whose bytes fail at once leave nothing behind', async () => {
     const before = await namesOf()
-    async function* failing() {
+    async function* failAtOnce() {
       yield* splitBytes(Buffer.alloc(0), 1)
       throw new Problem('invalid')
     }
 
-    const writes = await Promise.allSettled(Array.from({ length: 50 }, () => store.write(failing())))
+    const writes = await Promise.allSettled(Array.from({ length: 50 }, () => store.write(failAtOnce())))
 
     expect(writes.every(({ status }) => status === 'rejected')).toBe(true)
     expect(await namesOf()).toEqual(before)
@@ -154,12 +154,12 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
   test('a file that breaks off is not kept', async () => {
     const before = await namesOf()
-    async function* broken() {
+    async function* breakOff() {
       yield randomBytes(3 * CHUNK)
       throw new Error('gone')
     }
 
-    await expect(store.write(broken())).rejects.toThrow('gone')
+    await expect(store.write(breakOff())).rejects.toThrow('gone')
     expect(await namesOf()).toEqual(before)
     expect(await readdir(join(folder, 'cache')).catch(() => [])).toEqual([])
   })
@@ -196,7 +196,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     expect(await collectItems(blobs.list('nothing-here/'))).toEqual([])
   })
 
-  test('a file that is not there fails for its reader, and for nobody else', async () => {
+  test('a missing file fails only for its reader', async () => {
     const file = await write(randomBytes(100))
     await store.remove([file.name])
 
@@ -215,7 +215,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
     expect(failure).not.toBeInstanceOf(Problem)
   })
 
-  test('whoever stops reading a file half way lets go of it', async () => {
+  test('a reader who stops half way releases the file', async () => {
     const file = await write(randomBytes(40 * CHUNK))
     for (let times = 0; times < 20; times++) {
       const reading = store.read(file)

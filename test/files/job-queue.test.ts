@@ -83,7 +83,7 @@ describe.concurrent('the job queue', () => {
     await vi.waitFor(() => expect([...one.done, ...other.done].toSorted((a, b) => a - b)).toEqual(ids), SOON)
   })
 
-  test('only what no job waits for is planned anew', async () => {
+  test('only inputs without a waiting job are planned again', async () => {
     await using database = await cloneDatabase()
     await using worker = await replica(database.url)
     await worker.enqueue([1, 2])

@@ -12,11 +12,11 @@ import { roomKey } from '../kit/web/crypto.ts'
 const CHUNK = 64 * 1024
 
 let svc: JsonApiApp
-let given: FileScenarioOptions
+let sealedFile: FileScenarioOptions
 beforeAll(async () => {
   svc = await startJsonApi()
   const { id: room, admin, editor } = await createRoom(svc, ['editor'])
-  given = { base: svc.url + base, ada: admin.token, bob: editor.token, room, roomKey, bytes: 2 * CHUNK + 1000 }
+  sealedFile = { base: svc.url + base, ada: admin.token, bob: editor.token, room, roomKey, bytes: 2 * CHUNK + 1000 }
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
@@ -42,7 +42,7 @@ const played = {
 }
 
 test('a file from a browser opens for another member in Node, unless altered', async () => {
-  expect(await playFileScenario(web, given)).toEqual(played)
+  expect(await playFileScenario(web, sealedFile)).toEqual(played)
 })
 
 testWith('chromium')(
@@ -53,7 +53,7 @@ testWith('chromium')(
     await chromium.page.goto('/login')
 
     // The script is a text, as the test runner would transform an import in the code.
-    const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(given)}))`
+    const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(sealedFile)}))`
     expect(await chromium.page.evaluate(script)).toEqual(played)
   },
 )
@@ -107,20 +107,20 @@ const inParts = (bytes: Buffer, size: number): ReadableStream<Uint8Array> => {
 }
 
 test('a file is encrypted and opened only as fast as it is taken', async () => {
-  let given = 0
+  let sentBytes = 0
   const endless = new ReadableStream<Uint8Array>({
     pull(parts) {
-      given += CHUNK
+      sentBytes += CHUNK
       parts.enqueue(new Uint8Array(CHUNK))
     },
   })
   const opened = endless.pipeThrough(await web.sealFile(roomKey)).pipeThrough(web.openFile(new Map([[0, roomKey]])))
   const reader = opened.getReader()
-  let taken = 0
-  for (let reads = 0; reads < 200; reads++) taken += (await reader.read()).value?.length ?? 0
+  let takenBytes = 0
+  for (let reads = 0; reads < 200; reads++) takenBytes += (await reader.read()).value?.length ?? 0
   for (let turns = 0; turns < 200; turns++) await turn()
 
-  expect(taken).toBe(200 * CHUNK)
-  expect(given - taken).toBeLessThanOrEqual(10 * CHUNK)
+  expect(takenBytes).toBe(200 * CHUNK)
+  expect(sentBytes - takenBytes).toBeLessThanOrEqual(10 * CHUNK)
   await reader.cancel()
 })

@@ -59,10 +59,10 @@ test('an S3 server that is down, refuses the key or hangs is an outage', async (
 })
 
 test('each request to a bucket is signed with the secret, its body included', async () => {
-  const seen: { request: IncomingMessage; body: Buffer }[] = []
-  await using server = await listening(
+  const requests: { request: IncomingMessage; body: Buffer }[] = []
+  await using server = await startListening(
     createHttpServer(async (request, response) => {
-      seen.push({ request, body: await buffer(request) })
+      requests.push({ request, body: await buffer(request) })
       response.setHeader('content-type', 'application/xml')
       response.end(request.url?.includes('list-type') ? '<ListBucketResult></ListBucketResult>' : '')
     }),
@@ -75,8 +75,8 @@ test('each request to a bucket is signed with the secret, its body included', as
   await buffer(blobs.get('sealed/ab/one', { start: 0, end: 9 }))
   await blobs.remove('sealed/ab/one')
 
-  expect(seen.map(({ request }) => request.method)).toEqual(['PUT', 'GET', 'GET', 'DELETE'])
-  for (const { request, body } of seen) {
+  expect(requests.map(({ request }) => request.method)).toEqual(['PUT', 'GET', 'GET', 'DELETE'])
+  for (const { request, body } of requests) {
     expect(request.headers['x-amz-content-sha256']).toBe(createHash('sha256').update(body).digest('hex'))
     expect(request.headers.authorization).toContain(`Signature=${signatureOf(request, secretAccessKey)}`)
     expect(JSON.stringify(request.rawHeaders)).not.toContain(secretAccessKey)
@@ -100,9 +100,9 @@ function signatureOf({ method, url = '', headers }: IncomingMessage, secret: str
 }
 
 /** Starts a server that accepts connections and never answers. */
-const startSilent = () => listening(createServer((socket) => void socket.pause().on('error', () => {})))
+const startSilent = () => startListening(createServer((socket) => void socket.pause().on('error', () => {})))
 
-async function listening(server: Server) {
+async function startListening(server: Server) {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => sockets.add(socket))
   server.listen(0, '127.0.0.1')

@@ -40,14 +40,18 @@ test('svc files verify reports attachments without file, orphaned files and unre
   expect(exitCode).toBe(1)
   expect(record).toMatchObject({ attachments: 4, files: 5, read: 1 })
   expect(record).toMatchObject({ 'no-file': 1, 'no-owner': 1, 'unknown-key': 1, damaged: 1 })
-  const found = (finding: string, file = '', id = '') => ({ finding, file, owner: id ? `attachments/${id}` : null })
+  const expectedFinding = (finding: string, file = '', id = '') => ({
+    finding,
+    file,
+    owner: id ? `attachments/${id}` : null,
+  })
   expect(record.listed).toHaveLength(4)
   expect(record.listed).toEqual(
     expect.arrayContaining([
-      found('no-file', gone?.name, gone?.id),
-      found('damaged', cut?.name, cut?.id),
-      found('unknown-key', foreign?.name, foreign?.id),
-      found('no-owner', orphan),
+      expectedFinding('no-file', gone?.name, gone?.id),
+      expectedFinding('damaged', cut?.name, cut?.id),
+      expectedFinding('unknown-key', foreign?.name, foreign?.id),
+      expectedFinding('no-owner', orphan),
     ]),
   )
   const unread = await command(['verify', '--sample', '0'])
@@ -155,8 +159,8 @@ test('a person keeps no more files than allowed despite concurrent uploads', asy
   const last = await Promise.all([1, 2, 3].map(() => upload(svc, person.token, 'x')))
 
   expect(last.map(({ status }) => status).toSorted()).toEqual([201, 422, 422])
-  const refused = await upload(svc, person.token, 'x')
-  expect([refused.status, refused.text.includes(`A person keeps at most ${MAX_FILES} files.`)]).toEqual([422, true])
+  const refusal = await upload(svc, person.token, 'x')
+  expect([refusal.status, refusal.text.includes(`A person keeps at most ${MAX_FILES} files.`)]).toEqual([422, true])
   expect((await svc.rows('select from attachments where uploader_id = $1', [person.id])).length).toBe(MAX_FILES)
   expect((await upload(svc, (await createPerson(svc)).token, 'x')).status).toBe(201)
 })

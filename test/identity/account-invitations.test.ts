@@ -55,7 +55,7 @@ test('an invited person sets their password by the link once, and signs in', asy
   expect(JSON.stringify(entries)).not.toContain(PASSWORD)
 })
 
-test('of two who use one link at once one sets the password', async () => {
+test('of two people who use one link at once, one sets the password', async () => {
   const { secret } = await invite('twin')
   const outcomes = await Promise.all([accept(secret, 'the first password'), accept(secret, 'the second password')])
   expect(outcomes.map(({ status }) => status).sort()).toEqual([200, 404])
@@ -105,7 +105,7 @@ test('a password that is easy to guess leaves the link as it was', async () => {
   expect(await accept(secret)).toMatchObject({ status: 200 })
 })
 
-test('nobody is invited where nobody signs in with a local account', async () => {
+test('nobody is invited where no local accounts exist', async () => {
   await using other = await startApp({
     AUTHENTICATION_METHOD: 'proxy',
     PROXY_ADDRESSES: '127.0.0.1',
@@ -118,7 +118,7 @@ test('nobody is invited where nobody signs in with a local account', async () =>
   expect(await other.rows(`select from users where username = 'ada'`)).toEqual([])
 })
 
-test('whoever tries links is soon told to wait', async () => {
+test('guessing links is soon throttled', async () => {
   await using other = await startApp()
   const browser = openBrowser(other.url)
   const tries = Array.from({ length: 21 }, () => accept('x'.repeat(40), PASSWORD, browser))

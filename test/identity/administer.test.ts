@@ -67,7 +67,7 @@ test('the last administrator cannot demote, disable or remove themselves in any 
   ])
 })
 
-test('of two administrators who demote each other at once one remains', async () => {
+test('of two administrators who demote each other at once, one remains', async () => {
   const { id, browser: other } = await signIn(svc, 'twin')
   await svc.host.admin.setRole({ user: { id }, role: 'admin' })
   await other.login('twin')
@@ -83,7 +83,7 @@ test('of two administrators who demote each other at once one remains', async ()
   await svc.host.admin.removeUser({ user: { id } })
 })
 
-test('what an administrator changes stands in the audit log with them as the actor', async () => {
+test('changes of an administrator are in the audit log with them as the actor', async () => {
   const { id } = await svc.user({ username: 'carla' })
   const user = { id }
 

@@ -201,12 +201,12 @@ describe('the contexts of a request', () => {
     const bobName = newName('bob')
     const { id, token } = await addAccount(svc, ada)
     const { id: bob } = await addAccount(svc, bobName, { keys: false })
-    const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
+    const events: unknown[] = []
+    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void events.push(change))
     const during = async (act: () => Promise<unknown>) => {
-      heard.length = 0
+      events.length = 0
       await act()
-      return [...heard]
+      return [...events]
     }
     const browser = openBrowser(svc.url)
 
@@ -232,8 +232,8 @@ describe('the contexts of a request', () => {
   test('the contexts of a request do not change while a session continues or expires', async () => {
     const { browser } = await signIn(svc, newName())
     const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
-    const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', (change) => void heard.push(change))
+    const events: unknown[] = []
+    svc.services.hooks.on('user-type-changed', (change) => void events.push(change))
 
     for (const one of [browser, newcomer, openBrowser(svc.url)]) {
       for (const path of ['/api/svc/v1/users/me', '/trpc/sessions.current', '/check-session', '/settings'])
@@ -242,7 +242,7 @@ describe('the contexts of a request', () => {
     await svc.rows(`update sessions set renewed_at = now() - interval '1 day'`)
     expect(await browser.standing()).toBe('internal')
 
-    expect(heard).toEqual([])
+    expect(events).toEqual([])
   })
 })
 

@@ -19,7 +19,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(() => removeEverybody(svc))
 
 /** Selects the foreign keys to users, and columns without a foreign key whose name suggests a person. */
-const referring = `
+const selectReferences = `
   select t.relname || '.' || a.attname as name
     from pg_constraint c
     join pg_class t on t.oid = c.conrelid
@@ -37,7 +37,7 @@ const referring = `
    order by name`
 
 /** Selects the foreign keys that would prevent the deletion of a person's rows. */
-const hindering = `
+const selectHindrances = `
   select t.relname || ' -> ' || f.relname as name
     from pg_constraint c
     join pg_class t on t.oid = c.conrelid
@@ -45,19 +45,19 @@ const hindering = `
    where c.contype = 'f' and f.relname = any ($1) and t.relname <> all ($1) and c.confdeltype not in ('c', 'n')`
 
 const rules = eraseRules(metadata)
-const ruled = rules.map(({ table, column }) => `${table}.${column}`)
-const deleted = ['users', ...rules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
+const columnsWithRule = rules.map(({ table, column }) => `${table}.${column}`)
+const deletedTables = ['users', ...rules.filter(({ rows }) => rows === 'delete').map(({ table }) => table)]
 
 /** A reservation is short-lived: its usage record is written without a removed person. */
 const shortLived = ['usage_holds.user_id']
 
-const without = async (database: Database) =>
-  (await database.names(referring)).filter((name) => ![...ruled, ...shortLived].includes(name))
+const columnsWithoutRule = async (database: Database) =>
+  (await database.names(selectReferences)).filter((name) => ![...columnsWithRule, ...shortLived].includes(name))
 
 test('the schema has an erase rule for every column that refers to a user', async () => {
   await using database = await openClone()
 
-  expect(await without(database)).toEqual([])
+  expect(await columnsWithoutRule(database)).toEqual([])
 })
 
 test.for([
@@ -72,7 +72,7 @@ test.for([
 
   await database.client.query(change)
 
-  expect(await without(database)).toEqual([name])
+  expect(await columnsWithoutRule(database)).toEqual([name])
 })
 
 test('the schema has every column of a rule, nullable where the row stays', async () => {
@@ -93,9 +93,9 @@ test('the schema has every column of a rule, nullable where the row stays', asyn
 test('the schema lets nothing that hangs on a person hold them back', async () => {
   await using database = await openClone()
 
-  expect(await database.names(hindering, [deleted])).toEqual([])
+  expect(await database.names(selectHindrances, [deletedTables])).toEqual([])
   await database.client.query('create table letters (token int references access_tokens)')
-  expect(await database.names(hindering, [deleted])).toEqual(['letters -> access_tokens'])
+  expect(await database.names(selectHindrances, [deletedTables])).toEqual(['letters -> access_tokens'])
 })
 
 type Person = { id: number }
@@ -108,9 +108,9 @@ test('removing a user changes nothing when one table cannot be erased', async ()
   await machine.rows('create table letters (keeper int references users)')
   await machine.rows('insert into letters values (2)')
 
-  const ended = await machine.run(['remove-user', '--username', 'ada', '--yes'])
+  const result = await machine.run(['remove-user', '--username', 'ada', '--yes'])
 
-  expect(ended).toMatchObject({ exitCode: 1, stdout: '' })
+  expect(result).toMatchObject({ exitCode: 1, stdout: '' })
   expect(await machine.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: 2, token_id: 1 }])
   expect(await machine.rows('select id from access_tokens')).toEqual([{ id: 1 }])
   expect(await machine.rows('select username from users where id = 2')).toEqual([{ username: 'ada' }])

@@ -9,15 +9,15 @@ const start = async (settings: Record<string, string> = {}) => {
        ('grace', 'grace.h@example.org', 'Grace 100%'), ('linus', 'linus@example.org', 'Zoë Ångström'),
        ('under_score', 'u@example.org', 'Under'), ('underXscore', 'x@example.org', 'Other')`,
   )
-  const found = async (query: string, by = svc.ada) => {
+  const findPeople = async (query: string, by = svc.ada) => {
     const { status, meta } = await by.post('/users/actions/search', { query })
     return status === 200 ? (meta['people'] as { username: string; email: string | null }[]) : status
   }
   const names = async (query: string) => {
-    const people = await found(query)
+    const people = await findPeople(query)
     return Array.isArray(people) ? people.map(({ username }) => username) : people
   }
-  return Object.assign(svc, { found, names })
+  return Object.assign(svc, { findPeople, names })
 }
 
 test('people are found by any spelling of a part of their name or username', async () => {
@@ -25,7 +25,7 @@ test('people are found by any spelling of a part of their name or username', asy
 
   expect(await svc.names('GRAC')).toEqual(['grace'])
   expect(await svc.names('  Ångst ')).toEqual(['linus'])
-  expect(await svc.found('the bob')).toEqual([
+  expect(await svc.findPeople('the bob')).toEqual([
     {
       id: `${svc.people.bob.id}`,
       displayName: 'The bob',
@@ -36,7 +36,7 @@ test('people are found by any spelling of a part of their name or username', asy
   ])
 })
 
-test('no sign of a search for people stands for others', async () => {
+test('no character of a search for people is a wildcard', async () => {
   await using svc = await start()
 
   expect(await svc.names('%%%')).toEqual([])
@@ -51,28 +51,30 @@ test('a search for people needs three characters and finds at most five other pe
     `insert into users (username, email, name) select 'many' || n, 'm' || n || '@example.org', 'Many' from generate_series(1, 9) n`,
   )
 
-  for (const query of ['', 'ab', '  a  ', '😀😀', 'x'.repeat(300)]) expect(await svc.found(query)).toBe(422)
+  for (const query of ['', 'ab', '  a  ', '😀😀', 'x'.repeat(300)]) expect(await svc.findPeople(query)).toBe(422)
   expect(await svc.names('many')).toHaveLength(5)
   expect(await svc.names('svc')).toEqual([])
   expect(await svc.names('ada')).toEqual([])
 })
 
-test('an e-mail address is found and told only where it was typed in full', async () => {
+test('an e-mail address is found and shown only for its full spelling', async () => {
   await using svc = await start()
 
   expect(await svc.names('grace.h@example')).toEqual([])
   expect(await svc.names('@example.org')).toEqual([])
-  expect(await svc.found('Grace.H@example.org')).toMatchObject([{ username: 'grace', email: 'grace.h@example.org' }])
+  expect(await svc.findPeople('Grace.H@example.org')).toMatchObject([
+    { username: 'grace', email: 'grace.h@example.org' },
+  ])
 })
 
 test('each person may search so often a minute, and guests not at all', async () => {
   await using svc = await start({ PEOPLE_SEARCHES_PER_MINUTE: '2' })
 
-  const own = [await svc.found('grace'), await svc.found('grace'), await svc.found('grace')]
+  const own = [await svc.findPeople('grace'), await svc.findPeople('grace'), await svc.findPeople('grace')]
 
   expect(own.map((answer) => (Array.isArray(answer) ? 200 : answer))).toEqual([200, 200, 429])
-  expect(await svc.found('grace', svc.bob)).toHaveLength(1)
-  expect(await svc.found('grace', svc.guest)).toBe(401)
+  expect(await svc.findPeople('grace', svc.bob)).toHaveLength(1)
+  expect(await svc.findPeople('grace', svc.guest)).toBe(401)
 })
 
 test('inviting people by consecutive ids is bounded like searching for them', async () => {

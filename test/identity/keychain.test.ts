@@ -187,14 +187,14 @@ test("the quota of a keychain refuses an entry too many by the limit's name", as
   const before = await keysOf(browser)
   const keyBefore = await small.rows('select public_key, updated_at from users order by id')
 
-  const refused = await update(browser, {
+  const refusal = await update(browser, {
     publicKey: makePublicKey('third'),
     remove: [entry('k0')].map(slot),
     set: many(2, 'new'),
   })
 
-  expect(refused.status).toBe(422)
-  expect(refused.body).toMatchObject({
+  expect(refusal.status).toBe(422)
+  expect(refusal.body).toMatchObject({
     errors: [{ detail: 'set would give the keychain more than 20 entries.', source: { pointer: '/set' } }],
   })
   expect(await keysOf(browser)).toEqual(before)
@@ -208,10 +208,10 @@ test("the quota of a keychain refuses an entry too many by the limit's name", as
 test('the quota of a keychain refuses more bytes than it allows', async () => {
   const { browser } = await withKeys(small)
 
-  const refused = await update(browser, { set: large(5) })
+  const refusal = await update(browser, { set: large(5) })
 
-  expect(refused.status).toBe(422)
-  expect(JSON.stringify(refused.body)).toContain('65536 bytes')
+  expect(refusal.status).toBe(422)
+  expect(JSON.stringify(refusal.body)).toContain('65536 bytes')
   expect(await keysOf(browser)).toHaveLength(3)
   expect((await update(browser, { set: large(4) })).status).toBe(200)
 })
@@ -233,9 +233,9 @@ test('the quota of a keychain also holds for the first keys, and keeps none', as
   const keys = buildFirstKeys()
   const keychain = [...keys.keychain, ...large(5)]
 
-  const refused = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
+  const refusal = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
 
-  expect([refused.status, refused.body['message']]).toEqual([
+  expect([refusal.status, refusal.body['message']]).toEqual([
     422,
     'A keychain has at most 65536 bytes of keys and values.',
   ])

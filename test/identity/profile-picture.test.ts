@@ -138,31 +138,31 @@ test('the picture of a person stays when any step of a change fails', async () =
   const { storage } = svc.services
   const { put: store, delete: remove } = storage
   onTestFinished(() => void Object.assign(storage, { put: store, delete: remove }))
-  const broken = async () => {
+  const failStorage = async () => {
     throw new Error('broken')
   }
   const [before, other] = [(await look(svc, ada.id, ada.browser)).bytes, await picture('#00ff00')]
   const failures: [string, () => void][] = [
-    ['the large one is stored', () => Object.assign(storage, { put: broken })],
+    ['the large one is stored', () => Object.assign(storage, { put: failStorage })],
     [
       'the small one is stored',
       () =>
         Object.assign(storage, {
-          put: (key: string, bytes: Uint8Array) => (key.includes('-small') ? broken() : store(key, bytes)),
+          put: (key: string, bytes: Uint8Array) => (key.includes('-small') ? failStorage() : store(key, bytes)),
         }),
     ],
   ]
   for (const [step, fail] of failures) {
     fail()
     expect([step, await change(ada.browser, ada.id, other)]).toEqual([step, 500])
-    Object.assign(storage, { delete: broken })
+    Object.assign(storage, { delete: failStorage })
     expect([step, await change(ada.browser, ada.id, other)]).toEqual([step, 500])
     Object.assign(storage, { put: store, delete: remove })
     expect((await look(svc, ada.id, ada.browser)).bytes.equals(before)).toBe(true)
   }
   expect(await leftAfterSweep(svc)).toEqual({ swept: 1, left: 2 })
 
-  Object.assign(storage, { delete: broken })
+  Object.assign(storage, { delete: failStorage })
   expect(await change(ada.browser, ada.id, other)).toBe(200)
   Object.assign(storage, { delete: remove })
   expect(await filesOf(svc)).toHaveLength(4)
@@ -263,7 +263,7 @@ test('the picture of a person that is the AI is visible after any sign-in', asyn
 
 test('the picture of a person is reported for the AI before and after setting', async () => {
   const ada = await signInWithPicture()
-  const told = async () => {
+  const readAvatars = async () => {
     const { body: config } = await ada.browser.send('GET', '/api/svc/v1/configs/ai')
     const { body: user } = await ada.browser.send('GET', '/api/svc/v1/users/1')
     const { values } = attributesOf(config) as { values: Record<string, unknown> }
@@ -271,10 +271,10 @@ test('the picture of a person is reported for the AI before and after setting', 
   }
   expect(await svc.rows('select avatar from users where id = 1')).toEqual([{ avatar: null }])
 
-  const before = await told()
+  const before = await readAvatars()
   const { avatar } = await svc.host.admin.updateAiAvatar({ image: (await picture('#00ff00')).toString('base64') })
 
-  const after = await told()
+  const after = await readAvatars()
   const builtIn = 'profile_avatars-00000000-0000-4000-8000-000000000001'
   expect(before).toEqual([builtIn, builtIn])
   const identifier = String(avatar).replace('avatars/', 'profile_avatars-').replace('.webp', '')

@@ -19,15 +19,15 @@ afterEach(() => removeEverybody(svc))
 
 test('the first keys create the person, their keychain and backup, and let them in', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
-  const heard: unknown[] = []
-  svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void heard.push([cause, from, to]))
+  const events: unknown[] = []
+  svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void events.push([cause, from, to]))
   const keys = buildFirstKeys()
 
   const { status, body, headers } = await sendFirstKeys(browser)
 
   expect([status, body]).toEqual([200, { success: true, redirectUri: '/chat' }])
   expect(headers.get('cache-control')).toBe('no-store')
-  expect(heard).toEqual([['registration', 'registering', 'user']])
+  expect(events).toEqual([['registration', 'registering', 'user']])
   const [ada] = await readPeople(svc)
   const id = (ada as { id: number }).id
   expect(ada).toMatchObject({ username: 'ada', email: 'ada@example.org', role: 'user', public_key: keys.publicKey })

@@ -58,7 +58,7 @@ test.for([
   ['a path', '../../etc/passwd'],
   ['a long text', 'x'.repeat(6000)],
   ['a member of every object', '__proto__'],
-])('the cookie of a session that names %s makes nobody', async ([, value]) => {
+])('the cookie of a session that names %s signs nobody in', async ([, value]) => {
   const browser = openBrowser(svc.url)
   browser.cookies.set('svc_session', value!)
 
@@ -138,7 +138,7 @@ async function lastRenewal(): Promise<number | undefined> {
   return last?.at
 }
 
-test('the time of a session runs anew with every use, and out without any', async () => {
+test('the time of a session restarts with every use, and ends without any', async () => {
   const { browser } = await signIn(svc, newName())
 
   for (let use = 0; use < 3; use++) {

@@ -16,12 +16,12 @@ describe('signing out', () => {
   test("signing out ends the session, notifies all listeners, and clears the browser's keys", async () => {
     const { browser, id } = await signIn(svc, newName())
     const copy = browser.copy()
-    const heard: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void heard.push(change))
+    const events: unknown[] = []
+    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void events.push(change))
 
     const { status, body, headers } = await browser.send('POST', '/logout')
 
-    expect(heard).toEqual([{ cause: 'logout', from: 'user', to: 'guest', userId: id }])
+    expect(events).toEqual([{ cause: 'logout', from: 'user', to: 'guest', userId: id }])
     expect([status, body]).toEqual([200, { success: true, redirectUri: '/login' }])
     expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
     expect(readSessionCookie(headers)).toContain('svc_session=; Max-Age=0; Path=/')
@@ -86,7 +86,7 @@ describe('signing out', () => {
     expect(await there.standing()).toBe(SIGNED_IN)
   })
 
-  test('everywhere is not for tokens, guests and people who are registering', async () => {
+  test('everywhere is closed to tokens, guests and people who are registering', async () => {
     const { token } = await svc.user()
     const { browser } = await signIn(svc, newName(), { known: false })
     const path = '/trpc/sessions.logoutEverywhere'
@@ -152,9 +152,9 @@ describe('from the host and from other sessions', () => {
     const { browser: bob } = await signIn(svc, newName('bob'))
 
     const env = { DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder }
-    const ended = await runCommand([...argv, '--username', username], { env })
+    const result = await runCommand([...argv, '--username', username], { env })
 
-    expect(ended).toMatchObject({ exitCode: 0 })
+    expect(result).toMatchObject({ exitCode: 0 })
     expect(await browser.standing()).toBe(GUEST)
     expect(await bob.standing()).toBe(SIGNED_IN)
   })

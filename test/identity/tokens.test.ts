@@ -11,14 +11,14 @@ const APP_KEY = randomBytes(32).toString('base64')
 
 let svc: TestApp
 /** Second installation, which allows each person one question a minute. */
-let hurried: TestApp
+let rateLimitedApp: TestApp
 beforeAll(async () => {
   svc = await startApp({ APP_KEY })
-  hurried = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
+  rateLimitedApp = await startApp({ RATE_LIMIT_AI_PER_MINUTE: '1' })
 })
 afterAll(async () => {
   await svc[Symbol.asyncDispose]()
-  await hurried[Symbol.asyncDispose]()
+  await rateLimitedApp[Symbol.asyncDispose]()
 })
 
 const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
@@ -90,12 +90,12 @@ describe('a personal access token', () => {
 
   test('a personal access token is logged by ids when it is made and revoked', async () => {
     const { browser, id } = await signIn(svc, newName())
-    const told = () =>
+    const tokenLines = () =>
       svc.log
         .map((line) => JSON.parse(line))
         .filter(({ tokenId, userId, msg }) => tokenId && userId === id && msg.startsWith('a token was'))
     const send = (path: string, body: object) => browser.send('POST', `/req/profile/${path}`, { body })
-    const [before] = told()
+    const [before] = tokenLines()
     expect(before).toMatchObject({ msg: 'a token was made', by: 'host', userId: id, abilities: ['ai', 'user', 'read'] })
 
     const { id: tokenId, token } = (await send('create-token', { name: 'hunter' })).body
@@ -103,7 +103,7 @@ describe('a personal access token', () => {
     await send('revoke-token', { tokenId })
 
     const mine = { by: `user:${id}`, userId: id, tokenId, requestId: expect.any(String), level: 30 }
-    expect(told().slice(1)).toMatchObject([
+    expect(tokenLines().slice(1)).toMatchObject([
       { ...mine, msg: 'a token was made' },
       { ...mine, msg: 'a token was revoked' },
     ])
@@ -113,7 +113,7 @@ describe('a personal access token', () => {
   test('a personal access token is deleted a month after expiry, and its usage stays', async () => {
     const people = [await svc.user(), await svc.user(), await svc.user()]
     const ids = people.map(({ id }) => id)
-    const expired = (id: number | undefined, ago: string) =>
+    const expireToken = (id: number | undefined, ago: string) =>
       svc.rows('update access_tokens set expires_at = now() - $2::interval where user_id = $1', [id, ago])
     const owners = () => svc.rows('select user_id as id from access_tokens where user_id = any($1) order by id', [ids])
     for (const { token } of people) expect((await ask(svc, token)).status).toBe(200)
@@ -124,8 +124,8 @@ describe('a personal access token', () => {
       )
     await expect.poll(async () => (await records()).length).toBe(3)
     const [old, recent, endless] = people
-    await expired(old?.id, '31 days')
-    await expired(recent?.id, '29 days')
+    await expireToken(old?.id, '31 days')
+    await expireToken(recent?.id, '29 days')
     const before = await records()
 
     expect(await svc.host.tokens.deleteExpired()).toEqual({ deleted: 1 })
@@ -171,7 +171,7 @@ describe('a personal access token', () => {
   })
 
   test('a personal access token of another installation is refused', async () => {
-    const { token } = await hurried.user()
+    const { token } = await rateLimitedApp.user()
     const tokenId = Number(token.split('_')[1])
     const last = async () => Number((await svc.user()).token.split('_')[1])
     while ((await last()) < tokenId);
@@ -256,10 +256,10 @@ describe('the checks before a model is asked', () => {
   })
 
   test('the checks before a model is asked are: token, ability, body, then limit', async () => {
-    const { token } = await hurried.user()
-    const { token: reader } = await hurried.user({ abilities: ['read', 'user'] })
+    const { token } = await rateLimitedApp.user()
+    const { token: reader } = await rateLimitedApp.user({ abilities: ['read', 'user'] })
     const statusOf = async (bearer: string | undefined, body: unknown) =>
-      (await hurried.send('POST', '/api/ai-req', { token: bearer, body })).status
+      (await rateLimitedApp.send('POST', '/api/ai-req', { token: bearer, body })).status
 
     expect(await statusOf(undefined, bodies.wrong)).toBe(401)
     expect(await statusOf('bad', '{"')).toBe(401)
@@ -287,7 +287,7 @@ describe('the checks before a model is asked', () => {
   })
 
   test('the checks before a model is asked leave no usage record when they refuse', async () => {
-    const svc = hurried
+    const svc = rateLimitedApp
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read'] })
     await svc.services.usageLedger.flush()

@@ -70,7 +70,7 @@ describe('users', () => {
     for (const sort of ['email', 'role', 'bio']) expect((await svc.ada.get(`/users?sort=${sort}`)).status).toBe(400)
   })
 
-  test('me is whoever calls', async () => {
+  test('me is the caller', async () => {
     const { ada } = svc.people
     const { status, one, links } = await svc.ada.get('/users/me')
     expect([status, one.id, one.links['self'], links['self']]).toEqual([
@@ -106,12 +106,12 @@ describe('users', () => {
       [{ bio: 5, role: 'owner' }, 'bio', 'role'],
       [{ bio: 'a\u0000' }, 'bio'],
     ] as const) {
-      const refused = await svc.ada.update('users', ada.id, attributes)
-      expect([refused.status, pointersOf(refused)]).toEqual([422, at.map((name) => `/data/attributes/${name}`)])
+      const refusal = await svc.ada.update('users', ada.id, attributes)
+      expect([refusal.status, pointersOf(refusal)]).toEqual([422, at.map((name) => `/data/attributes/${name}`)])
     }
     for (const attributes of [{ username: 'x' }, { email: 'x@example.org' }]) {
-      const refused = await svc.ada.update('users', ada.id, attributes)
-      expect([refused.status, refused.errors[0]?.code]).toEqual([403, 'read_only'])
+      const refusal = await svc.ada.update('users', ada.id, attributes)
+      expect([refusal.status, refusal.errors[0]?.code]).toEqual([403, 'read_only'])
     }
     // Existing and missing people are treated alike.
     for (const id of [bob.id, 99999, AI_USER_ID])
@@ -125,7 +125,7 @@ describe('users', () => {
     expect(row?.name).toBe(bob.name)
   })
 
-  test('pictures are made anew from what they show, and taken away with null', async () => {
+  test('pictures are encoded again, and removed by null', async () => {
     const { ada } = svc.people
     const change = async (avatar: string | null) => svc.ada.update('users', ada.id, { avatar })
     const keyOf = (identifier: unknown) => String(identifier).replace('profile_avatars-', 'avatars/').concat('.webp')
@@ -144,7 +144,7 @@ describe('users', () => {
     await expect(stat(fileOf(second.one.attributes['avatar']))).rejects.toThrow()
   })
 
-  test('what is no picture is refused, and then nothing else is changed either', async () => {
+  test('an invalid picture is refused together with all other changes', async () => {
     await using svc = await startJsonApi({ MAX_AVATAR_FILE_SIZE: '100000' })
     const { ada } = svc.people
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
@@ -157,8 +157,8 @@ describe('users', () => {
       Buffer.alloc(100_001).toString('base64'),
     ]
     for (const avatar of wrong) {
-      const refused = await svc.ada.update('users', ada.id, { displayName: 'Somebody else', avatar })
-      expect([refused.status, pointersOf(refused)]).toEqual([422, ['/data/attributes/avatar']])
+      const refusal = await svc.ada.update('users', ada.id, { displayName: 'Somebody else', avatar })
+      expect([refusal.status, pointersOf(refusal)]).toEqual([422, ['/data/attributes/avatar']])
     }
     expect((await svc.ada.get('/users/me')).one.attributes).toMatchObject({ displayName: ada.name, avatar: null })
     expect((await svc.ada.update('users', svc.people.bob.id, { avatar: null })).status).toBe(403)
@@ -199,7 +199,7 @@ describe('users', () => {
     expect((await svc.admin.update('users', 99999, { role: 'admin' })).status).toBe(404)
   })
 
-  test('nobody touches the AI user', async () => {
+  test('the AI user cannot be changed', async () => {
     for (const who of [svc.ada, svc.admin]) {
       for (const attributes of [{ displayName: 'x' }, { role: 'admin' }, { avatar: null }, {}])
         expect((await who.update('users', AI_USER_ID, attributes)).status).toBe(403)

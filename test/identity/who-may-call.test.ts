@@ -218,7 +218,7 @@ const refusals = [
 /** Input that no procedure accepts, so that a permitted caller changes nothing. */
 const NONSENSE = 'nonsense'
 
-const told = (problem: unknown) => (refusals.includes(String(problem)) ? String(problem) : LET_IN)
+const toOutcome = (problem: unknown) => (refusals.includes(String(problem)) ? String(problem) : LET_IN)
 
 /** Calls a procedure over HTTP; returns the refusal or `let in`. */
 async function overHttp(send: TestBrowser['send'], name: string): Promise<string> {
@@ -226,7 +226,7 @@ async function overHttp(send: TestBrowser['send'], name: string): Promise<string
   const isQuery = typeOf.get(name) === 'query'
   const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(input)}` : ''}`
   const { body } = isQuery ? await send('GET', path) : await send('POST', path, { body: input })
-  return told((body as { error?: { data: { problem?: string } } } | undefined)?.error?.data.problem)
+  return toOutcome((body as { error?: { data: { problem?: string } } } | undefined)?.error?.data.problem)
 }
 
 /** Calls a procedure in process, for callers that a test cannot be by HTTP. */
@@ -240,7 +240,7 @@ async function inProcess(svc: TestApp, name: string, call: Partial<CallDetails>)
     () => undefined,
     (error: { problem?: string }) => error,
   )
-  return told(thrown?.problem)
+  return toOutcome(thrown?.problem)
 }
 
 const bearer =
@@ -282,12 +282,12 @@ async function everybody(svc: TestApp) {
   return { callers, rootToken }
 }
 
-describe('who may call', () => {
-  test('who may call is written down for every procedure, once', () => {
+describe('the table of permissions', () => {
+  test('the table of permissions has every procedure exactly once', () => {
     expect(rows.map(({ name }) => name).sort()).toEqual([...typeOf.keys()].sort())
   })
 
-  test('who may call is told by each procedure as it is written down', { timeout: 240_000 }, async () => {
+  test('each procedure accepts and refuses callers as the table says', { timeout: 240_000 }, async () => {
     await using svc = await startApp()
     const { callers } = await everybody(svc)
 
@@ -323,7 +323,7 @@ describe('who may call', () => {
         expect([name, await callers.administrator(name)]).toEqual([name, fresh ? 'fresh_login_needed' : LET_IN])
   })
 
-  test('nobody may call by a token while the switch is off', async () => {
+  test('no procedure accepts a token while the switch is off', async () => {
     await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     const { browser, token } = await signIn(svc)
 

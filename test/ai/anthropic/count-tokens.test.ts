@@ -58,8 +58,13 @@ beforeEach(() => {
 const newClient = async () => new Anthropic({ apiKey: (await svc.user()).token, baseURL: svc.url, maxRetries: 0 })
 
 const weather = { name: 'weather', description: 'Tells the weather.', input_schema: { type: 'object' as const } }
-const asked = { system: 'Be kind.', messages: [{ role: 'user' as const, content: 'How do you do?' }], tools: [weather] }
-const count = (adapter = 'anthropic', by = client) => by.messages.countTokens({ model: `of-${adapter}`, ...asked })
+const chatRequest = {
+  system: 'Be kind.',
+  messages: [{ role: 'user' as const, content: 'How do you do?' }],
+  tools: [weather],
+}
+const count = (adapter = 'anthropic', by = client) =>
+  by.messages.countTokens({ model: `of-${adapter}`, ...chatRequest })
 
 const media_type = 'application/pdf' as const
 const exact = { input_tokens: 42, estimated: false }
@@ -115,10 +120,12 @@ test('a counter that says nothing in time is not waited for', async () => {
 
 test('a failing server gets no count requests, and another one counts instead', async () => {
   const paths = () => upstream.requests.splice(0).map(({ path }) => path.replace('/v1/', ''))
-  const fail = (...broken: string[]) => {
-    upstream.behave = (asked, response) =>
-      (broken.some((name) => asked.path.includes(name)) ? refuses(500) : counts)(asked, response)
-    return client.messages.create({ model: 'of-twofold', max_tokens: 10, messages: asked.messages }).catch(() => {})
+  const fail = (...brokenServers: string[]) => {
+    upstream.behave = (request, response) =>
+      (brokenServers.some((name) => request.path.includes(name)) ? refuses(500) : counts)(request, response)
+    return client.messages
+      .create({ model: 'of-twofold', max_tokens: 10, messages: chatRequest.messages })
+      .catch(() => {})
   }
   await fail('first')
   expect(paths()).toEqual(['first/messages', 'second/messages'])

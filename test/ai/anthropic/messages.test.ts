@@ -163,7 +163,7 @@ test.for<[name: string, body: object, status: number, type: string, message: str
     { messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'So:' }, result] }] },
     ...[400, 'invalid_request_error', 'messages.1.content.1.tool_use_id: answers no call before it'],
   ] as never,
-])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, type, message]) => {
+])('%s is refused by the name of the parameter, without any call', async ([, body, status, type, message]) => {
   const error = await refusedBy(create(body))
 
   expect(error).toBeInstanceOf(Anthropic.APIError)
@@ -184,7 +184,7 @@ test("a caller without a good token is refused in Anthropic's words by any heade
   expect(await byBearer.messages.create(question)).toMatchObject({ stop_reason: 'end_turn' })
 })
 
-test('a call by this face leaves the same record as one by any other', async () => {
+test('a call on this surface leaves the same record as on any other', async () => {
   const before = (await readUsageRecords(app.svc)).length
   await create()
 

@@ -23,7 +23,7 @@ beforeEach(() => {
 const schema = { type: 'object' as const, properties: { place: { type: 'string' as const } }, required: ['place'] }
 const weather = { name: 'weather', description: 'Tells the weather.', input_schema: schema }
 const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'How is the weather in Jena?' }]
-const asked = { model: 'mock-1', max_tokens: 100, tools: [weather] }
+const baseRequest = { model: 'mock-1', max_tokens: 100, tools: [weather] }
 const reads = [
   { role: 'user' },
   { role: 'assistant', tool_calls: [{ id: 'call-1', function: { name: 'weather', arguments: '{"place":"Jena"}' } }] },
@@ -36,10 +36,10 @@ test.for(['whole', 'streamed'] as const)(
   async (how) => {
     const first =
       how === 'whole'
-        ? await client.messages.create({ ...asked, messages, tool_choice: { type: 'any' } })
-        : await client.messages.stream({ ...asked, messages, tool_choice: { type: 'any' } }).finalMessage()
+        ? await client.messages.create({ ...baseRequest, messages, tool_choice: { type: 'any' } })
+        : await client.messages.stream({ ...baseRequest, messages, tool_choice: { type: 'any' } }).finalMessage()
     const second = await client.messages.create({
-      ...asked,
+      ...baseRequest,
       messages: [
         ...messages,
         { role: 'assistant', content: first.content },
@@ -78,21 +78,21 @@ test.for([
     const message = { role: 'assistant', content: null, tool_calls: [call] }
     app.upstream.behave = (_, response) => sendJson(response, { choices: [{ message, finish_reason }] })
 
-    const whole = await client.messages.create({ ...asked, messages })
-    const streamed = await client.messages.stream({ ...asked, messages }).finalMessage()
+    const whole = await client.messages.create({ ...baseRequest, messages })
+    const streamed = await client.messages.stream({ ...baseRequest, messages }).finalMessage()
     for (const said of [whole, streamed]) {
       expect(said).toMatchObject({ stop_reason, content: [{ type: 'tool_use', input: { INVALID_JSON: written } }] })
       const back = [...messages, { role: 'assistant' as const, content: said.content }]
       const result = { type: 'tool_result' as const, tool_use_id: 'call-1', content: 'No JSON.' }
-      await client.messages.create({ ...asked, messages: [...back, { role: 'user', content: [result] }] })
+      await client.messages.create({ ...baseRequest, messages: [...back, { role: 'user', content: [result] }] })
       expect(app.upstream.requests.at(-1)?.body.messages[1]).toMatchObject({ tool_calls: [call] })
     }
   },
 )
 
-test('the text that ended an answer is told where the provider says it', async () => {
+test('the stop sequence that ended an answer is reported where the provider names it', async () => {
   const choice = { index: 0, message: { role: 'assistant', content: 'One' }, finish_reason: 'stop' }
-  const stops = { ...asked, messages, stop_sequences: ['Two', 'Three'] }
+  const stops = { ...baseRequest, messages, stop_sequences: ['Two', 'Three'] }
   const ask = async (more: object) => {
     app.upstream.behave = (_, response) => sendJson(response, { choices: [{ ...choice, ...more }] })
     const whole = await client.messages.create(stops)
@@ -123,11 +123,11 @@ test('the AI SDK reads answer and usage, and does not retry permanent failures',
   const { text, usage } = await generateText({ model: model(), prompt: 'How do you do?' })
   app.upstream.requests.length = 0
   app.upstream.behave = refuses(400)
-  const refused = await generateText({ model: model(), prompt: 'How do you do?' }).catch((error) => error)
+  const refusal = await generateText({ model: model(), prompt: 'How do you do?' }).catch((error) => error)
 
   expect(text).toBe('Good day.')
   expect(usage).toMatchObject({ inputTokens: 7, outputTokens: 3 })
-  expect(refused).toMatchObject({ statusCode: 400 })
+  expect(refusal).toMatchObject({ statusCode: 400 })
   expect(app.upstream.requests).toHaveLength(1)
 })
 

@@ -53,8 +53,8 @@ async function startWith(behave: Behaviour, provider: { circuit: object; timeout
   const askAs = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
     svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', id), ...(signal && { signal }) })
   const [ada, bob] = [await svc.user(), await svc.user()]
-  const logged = svc.log.length
-  return { askAs, ada, bob, log: () => svc.log.slice(logged).join('') }
+  const logStart = svc.log.length
+  return { askAs, ada, bob, log: () => svc.log.slice(logStart).join('') }
 }
 
 const tooBig = Buffer.alloc(65 * 1024 * 1024, ' ')
@@ -104,7 +104,7 @@ test('the circuit of a provider opens when the provider fails by its own word', 
   expect(upstream.requests).toHaveLength(3)
 })
 
-test('the circuit of a provider opens when nobody is there to connect to', async () => {
+test('the circuit of a provider opens when no connection can be made', async () => {
   const port = await findFreePort()
   const apiUrl = `http://127.0.0.1:${port}/v1`
   const app = await startWith(stalls, { circuit: { failures: 3, openFor: '1m' }, apiUrl })
@@ -136,9 +136,9 @@ test('the circuit of a provider lets one probe through while other calls fail', 
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
   const answer = Promise.withResolvers<void>()
-  upstream.behave = async (asked, response) => {
+  upstream.behave = async (request, response) => {
     await answer.promise
-    await answers('Back again.')(asked, response)
+    await answers('Back again.')(request, response)
   }
   advanceClock(60_001)
   const probe = app.askAs(app.ada)
@@ -173,10 +173,10 @@ test("the circuit of a provider stays open when its probe's caller goes away", a
   await app.askAs(app.ada)
   upstream.behave = stalls
   advanceClock(60_001)
-  const gone = new AbortController()
-  const probe = app.askAs(app.bob, {}, gone.signal).catch(() => undefined)
+  const controller = new AbortController()
+  const probe = app.askAs(app.bob, {}, controller.signal).catch(() => undefined)
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
-  gone.abort()
+  controller.abort()
   await probe
   await vi.waitFor(() => expect(upstream.requests[3]?.abortedAt).toBeDefined(), SLOW)
 
@@ -187,11 +187,11 @@ test("the circuit of a provider stays open when its probe's caller goes away", a
 test('the circuit of a provider stays open when its probe fails early', async () => {
   const by = { userId: 1, signal: new AbortController().signal }
   const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
-  const failing = (error: Error) => guard.once(() => Promise.reject(error), by)
-  await expect(failing(new Refusal(503))).rejects.toThrow()
+  const fail = (error: Error) => guard.once(() => Promise.reject(error), by)
+  await expect(fail(new Refusal(503))).rejects.toThrow()
   await vi.waitFor(() => expect(guard.isOpen).toBe(false), SLOW)
 
-  await expect(failing(new FileReadError('gone'))).rejects.toThrow(FileReadError)
+  await expect(fail(new FileReadError('gone'))).rejects.toThrow(FileReadError)
 
   expect(guard.isBroken).toBe(true)
 })
@@ -226,13 +226,13 @@ test.for<[string, Behaviour, code: string]>([
 
 test('a provider that sends a short Retry-After is asked again after that time', async () => {
   let notBefore = Number.POSITIVE_INFINITY
-  const first: Behaviour = (asked, response) => {
+  const first: Behaviour = (request, response) => {
     // Timers may fire a few milliseconds early.
     notBefore = Date.now() + 990
-    return refusesUntil(() => '1')(asked, response)
+    return refusesUntil(() => '1')(request, response)
   }
-  const then: Behaviour = (asked, response) =>
-    (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(asked, response)
+  const then: Behaviour = (request, response) =>
+    (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(request, response)
   const app = await startWith(behavesInTurn(first, then), { circuit: { failures: 100 } })
 
   const response = await app.askAs(app.ada)

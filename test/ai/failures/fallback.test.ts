@@ -29,7 +29,7 @@ let svc: TestApp
 let token: string
 
 beforeAll(async () => {
-  upstream = resources.use(await startProvider((asked, response) => byKey.get(keyOf(asked))?.(asked, response)))
+  upstream = resources.use(await startProvider((request, response) => byKey.get(keyOf(request))?.(request, response)))
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, models: object[], more: object = {}) => ({
     ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models },
@@ -118,7 +118,7 @@ const refusesInStream = (code: number) => saysInStream(`{"error": {"message": "n
 test.for<[string, object]>([
   ['the whole answer', {}],
   ['a document in place of a stream', streaming],
-])('another model answers where %s is word of its provider that it cannot', async ([, headers]) => {
+])('another model answers where %s is an error of its provider', async ([, headers]) => {
   byKey.set('first', replies('{"error": {"message": "no", "code": "server_error"}}'))
 
   expect(await (await ask('first', headers)).text()).toMatch(/"From second\."|"second\."/)
@@ -195,7 +195,7 @@ test.for<[string, object, Behaviour]>([
   ['in place of a whole answer', {}, replies(contentFilter)],
   ['at the beginning of a stream', streaming, replies(`data: ${contentFilter}\n\n`, { type: 'text/event-stream' })],
   ['in place of a stream', streaming, replies(contentFilter)],
-])('no other model is asked what a provider refuses to answer, told %s', async ([, headers, behave]) => {
+])('no fallback is asked where a content filter refuses %s', async ([, headers, behave]) => {
   byKey.set('first', behave)
 
   await (await ask('first', headers)).text()
@@ -243,7 +243,7 @@ test('fallbacks named by an administrator survive synchronisation, for those who
   expect(askedKeys()).toEqual(['third', 'second'])
 })
 
-describe('where the database fails between a model and the one in its place', () => {
+describe('when the database fails between a model and its fallback', () => {
   /** Makes the first reservation for the second model fail. */
   async function failOnce() {
     await svc.rows(`create sequence failures;
@@ -263,7 +263,7 @@ describe('where the database fails between a model and the one in its place', ()
   test.for<[string, object]>([
     ['in one piece', {}],
     ['as a stream', streaming],
-  ])('nothing stays held of a call that was to be answered %s', async ([, headers]) => {
+  ])('no reservation remains of a call that was to be answered %s', async ([, headers]) => {
     byKey.set('first', refuses(401))
     await using _ = await failOnce()
 
@@ -353,11 +353,11 @@ test('a server whose circuit opened is retried later although the other one answ
 })
 
 test('the keys of servers are sealed, and in nothing that anybody reads', async () => {
-  const stored = async () =>
+  const readServerRows = async () =>
     (await svc.rows<{ row: string }>('select s::text as row from provider_servers s order by id')).map(({ row }) => row)
-  const before = await stored()
+  const before = await readServerRows()
   expect(before.length).toBeGreaterThan(3)
   expect(before.join()).not.toMatch(/more|twin/)
   await svc.host.models.sync()
-  expect(await stored()).toEqual(before)
+  expect(await readServerRows()).toEqual(before)
 })

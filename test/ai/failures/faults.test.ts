@@ -51,22 +51,22 @@ beforeAll(async () => {
 }, 600_000)
 afterAll(() => app[Symbol.asyncDispose]())
 
-const named = cases.map((asking): [string, string, string, FaultCase] => [
+const namedCases = cases.map((asking): [string, string, string, FaultCase] => [
   asking.face.name,
   asking.protocol.adapter,
   asking.fault?.name ?? '',
   asking,
 ])
 
-test.for(named)('%s: a provider of the kind %s failing by %s is reported once', ([, , , asking]) => {
+test.for(namedCases)('%s: a provider of the kind %s failing by %s is reported once', ([, , , asking]) => {
   const { face, fault } = asking
   const answer = outcomes.get(asking) as Outcome
   const isBegun = fault?.afterText === true
-  const told = face.read(answer)
+  const reading = face.read(answer)
 
   const isFinal = fault?.isFinal === true
   const error = face.error(answer, isBegun, isFinal)
-  expect(told).toEqual({
+  expect(reading).toEqual({
     status: isBegun ? 200 : (face.status ?? (isFinal ? face.finalStatus : undefined) ?? 500),
     said: isBegun ? 'Hello there.' : '',
     errors: [error],
@@ -80,13 +80,16 @@ test.for(named)('%s: a provider of the kind %s failing by %s is reported once', 
 const [compatible] = protocols as [Protocol]
 const byName = (list: readonly Surface[]) => list.map((face): [string, Surface] => [face.name, face])
 
-test.for(byName(surfaces))('%s: who goes away ends the call of the provider', async ([, face]) => {
-  const gone = new AbortController()
-  const { number, response } = await app.send({ face, protocol: compatible, wish: 'no end' }, { signal: gone.signal })
+test.for(byName(surfaces))('%s: a caller who goes away ends the call of the provider', async ([, face]) => {
+  const controller = new AbortController()
+  const { number, response } = await app.send(
+    { face, protocol: compatible, wish: 'no end' },
+    { signal: controller.signal },
+  )
   const reading = response.then((answer) => answer.text()).catch(() => undefined)
   await vi.waitFor(() => expect(app.provider.asked(number)).toHaveLength(1), SLOW)
 
-  gone.abort()
+  controller.abort()
 
   await reading
   await vi.waitFor(() => expect(app.provider.asked(number)[0]?.abortedAt).toBeDefined(), SLOW)
@@ -94,19 +97,22 @@ test.for(byName(surfaces))('%s: who goes away ends the call of the provider', as
   expect(app.provider.asked(number)).toHaveLength(1)
 })
 
-test.for(byName(surfaces))('%s: who goes away ends the call of a tool', async ([, face]) => {
-  const heard: unknown[] = []
-  const hear = (word: unknown) => void heard.push(word)
+test.for(byName(surfaces))('%s: a caller who goes away ends the call of a tool', async ([, face]) => {
+  const events: unknown[] = []
+  const hear = (word: unknown) => void events.push(word)
   subscribe('test:listening-tool', hear)
-  const gone = new AbortController()
-  const { number, response } = await app.send({ face, protocol: compatible, wish: 'a tool' }, { signal: gone.signal })
+  const controller = new AbortController()
+  const { number, response } = await app.send(
+    { face, protocol: compatible, wish: 'a tool' },
+    { signal: controller.signal },
+  )
   const reading = response.then((answer) => answer.text()).catch(() => undefined)
-  await vi.waitFor(() => expect(heard).toEqual(['begun']), SLOW)
+  await vi.waitFor(() => expect(events).toEqual(['begun']), SLOW)
 
-  gone.abort()
+  controller.abort()
 
   await reading
-  await vi.waitFor(() => expect(heard).toEqual(['begun', 'ended']), SLOW)
+  await vi.waitFor(() => expect(events).toEqual(['begun', 'ended']), SLOW)
   await vi.waitFor(async () => expect(await app.newest()).toMatchObject({ outcome: 'aborted' }), SLOW)
   expect(app.provider.asked(number)).toHaveLength(1)
   unsubscribe('test:listening-tool', hear)

@@ -21,8 +21,8 @@ const keyOf = ({ headers }: ProviderRequest) => String(headers.authorization).re
 const resources = new AsyncDisposableStack()
 let settings: Record<string, string>
 /** Two replicas: one gets the calls, and the tests look at the models on the other one. */
-let asked: TestApp
-let shown: TestApp
+let calledReplica: TestApp
+let shownReplica: TestApp
 let token: string
 let lists: ProviderRequest[]
 
@@ -49,31 +49,31 @@ beforeAll(async () => {
     ],
   })
   settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
-  asked = resources.use(await startApp(settings))
-  settings['DATABASE_URL'] = String(asked.env.DATABASE_URL)
-  shown = resources.use(await startApp(settings))
-  token = (await asked.user()).token
-  await asked.host.models.check()
+  calledReplica = resources.use(await startApp(settings))
+  settings['DATABASE_URL'] = String(calledReplica.env.DATABASE_URL)
+  shownReplica = resources.use(await startApp(settings))
+  token = (await calledReplica.user()).token
+  await calledReplica.host.models.check()
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const ask = (model: string, svc = asked) =>
+const ask = (model: string, svc = calledReplica) =>
   svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
 
 async function statusOf(model: string): Promise<unknown> {
-  const { list } = await clientOf(shown, token).get('/ai-models')
+  const { list } = await clientOf(shownReplica, token).get('/ai-models')
   return list.find(({ attributes }) => attributes['modelId'] === model)?.attributes['status']
 }
 
 const untilShown = (model: string, status: string) => vi.waitUntil(async () => (await statusOf(model)) === status, SLOW)
 
-const versionOf = (model: string) => asked.rows('select xmin::text from ai_models where model_id = $1', [model])
+const versionOf = (model: string) => calledReplica.rows('select xmin::text from ai_models where model_id = $1', [model])
 
 test("a failing provider's models go offline on every replica by a single change", async () => {
-  using client = openPusher(shown.url, { token })
+  using client = openPusher(shownReplica.url, { token })
   await client.subscribe('private-AllUsers')
-  const [model] = await asked.rows<{ id: number }>(`select id from ai_models where model_id = 'patient'`)
-  const heard = () => client.dataOf('change').filter(({ subject }) => subject === String(model?.id))
+  const [model] = await calledReplica.rows<{ id: number }>(`select id from ai_models where model_id = 'patient'`)
+  const readChanges = () => client.dataOf('change').filter(({ subject }) => subject === String(model?.id))
   expect(await statusOf('patient')).toBe('online')
 
   expect((await ask('patient')).status).toBe(500)
@@ -83,10 +83,10 @@ test("a failing provider's models go offline on every replica by a single change
   const version = await versionOf('patient')
   expect((await ask('patient')).status).toBe(500)
   // The provider's list of models still has the model.
-  const checked = await shown.host.models.check()
+  const checked = await shownReplica.host.models.check()
   expect(checked.find(({ modelId }) => modelId === 'patient')).toMatchObject({ status: 'offline' })
   expect(await versionOf('patient')).toEqual(version)
-  expect(heard()).toEqual([expect.objectContaining({ kind: 'ai-models.updated' })])
+  expect(readChanges()).toEqual([expect.objectContaining({ kind: 'ai-models.updated' })])
   expect(await statusOf('quick')).toBe('online')
 })
 
@@ -94,7 +94,7 @@ test("an administrator's new settings of a provider end its outage with the next
   await ask('patient')
   await untilShown('patient', 'offline')
   byKey.set('patient', answers('Here again.'))
-  await asked.changeCatalogue(
+  await calledReplica.changeCatalogue(
     `update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'patient'`,
   )
 
@@ -120,21 +120,21 @@ test('an outage that only a lost replica knew of ends in its time', async () => 
   await gone[Symbol.asyncDispose]()
 
   await vi.waitUntil(async () => {
-    await shown.host.models.checkOutages()
+    await shownReplica.host.models.checkOutages()
     return (await statusOf('orphaned')) === 'unknown'
   }, SLOW)
-  expect(await shown.host.models.check()).toContainEqual(
+  expect(await shownReplica.host.models.check()).toContainEqual(
     expect.objectContaining({ modelId: 'orphaned', status: 'unknown' }),
   )
 
   expect(
-    await asked.rows(
+    await calledReplica.rows(
       `select from provider_outages o join ai_providers p on p.id = o.provider_id
         where p.provider_id = 'orphaned' and not o.is_over`,
     ),
   ).toEqual([])
   byKey.set('orphaned', answers('Here again.'))
-  expect((await ask('orphaned', shown)).status).toBe(200)
+  expect((await ask('orphaned', shownReplica)).status).toBe(200)
   await untilShown('orphaned', 'online')
 })
 
@@ -154,16 +154,18 @@ test('outages that a list of models ends grow longer until a call succeeds', asy
   const provider = 'relapsing'
   const ofProvider = '(select id from ai_providers where provider_id = $1)'
   const minutesOfOutage = async () => {
-    await shown.host.models.beginOutage({ provider, retryAfter: 60_000 })
+    await shownReplica.host.models.beginOutage({ provider, retryAfter: 60_000 })
     await untilShown(provider, 'offline')
     const length = `select round(extract(epoch from until - now()) / 60)::int as minutes from provider_outages`
-    const [row] = await asked.rows<{ minutes: number }>(`${length} where provider_id = ${ofProvider}`, [provider])
+    const [row] = await calledReplica.rows<{ minutes: number }>(`${length} where provider_id = ${ofProvider}`, [
+      provider,
+    ])
     return row?.minutes
   }
   const end = async () => {
     const over = "update provider_outages set until = now() - interval '1 second'"
-    await asked.rows(`${over} where provider_id = ${ofProvider}`, [provider])
-    await shown.host.models.checkOutages()
+    await calledReplica.rows(`${over} where provider_id = ${ofProvider}`, [provider])
+    await shownReplica.host.models.checkOutages()
     await untilShown(provider, 'unknown')
   }
   const lengths: unknown[] = []
@@ -174,13 +176,15 @@ test('outages that a list of models ends grow longer until a call succeeds', asy
   expect(lengths).toEqual([2, 4, 8, 15, 15])
 
   const { length } = lists
-  await shown.host.models.endOutage({ provider })
-  await shown.host.models.endOutage({ provider })
+  await shownReplica.host.models.endOutage({ provider })
+  await shownReplica.host.models.endOutage({ provider })
 
   expect(await statusOf(provider)).toBe('online')
   expect(lists.slice(length).map(keyOf)).toEqual([provider])
   expect([await minutesOfOutage(), await minutesOfOutage()]).toEqual([2, 2])
-  expect(await asked.host.models.check()).toContainEqual(expect.objectContaining({ provider, status: 'offline' }))
+  expect(await calledReplica.host.models.check()).toContainEqual(
+    expect.objectContaining({ provider, status: 'offline' }),
+  )
 })
 
 test('an answer ends an outage at once without any list of models', async () => {
@@ -215,22 +219,22 @@ test('an answer on any replica ends an outage, and failing retries begin none', 
     await isLost.promise
     return answers('Begun before.')(...request)
   })
-  const early = ask('partly', shown)
+  const early = ask('partly', shownReplica)
   await isAsked.promise
   byKey.set('partly', behave)
   expect((await ask('partly')).status).toBe(500)
   await untilShown('partly', 'offline')
-  await asked.rows(`update provider_outages o set until = now() + interval '1h' from ai_providers p
+  await calledReplica.rows(`update provider_outages o set until = now() + interval '1h' from ai_providers p
     where p.id = o.provider_id and p.provider_id = 'partly'`)
-  await shown.host.models.checkOutages()
+  await shownReplica.host.models.checkOutages()
   isLost.resolve()
   expect((await early).status).toBe(200)
-  expect(await shown.host.models.check()).toContainEqual(
+  expect(await shownReplica.host.models.check()).toContainEqual(
     expect.objectContaining({ modelId: 'partly', status: 'offline' }),
   )
 
   const body = buildQuestion('Anybody there?', 'partly')
-  expect((await shown.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
+  expect((await shownReplica.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
 
   await untilShown('partly', 'online')
   const version = await versionOf('partly')

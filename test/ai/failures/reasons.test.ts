@@ -95,7 +95,7 @@ const send = (path: string, body: object, headers: Record<string, string> = {}) 
   app.svc.send('POST', path, { token: app.token, body, headers })
 
 describe.each(reasons)('a provider that says: $name', (reason) => {
-  test.for([false, true])('is told in the words of OpenAI and Anthropic (streamed: %s)', async (stream) => {
+  test.for([false, true])('is reported in the words of OpenAI and Anthropic (streamed: %s)', async (stream) => {
     await app.answerBy(reason.behave)
     const faces: [path: string, body: object, wanted: [number, string], member: 'code' | 'type'][] = [
       ['/v1/chat/completions', { messages }, reason.openAi, 'code'],
@@ -114,7 +114,7 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
     }
   })
 
-  test.for(['application/json', 'text/event-stream'])('is told by a code of /api/ai-req as %s', async (accept) => {
+  test.for(['application/json', 'text/event-stream'])('is reported by a code of /api/ai-req as %s', async (accept) => {
     await app.answerBy(reason.behave)
     const response = await send('/api/ai-req', { payload: older }, { accept })
     const body = (await response.json()) as Record<string, unknown>
@@ -126,7 +126,7 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
     expect(JSON.stringify(body)).not.toContain(canary)
   })
 
-  test('is told in a sentence to people in a browser', async () => {
+  test('is reported in a sentence to people in a browser', async () => {
     await app.answerBy(reason.behave)
     const body = { payload: { ...older, stream: false }, broadcast: false }
     const told = await browser.send('POST', '/req/streamAI', { body })
@@ -135,7 +135,7 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
   })
 })
 
-test('a reason that is told within a stream is told in its frames', async () => {
+test('a reason within a stream is reported in its frames', async () => {
   const error = { message: canary, code: 'context_length_exceeded' }
   await app.answerBy((_, response) => {
     beginStream(response)

@@ -35,11 +35,11 @@ async function readEndless(world: World, usageAfter: (words: number) => object |
   let text = ''
   const read = () => text.split('event: delta').length - 1
   // Each word is sent after the one before was read, as words that arrive together are counted together.
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     beginStream(response)
-    for (let words = 1; !asked.abortedAt; words++) {
+    for (let words = 1; !request.abortedAt; words++) {
       response.write(buildChunk({ delta: { content: 'more ' } }, { usage: usageAfter(words) }))
-      while (read() < words && !asked.abortedAt) await pause(1)
+      while (read() < words && !request.abortedAt) await pause(1)
     }
   }
   const { token } = await world.svc.user()
@@ -131,11 +131,11 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()
 
-    const refused = await ask(world.svc, token)
+    const refusal = await ask(world.svc, token)
     await world.svc.host.limits.set({ ...requestLimit, unit: 'EUR', cap: 1, unpriced: 0.25 } as never)
     const counted = await ask(world.svc, token)
 
-    expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
+    expect([refusal.status, ((await refusal.json()) as { message: string }).message]).toEqual([
       429,
       "The limit 'all' is in money, and what this model costs in EUR is not known.",
     ])
@@ -154,7 +154,7 @@ describe('a limit', () => {
 })
 
 /** Makes a call in a process of its own, kills that when the condition holds, and waits for the commit. */
-async function killAmid(world: World, path: string, body: object, isTold: string) {
+async function killAmid(world: World, path: string, body: object, condition: string) {
   const { svc } = world
   const { token } = await svc.user()
   await using folder = await createDataFolder()
@@ -164,8 +164,8 @@ async function killAmid(world: World, path: string, body: object, isTold: string
   const url = await dying.ready()
   const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'content-type': 'application/json' }
   const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  const told = () => svc.rows(`select id from usage_holds where ${isTold}`)
-  await vi.waitUntil(async () => (await told()).length === 1, SLOW)
+  const readReservations = () => svc.rows(`select id from usage_holds where ${condition}`)
+  await vi.waitUntil(async () => (await readReservations()).length === 1, SLOW)
   const before = await readLimitState(svc, 'all')
 
   dying.kill('SIGKILL')

@@ -17,7 +17,7 @@ const limit = { name: 'all', for: 'installation', cap: 1_000_000, unit: 'tokens'
 
 const limited = shareLimitedService()
 
-async function started(behave: Behaviour) {
+async function startWith(behave: Behaviour) {
   const world = await limited([])
   const { svc, provider } = world
   provider.behave = behave
@@ -43,7 +43,7 @@ async function stateOf(svc: TestApp) {
 }
 
 test("a provider that counts impossibly many tokens does not block others' commits", async () => {
-  await using world = await started(behavesInTurn(takes(4e9, 4e9), takes(7, 3)))
+  await using world = await startWith(behavesInTurn(takes(4e9, 4e9), takes(7, 3)))
   await world.svc.host.limits.set(limit as never)
 
   await world.ask()
@@ -61,7 +61,7 @@ test("a provider that counts impossibly many tokens does not block others' commi
 })
 
 test('a call beyond the range of its known price uses its whole reservation', async () => {
-  await using world = await started(takes(7, 3))
+  await using world = await startWith(takes(7, 3))
   await world.svc.host.limits.set({ ...limit, unit: 'EUR' } as never)
   const [model] = (await world.admin.get('/ai-models')).list
   const costs = { inputCostPerToken: 0.000001, outputCostPerToken: 0.000002 }
@@ -77,27 +77,27 @@ test('a call beyond the range of its known price uses its whole reservation', as
 })
 
 test('a call whose record the database refuses blocks no other, and is logged', async () => {
-  await using world = await started(takes(7, 3))
+  await using world = await startWith(takes(7, 3))
   await world.svc.host.limits.set(limit as never)
   const { id, token } = await world.svc.user()
   await world.svc.rows(`create function refuse() returns trigger language plpgsql as $$
     begin if new.user_id = ${id} then raise exception 'refused'; end if; return new; end $$`)
   await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
 
-  const logged = world.svc.log.length
+  const logStart = world.svc.log.length
   const askRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
   const asking = [0, 1, 2, 3, 4, 5, 6, 7].map((call) => (call % 4 === 1 ? askRefused() : world.ask()))
   const answers = await Promise.all(asking)
 
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
-  const dropped = () =>
-    world.svc.log.slice(logged).filter((line) => line.includes('an item cannot be written, and is dropped'))
-  await vi.waitFor(() => expect(dropped()).toHaveLength(2), SLOW)
+  const droppedLines = () =>
+    world.svc.log.slice(logStart).filter((line) => line.includes('an item cannot be written, and is dropped'))
+  await vi.waitFor(() => expect(droppedLines()).toHaveLength(2), SLOW)
   expect(await world.svc.rows('select count(*)::int as calls from usage_records')).toEqual([{ calls: 6 }])
 })
 
 test('calls begin while the records of others are being written, however long that takes', async () => {
-  await using world = await started(takes(7, 3))
+  await using world = await startWith(takes(7, 3))
   const { svc } = world
   await svc.host.limits.set(limit as never)
   await svc.rows(`create function wait_for_test() returns trigger language plpgsql as $$
@@ -116,11 +116,11 @@ test('calls begin while the records of others are being written, however long th
 
 test("calls begin during a person's removal, whose last record is kept without them", async () => {
   const ends = Promise.withResolvers<void>()
-  await using world = await started(
+  await using world = await startWith(
     behavesInTurn(
-      async (...asked) => {
+      async (...args) => {
         await ends.promise
-        takes(7, 3)(...asked)
+        takes(7, 3)(...args)
       },
       takes(7, 3),
     ),

@@ -9,8 +9,8 @@ const price = (outputPerMillion: number) => ({ currency: 'EUR', inputPerMillion:
 async function startWith(limits: object[]) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(
-    await startProvider((asked, response) =>
-      (asked.body.model === 'first' ? refuses(401) : answers('From second.'))(asked, response),
+    await startProvider((request, response) =>
+      (request.body.model === 'first' ? refuses(401) : answers('From second.'))(request, response),
     ),
   )
   const models = [
@@ -22,7 +22,7 @@ async function startWith(limits: object[]) {
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, LIMITS_MAX_OUTPUT_TOKENS: '100' }))
   for (const limit of limits) await svc.host.limits.set({ ...requestLimit, ...limit } as never)
   const { token } = await svc.user()
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     svc,
     provider,
@@ -32,11 +32,11 @@ async function startWith(limits: object[]) {
       return (await svc.host.limits.list()).map(({ used, held }) => [used, held])
     },
     records: () => svc.rows('select model, outcome, cost_micros::int as cost from usage_records order by id'),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
-const answered = [{ model: 'second', outcome: 'completed', cost: 7 + 3 * 6 }]
+const fallbackRecords = [{ model: 'second', outcome: 'completed', cost: 7 + 3 * 6 }]
 
 test.for<[string, object[], number[][]]>([
   ['a single request', [{ cap: 1 }], [[1, 0]]],
@@ -61,7 +61,7 @@ test.for<[string, object[], number[][]]>([
 
   expect([answer.status, answer.headers.get('x-answered-by')]).toEqual([200, 'second'])
   expect(await world.states()).toEqual(states)
-  expect(await world.records()).toEqual(answered)
+  expect(await world.records()).toEqual(fallbackRecords)
 })
 
 test('a call whose fallback exceeds a limit is recorded as failed, counted once', async () => {
@@ -91,9 +91,9 @@ test('a model with half a price answers in place of an unpriced one', async () =
 
 test('a fallback is checked against a limit that was set during the call', async () => {
   await using world = await startWith([])
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     await world.svc.host.limits.set({ ...requestLimit, name: 'second', for: 'model:second', cap: 0 } as never)
-    refuses(401)(asked, response)
+    refuses(401)(request, response)
   }
 
   expect((await world.ask()).status).toBe(500)

@@ -38,9 +38,9 @@ async function startWith(limit: object, counted = COUNTED, model: object = {}) {
     env: { LIMITS_MAX_OUTPUT_TOKENS: `${OUTPUT}` },
   })
   const go = Promise.withResolvers<void>()
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     await go.promise
-    await counts(counted)(asked, response)
+    await counts(counted)(request, response)
   }
   const { token } = await world.svc.user()
   return Object.assign(world, { token, go: go.resolve })
@@ -120,7 +120,7 @@ test.for<[string, Buffer, number, boolean?]>([
 ])('the pages of a document are counted %s', async ([, bytes, pages, isStored]) => {
   await using world = await startWith({ ...tokens, cap: 100_000_000 })
   const { one } = isStored ? await upload(world.svc, world.token, bytes, { name: 'a.pdf' }) : {}
-  const asking = ask(world, one ? { file_id: one.id } : inline(bytes))
+  const pendingCall = ask(world, one ? { file_id: one.id } : inline(bytes))
   await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
   const most = pages * 4600
@@ -128,7 +128,7 @@ test.for<[string, Buffer, number, boolean?]>([
   world.go()
 
   expect([held - most > OUTPUT, held - most < OUTPUT + 10]).toEqual([true, true])
-  expect((await asking)[0]).toBe(200)
+  expect((await pendingCall)[0]).toBe(200)
 })
 
 test.for<[string, number, object]>([
@@ -136,13 +136,13 @@ test.for<[string, number, object]>([
   ['its model', 48_169, { upstreamId: 'gpt-4o-mini-2024-07-18' }],
 ])('a call with a picture holds what %s may count for one', async ([, most, model]) => {
   await using world = await startWith({ ...tokens, cap: 2 * most - 1 }, most, model)
-  const asking = ask(world, inline(PNG, 'image/png'))
+  const pendingCall = ask(world, inline(PNG, 'image/png'))
   await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
   expect(await ask(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
 
-  expect((await asking)[0]).toBe(200)
+  expect((await pendingCall)[0]).toBe(200)
   expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: most + 3, held: 0 })
 })
 

@@ -30,7 +30,7 @@ async function announce(token: string, path: string, bytes?: number) {
   return { status, [Symbol.dispose]: () => void sending.destroy() }
 }
 
-const held = async (bytes: number) => {
+const expectBytes = async (bytes: number) => {
   await expect.poll(() => app.svc.services.aiBytes.total).toBe(bytes)
 }
 
@@ -38,31 +38,31 @@ test('bodies of waiting requests have an allowance by person and in total', asyn
   const [{ token }, other] = [app, await app.svc.user()]
   using _first = await announce(token, '/v1/chat/completions', MAX)
   using _second = await announce(token, '/trpc/ai.complete', MAX - 1000)
-  await held(2 * MAX - 1000)
+  await expectBytes(2 * MAX - 1000)
 
   using beyond = await announce(token, '/v1/responses', MAX)
   expect(await beyond.status).toBe(429)
   expect((await app.ask()).status).toBe(200)
 
   using _third = await announce(other.token, '/v1/chat/completions', MAX - 500)
-  await held(3 * MAX - 1500)
+  await expectBytes(3 * MAX - 1500)
   using inAll = await announce(other.token, '/v1/chat/completions', MAX - 500)
   expect(await inAll.status).toBe(503)
 })
 
 test('a body without a length counts as the largest, until its answer ends', async () => {
-  await held(0)
+  await expectBytes(0)
   using sent = await announce(app.token, '/v1/chat/completions')
-  await held(MAX)
+  await expectBytes(MAX)
   sent[Symbol.dispose]()
-  await held(0)
+  await expectBytes(0)
 
   app.upstream.behave = neverEnds
   const body = { model: 'mock-1', messages: [{ role: 'user', content: 'x'.repeat(1000) }], stream: true }
-  const leaves = new AbortController()
-  const asked = { token: app.token, body, signal: leaves.signal }
+  const controller = new AbortController()
+  const asked = { token: app.token, body, signal: controller.signal }
   await app.svc.send('POST', '/v1/chat/completions', asked)
-  await held(JSON.stringify(body).length)
-  leaves.abort()
-  await held(0)
+  await expectBytes(JSON.stringify(body).length)
+  controller.abort()
+  await expectBytes(0)
 })

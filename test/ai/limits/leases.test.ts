@@ -14,9 +14,9 @@ const env = { APP_KEY: randomBytes(32).toString('base64') }
 async function startWaiting() {
   const world = await limited([requestLimit], { env })
   const go = Promise.withResolvers<void>()
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     await go.promise
-    await answers('Good day.')(asked, response)
+    await answers('Good day.')(request, response)
   }
   // A replica without the configuration would remove the models.
   const settings = { ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string, AI_CONFIG: world.config.file }
@@ -32,7 +32,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   await using world = await startWaiting()
   await using other = await startApp(world.settings)
   const { token } = await world.svc.user()
-  const asking = ask(world.svc, token)
+  const pendingCall = ask(world.svc, token)
   await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
 
   // A lease of 30 seconds would have expired, and the other replica would have checked twice since.
@@ -42,7 +42,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   world.go()
 
   expect([holds, before]).toEqual([[{ provider: 'local' }], []])
-  expect((await asking).status).toBe(200)
+  expect((await pendingCall).status).toBe(200)
   expect(await recordsOf(world.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
@@ -53,8 +53,8 @@ test.concurrent('a call of a killed replica is settled by another one within a m
   await using dying = startProcess({ ...world.settings, DATA_DIR: folder.path, PORT: '0', NODE_ENV: 'development' })
   const url = await dying.ready()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const asking = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(buildQuestion()) })
-  const ended = asking.catch(() => 'broken')
+  const pendingCall = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(buildQuestion()) })
+  const ended = pendingCall.catch(() => 'broken')
   await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
 
   dying.kill('SIGKILL')

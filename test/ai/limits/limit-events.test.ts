@@ -16,16 +16,17 @@ async function startTwo() {
   const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
   const one = resources.use(await startApp(settings))
   const two = resources.use(await startApp({ ...settings, DATABASE_URL: one.env.DATABASE_URL ?? '' }))
-  const told: ReachedLimit[] = []
-  for (const { services } of [one, two]) services.hooks.on('usage-limit-reached', (reached) => void told.push(reached))
-  const kept = resources.move()
-  const toldOf = ({ id }: { id: number }) => told.filter(({ subjectId }) => subjectId === `${id}`)
+  const events: ReachedLimit[] = []
+  for (const { services } of [one, two])
+    services.hooks.on('usage-limit-reached', (reached) => void events.push(reached))
+  const disposables = resources.move()
+  const eventsOf = ({ id }: { id: number }) => events.filter(({ subjectId }) => subjectId === `${id}`)
   const linesOf = ({ id }: { id: number }) =>
     [...one.log, ...two.log]
       .filter((line) => line.includes('a usage limit is used up to'))
       .map((line) => JSON.parse(line) as ReachedLimit)
       .filter(({ subjectId }) => subjectId === `${id}`)
-  return { one, two, toldOf, linesOf, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  return { one, two, eventsOf, linesOf, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
 }
 
 type World = Awaited<ReturnType<typeof startTwo>>
@@ -46,34 +47,34 @@ const askOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, o
   Promise.all(Array.from({ length: often }, (_, index) => ask(index % 2 ? one : two, token)))
 
 /** Waits until both replicas have reported earlier calls, which come before the one that this makes. */
-async function lookAt({ one, two, toldOf }: World): Promise<void> {
+async function lookAt({ one, two, eventsOf }: World): Promise<void> {
   for (const svc of [one, two]) {
     const probe = await one.user()
     await one.host.limits.set({ ...limit, name: newName('probe'), for: `user:${probe.username}`, cap: 1 })
     await svc.services.usageLedger.flush()
     expect((await ask(svc, probe.token)).status).toBe(200)
-    await vi.waitFor(() => expect(toldOf(probe)).not.toEqual([]), SLOW)
+    await vi.waitFor(() => expect(eventsOf(probe)).not.toEqual([]), SLOW)
   }
 }
 
 describe('when a limit is nearly or wholly used up', () => {
   test('log and listeners report each used-up part once across all replicas', async () => {
-    const { one, toldOf, linesOf } = world
+    const { one, eventsOf, linesOf } = world
     await one.host.limits.set(limit)
     const ada = await one.user()
     await askOften(world, ada.token, 7)
     await lookAt(world)
-    expect(toldOf(ada)).toEqual([])
+    expect(eventsOf(ada)).toEqual([])
 
     await askOften(world, ada.token, 1)
-    await vi.waitFor(() => expect(toldOf(ada)).toHaveLength(1), SLOW)
+    await vi.waitFor(() => expect(eventsOf(ada)).toHaveLength(1), SLOW)
     await askOften(world, ada.token, 4)
-    await vi.waitFor(() => expect(toldOf(ada)).toHaveLength(2), SLOW)
+    await vi.waitFor(() => expect(eventsOf(ada)).toHaveLength(2), SLOW)
     await askOften(world, ada.token, 4)
     await lookAt(world)
 
     const each = { limit: 'each', subject: 'user', subjectId: `${ada.id}`, unit: 'requests', mode: 'enforce', cap: 10 }
-    expect(toldOf(ada)).toEqual([
+    expect(eventsOf(ada)).toEqual([
       { ...each, currency: null, period: 'month', percent: 80, used: 8, resetsAt: expect.stringMatching(/-01T00:00/) },
       { ...each, currency: null, period: 'month', percent: 100, used: 10, resetsAt: expect.any(String) },
     ])
@@ -84,22 +85,22 @@ describe('when a limit is nearly or wholly used up', () => {
   })
 
   test('log and listeners report a limit of each user by person and period', async () => {
-    const { one, toldOf } = world
+    const { one, eventsOf } = world
     await one.host.limits.set({ ...limit, cap: 2, mode: 'observe' })
     const [ada, bob] = [await one.user(), await one.user()]
 
     await askOften(world, ada.token, 3)
     await askOften(world, bob.token, 2)
-    const told = () => [...toldOf(ada), ...toldOf(bob)]
-    await vi.waitFor(() => expect(told()).toHaveLength(2), SLOW)
+    const readEvents = () => [...eventsOf(ada), ...eventsOf(bob)]
+    await vi.waitFor(() => expect(readEvents()).toHaveLength(2), SLOW)
     await one.rows(
       `update usage_counters set starts_at = starts_at - interval '1 month', ends_at = now() - interval '1 second'`,
     )
     await askOften(world, ada.token, 2)
-    await vi.waitFor(() => expect(told()).toHaveLength(3), SLOW)
+    await vi.waitFor(() => expect(readEvents()).toHaveLength(3), SLOW)
 
     expect(
-      told()
+      readEvents()
         .map(({ subjectId, percent, mode }) => [Number(subjectId), percent, mode])
         .toSorted(),
     ).toEqual([

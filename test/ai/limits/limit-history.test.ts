@@ -110,10 +110,10 @@ describe('a budget for 100 answers', () => {
       const stop = watch(world)
 
       for (let round = 0; round < rounds; round++) {
-        const asking = askTogether(world, [token], 50)
+        const pendingCall = askTogether(world, [token], 50)
         await pause(Math.random() * 300)
         const mend = await faults[round % faults.length]?.(world, round % 3)
-        operations.push(...(await asking))
+        operations.push(...(await pendingCall))
         await mend?.()
         const more = unit === 'requests' ? 30 : 4
         await vi.waitFor(() => world.svc.host.limits.topUp({ name: limit.name, amount: (more * most) / one }), SLOW)

@@ -109,13 +109,13 @@ const moments = (zone: string) => {
   )
 }
 
-const placed = fc.constantFrom(...zones).chain((zone) => fc.tuple(fc.constant(zone), moments(zone)))
+const zonedMoments = fc.constantFrom(...zones).chain((zone) => fc.tuple(fc.constant(zone), moments(zone)))
 const anyPeriod = fc.constantFrom(...limitPeriods)
 const options = { numRuns: 400 }
 
 test('a moment lies in its period from the first to the last moment', async () => {
   await fc.assert(
-    fc.asyncProperty(placed, anyPeriod, async ([zone, moment], period) => {
+    fc.asyncProperty(zonedMoments, anyPeriod, async ([zone, moment], period) => {
       const { starts, ends } = await periodOf(moment, period, zone)
       expect(starts).toBeLessThanOrEqual(moment)
       expect(ends).toBeGreaterThan(moment)
@@ -130,7 +130,7 @@ test('a moment lies in its period from the first to the last moment', async () =
 
 test('days, weeks and months begin by the clocks of the zone', async () => {
   await fc.assert(
-    fc.asyncProperty(placed, fc.constantFrom('day', 'week', 'month'), async ([zone, moment], period) => {
+    fc.asyncProperty(zonedMoments, fc.constantFrom('day', 'week', 'month'), async ([zone, moment], period) => {
       const { starts, ends } = await periodOf(moment, period, zone)
       const first = (at: number) => firstDayOf[period](clockAt(at, zone).date)
       expect(clockAt(starts, zone).date).toBe(first(starts))

@@ -59,12 +59,12 @@ describe('a limit', () => {
     await ask(world.svc, token)
     await world.svc.services.usageLedger.flush()
 
-    const refused = await ask(world.svc, token)
+    const refusal = await ask(world.svc, token)
 
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('x-should-retry')).toBe('false')
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(2)
-    expect(await refused.json()).toMatchObject({
+    expect(refusal.status).toBe(429)
+    expect(refusal.headers.get('x-should-retry')).toBe('false')
+    expect(Number(refusal.headers.get('retry-after'))).toBeGreaterThan(2)
+    expect(await refusal.json()).toMatchObject({
       success: false,
       code: 'limit_reached',
       message: expect.stringMatching(
@@ -76,9 +76,9 @@ describe('a limit', () => {
   test('a limit that only calls under way hold lets clients come back soon', async () => {
     await using world = await limited([{ ...requestLimit, cap: 1 }])
     const { promise: go, resolve } = Promise.withResolvers<void>()
-    world.provider.behave = async (asked, response) => {
+    world.provider.behave = async (request, response) => {
       await go
-      await answers('Good day.')(asked, response)
+      await answers('Good day.')(request, response)
     }
     const { token } = await world.svc.user()
     const first = ask(world.svc, token)
@@ -173,8 +173,8 @@ describe('a limit', () => {
 
   test('a limit reports what is left of all limits by RateLimit headers', async () => {
     const own = { ...requestLimit, name: 'je Tag für', for: 'user', cap: 5, per: 'day' }
-    const watched = { ...requestLimit, name: 'watched', mode: 'observe' }
-    await using world = await limited([{ ...requestLimit, cap: 1, per: 'day' }, own, watched])
+    const observingLimit = { ...requestLimit, name: 'watched', mode: 'observe' }
+    await using world = await limited([{ ...requestLimit, cap: 1, per: 'day' }, own, observingLimit])
     const { token } = await world.svc.user()
 
     const [whole, refused] = [await ask(world.svc, token), await ask(world.svc, token)]
@@ -193,14 +193,14 @@ describe('a limit', () => {
   test.for(['installation', 'user'])('a limit of %s that was topped up reports its whole amount', async (target) => {
     await using world = await limited([{ ...requestLimit, for: target, cap: 1, per: 'day' }])
     const { token, id } = await world.svc.user()
-    const told = async () => {
+    const readHeaders = async () => {
       const { headers } = await ask(world.svc, token)
       return `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`
     }
-    const before = await told()
+    const before = await readHeaders()
     await world.svc.host.limits.topUp({ name: 'all', amount: 2, ...(target === 'user' && { id: `${id}` }) })
 
-    expect([before, await told(), await told(), await told()]).toEqual([
+    expect([before, await readHeaders(), await readHeaders(), await readHeaders()]).toEqual([
       expect.stringMatching(/^"all";q=1;w=86400 "all";r=0;/),
       expect.stringMatching(/^"all";q=3;w=86400 "all";r=1;/),
       expect.stringMatching(/^"all";q=3;w=86400 "all";r=0;/),

@@ -37,18 +37,18 @@ const recordsOf = async ({ rows, services }: TestApp) => {
 async function startWaiting() {
   const world = await limited(limits, { env, model: { pricing } })
   const go = Promise.withResolvers<void>()
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     await go.promise
-    await answers('Good day.')(asked, response)
+    await answers('Good day.')(request, response)
   }
   await endLeases(world.svc)
   const { token } = await world.svc.user()
-  const asking = ask(world.svc, token)
+  const pendingCall = ask(world.svc, token)
   await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), SLOW)
   return Object.assign(world, {
     answered: async () => {
       go.resolve()
-      return (await asking).status
+      return (await pendingCall).status
     },
     async used() {
       const states = await Promise.all(limits.map(({ name }) => readLimitState(world.svc, name)))

@@ -3,7 +3,7 @@ import { ask, shareLimitedService } from '../../kit/ai/limited-service.ts'
 
 const limited = shareLimitedService()
 
-async function started() {
+async function startWorld() {
   const world = await limited([])
   const { id, token } = await world.svc.user()
   const asks = async () => {
@@ -17,7 +17,7 @@ async function started() {
 const limit = { name: 'each', for: 'user', cap: 2, unit: 'requests', per: 'day' }
 
 test("a limit's name may have letters of two code units each", async () => {
-  await using world = await started()
+  await using world = await startWorld()
   await world.svc.host.limits.set({ ...limit, name: '𠮷' } as never)
 
   const { status, headers } = await world.ask()
@@ -38,7 +38,7 @@ function zoneAmidAnHour(now = new Date()): string | undefined {
 }
 
 test('a limit changed from days to hours shows and tops up the hour', async () => {
-  await using world = await started()
+  await using world = await startWorld()
   const { limits } = world.svc.host
   const timeZone = zoneAmidAnHour()
   await limits.set({ ...limit, timeZone } as never)
@@ -62,7 +62,7 @@ test.for([
   ['room:0', 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
   ['room:2147483648', 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
   [`room:${'9'.repeat(30)}`, 'must name the room by its id or slug, as in room:7 or room:chess-aBcDe12345'],
-])('a limit for %s is refused, as it could hold for nobody', async ([target = '', message]) => {
+])('a limit for %s is refused, as it could never apply', async ([target = '', message]) => {
   await using world = await limited([])
   const { svc } = world
   const { limits } = svc.host
@@ -88,22 +88,22 @@ test('limits for a role, a room and a token that may exist are accepted', async 
   )
 })
 
-test('what was topped up is left at once, as calls are told', async () => {
-  await using world = await started()
+test('a top-up is available at once, and reported to calls', async () => {
+  await using world = await startWorld()
   const { limits } = world.svc.host
   await limits.set(limit as never)
-  const left = async () => /r=(\d+)/.exec((await world.ask()).headers.get('ratelimit') ?? '')?.[1]
+  const readRemaining = async () => /r=(\d+)/.exec((await world.ask()).headers.get('ratelimit') ?? '')?.[1]
 
-  expect(await left()).toBe('1')
+  expect(await readRemaining()).toBe('1')
   await limits.topUp({ name: 'each', amount: 10, id: world.id })
-  expect(await left()).toBe('10')
+  expect(await readRemaining()).toBe('10')
 })
 
 test.for([
   ['installation', '2', ''],
   ['role:user', 'admin', 'user'],
 ] as const)('a limit for %s alone is topped up for no other one', async ([target, other, own]) => {
-  await using world = await started()
+  await using world = await startWorld()
   const { limits } = world.svc.host
   await limits.set({ ...limit, for: target } as never)
   await world.ask()
@@ -118,7 +118,7 @@ test.for([
 })
 
 test('a simulation names limits of missing people and apps, and ignores username case', async () => {
-  await using world = await started()
+  await using world = await startWorld()
   const { username } = await world.svc.user()
   const targets = [`user:${username.toUpperCase()}`, 'user:nobody.yet', 'app:None yet', 'user', 'app']
   const entries = targets.map((target, at) => ({ ...limit, name: `limit ${at}`, for: target }))

@@ -44,24 +44,24 @@ describe('a rate limit', () => {
       headers: { accept: 'text/event-stream' },
     })
     for (let more = 0; more < 3; more++) await ask(svc, token)
-    const refused = await ask(svc, token)
+    const refusal = await ask(svc, token)
 
-    const told = (response: Response) =>
+    const limitOf = (response: Response) =>
       ['limit', 'remaining'].map((name) => response.headers.get(`ratelimit-${name}`)).join(' of ')
-    expect(told(first)).toBe('5 of 4')
-    expect(told(streamed)).toBe('5 of 3')
-    expect(told(refused)).toBe('5 of 0')
-    expect(refused.status).toBe(429)
-    const wait = Number(refused.headers.get('retry-after'))
+    expect(limitOf(first)).toBe('5 of 4')
+    expect(limitOf(streamed)).toBe('5 of 3')
+    expect(limitOf(refusal)).toBe('5 of 0')
+    expect(refusal.status).toBe(429)
+    const wait = Number(refusal.headers.get('retry-after'))
     expect(wait).toBeGreaterThan(0)
     expect(wait).toBeLessThanOrEqual(60)
-    expect(Number(refused.headers.get('ratelimit-reset'))).toBe(wait)
+    expect(Number(refusal.headers.get('ratelimit-reset'))).toBe(wait)
     expect(first.headers.has('retry-after')).toBe(false)
-    expect(await refused.json()).toEqual({
+    expect(await refusal.json()).toEqual({
       success: false,
       message: 'Too many requests. Try again later.',
       code: 'too_many_requests',
-      requestId: refused.headers.get('x-request-id'),
+      requestId: refusal.headers.get('x-request-id'),
     })
     expect(provider.requests.length - before).toBe(5)
   })

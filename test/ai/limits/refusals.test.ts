@@ -13,11 +13,11 @@ test('of limits that refuse, one that only observes is never named', async () =>
   await ask(world.svc, token)
   await world.svc.services.usageLedger.flush()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect(refused.status).toBe(429)
-  expect(((await refused.json()) as { message: string }).message).toMatch(/^The limit 'day' has no room/)
-  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(86_400)
+  expect(refusal.status).toBe(429)
+  expect(((await refusal.json()) as { message: string }).message).toMatch(/^The limit 'day' has no room/)
+  expect(Number(refusal.headers.get('retry-after'))).toBeLessThanOrEqual(86_400)
 })
 
 test('of refusing limits, a spent one is named before a reserved one', async () => {
@@ -29,21 +29,21 @@ test('of refusing limits, a spent one is named before a reserved one', async () 
   await ask(world.svc, one.token)
   await world.svc.services.usageLedger.flush()
   const { promise: go, resolve } = Promise.withResolvers<void>()
-  world.provider.behave = async (asked, response) => {
+  world.provider.behave = async (request, response) => {
     await go
-    await answers('Good day.')(asked, response)
+    await answers('Good day.')(request, response)
   }
   const underWay = ask(world.svc, other.token)
   await vi.waitUntil(() => world.provider.requests.length === 2, SLOW)
 
-  const refused = await ask(world.svc, one.token)
+  const refusal = await ask(world.svc, one.token)
   resolve()
 
-  expect(await refused.json()).toMatchObject({
+  expect(await refusal.json()).toMatchObject({
     code: 'limit_reached',
     message: expect.stringMatching(/^The limit 'mine' has no room/),
   })
-  expect(refused.headers.get('x-should-retry')).toBe('false')
+  expect(refusal.headers.get('x-should-retry')).toBe('false')
   expect((await underWay).status).toBe(200)
 })
 
@@ -51,9 +51,9 @@ test('a refusal for an unknown price says that retries do not help', async () =>
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([429, 'false'])
+  expect([refusal.status, refusal.headers.get('x-should-retry')]).toEqual([429, 'false'])
 })
 
 test('a price of the input alone is none, and a money limit refuses', async () => {
@@ -65,9 +65,9 @@ test('a price of the input alone is none, and a money limit refuses', async () =
   )
   const { token } = await world.svc.user()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect([refused.status, world.provider.requests.length]).toEqual([429, 0])
+  expect([refusal.status, world.provider.requests.length]).toEqual([429, 0])
   await world.svc.host.limits.remove({ name: 'all' })
   expect((await ask(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()

@@ -57,16 +57,16 @@ const weather = callsTool('weather', '{"city":"Hildesheim"}')
 describe('a further round of a call', () => {
   test('a further round of a call is reserved beforehand on top of earlier ones', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
-    await using world = await startWith(async (asked, response) => {
-      if (asked.body.messages.length > 1) await go
-      await weather(asked, response)
+    await using world = await startWith(async (request, response) => {
+      if (request.body.messages.length > 1) await go
+      await weather(request, response)
     })
 
-    const asking = world.ask()
+    const pendingCall = world.ask()
     await vi.waitFor(() => expect(world.upstream.requests).toHaveLength(2), SLOW)
     const { held } = await world.state()
     resolve()
-    await (await asking).text()
+    await (await pendingCall).text()
 
     // The reservation has the 7 and 3 tokens of the first round, the second prompt, and the longest answer.
     expect(held).toBeGreaterThan(10 + 15 + TOOL + 100)
@@ -107,9 +107,9 @@ describe('a further round of a call', () => {
   })
 
   test('a further round of a call that another process has committed is not made', async () => {
-    await using world = await startWith(async (asked, response) => {
+    await using world = await startWith(async (request, response) => {
       await world.svc.rows('delete from usage_holds')
-      await weather(asked, response)
+      await weather(request, response)
     })
 
     expect((await world.ask('application/json')).status).toBe(503)
@@ -135,7 +135,7 @@ describe('a further round of a call', () => {
 
 describe('what is reserved for a stream', () => {
   /** Waits before its first word, reports its counts with each piece, and waits before the end. */
-  const tells = (input: number, more: object = {}) => {
+  const countsWhenAllowed = (input: number, more: object = {}) => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const { promise: mayCount, resolve: count } = Promise.withResolvers<void>()
     const { promise: isAsked, resolve: begin } = Promise.withResolvers<void>()
@@ -154,37 +154,37 @@ describe('what is reserved for a stream', () => {
   }
 
   test('what is reserved for a stream shrinks once the provider counts its input', async () => {
-    const { behave, isAsked, count, resolve } = tells(10)
+    const { behave, isAsked, count, resolve } = countsWhenAllowed(10)
     await using world = await startWith(behave)
 
-    const asking = world.ask('text/event-stream', 'x'.repeat(2000))
+    const pendingCall = world.ask('text/event-stream', 'x'.repeat(2000))
     await isAsked
     expect(await world.state()).toEqual({ used: 0, held: 500 + TOOL + 100 })
     count()
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), SLOW)
     resolve()
-    await (await asking).text()
+    await (await pendingCall).text()
 
     expect(await world.record()).toEqual([{ outcome: 'completed', input: 10, output: 40 }])
     expect(await world.state()).toEqual({ used: 50, held: 0 })
   })
 
   test('what is reserved for a stream in money shrinks by its known tokens', async () => {
-    const { behave, isAsked, count, resolve } = tells(10, { prompt_tokens_details: { cached_tokens: 8 } })
+    const { behave, isAsked, count, resolve } = countsWhenAllowed(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
       ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
       ...{ outputPerMillion: 20, reasoningPerMillion: 50 },
     }
     await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
 
-    const asking = world.ask('text/event-stream', 'x'.repeat(2000))
+    const pendingCall = world.ask('text/event-stream', 'x'.repeat(2000))
     await isAsked
     expect(await world.state()).toEqual({ used: 0, held: (500 + TOOL) * 12 + 100 * 50 })
     count()
     const known = 2 * 10 + 8 + 40 * 20
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: known + 60 * 50 }), SLOW)
     resolve()
-    await (await asking).text()
+    await (await pendingCall).text()
     await world.record()
 
     expect(await world.state()).toEqual({ used: known, held: 0 })
@@ -194,11 +194,11 @@ describe('what is reserved for a stream', () => {
 test('what is reserved for a fallback model is kept until it is asked', async () => {
   await using resources = new AsyncDisposableStack()
   const lock = Promise.withResolvers<Client>()
-  const behave: Behaviour = async (asked, response) => {
-    if (asked.body.model === 'mock-1') {
+  const behave: Behaviour = async (request, response) => {
+    if (request.body.model === 'mock-1') {
       // The lock keeps the reservation from being replaced before leases are renewed.
       await (await lock.promise).query('begin; select from usage_holds for update')
-      return refuses(401)(asked, response)
+      return refuses(401)(request, response)
     }
     beginStream(response)
     for (const content of ['A whole ', 'answer.']) {
@@ -213,11 +213,11 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
   const client = resources.use(await openClient(url))
   lock.resolve(client)
 
-  const asking = world.ask('text/event-stream', 'x'.repeat(1000))
+  const pendingCall = world.ask('text/event-stream', 'x'.repeat(1000))
   await waitForLocks(url)
   await client.query('commit')
 
-  const text = await (await asking).text()
+  const text = await (await pendingCall).text()
   expect(text).toContain('answer.')
   expect(text).not.toContain('"cut"')
   expect(await world.record()).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
@@ -226,8 +226,8 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
 
 test("a provider that counts impossibly much blocks no other call's usage updates", async () => {
   const { promise: go, resolve } = Promise.withResolvers<void>()
-  const behave: Behaviour = async (asked, response) => {
-    const tokens = asked.body.messages[0]?.content === 'Hello' ? 20 : 1e300
+  const behave: Behaviour = async (request, response) => {
+    const tokens = request.body.messages[0]?.content === 'Hello' ? 20 : 1e300
     beginStream(response)
     response.write(
       buildChunk({ delta: { content: 'word' } }, { usage: { prompt_tokens: tokens, completion_tokens: tokens } }),
@@ -239,12 +239,12 @@ test("a provider that counts impossibly much blocks no other call's usage update
   await using world = await startWith(behave, { unit: 'requests' }, { pricing })
 
   const streams = [await world.ask('text/event-stream', 'huge'), await world.ask()]
-  const told = async () => {
+  const readOutputs = async () => {
     const rows = await world.svc.rows<{ output: number }>('select output_tokens as output from usage_holds')
     return rows.map(({ output }) => output).sort((one, other) => one - other)
   }
   await vi.waitFor(async () => {
-    const [known, cut] = await told()
+    const [known, cut] = await readOutputs()
     expect(known).toBe(20)
     expect(cut).toBeGreaterThan(20)
     expect(cut).toBeLessThan(50_000)
@@ -256,7 +256,7 @@ test("a provider that counts impossibly much blocks no other call's usage update
 
 describe('an answer whose question its provider counts as longer than we did', () => {
   /** Sends the whole stream in one packet, as a nearby provider does. */
-  const shortly: Behaviour = (_, response) => {
+  const sendsOnePacket: Behaviour = (_, response) => {
     beginStream(response)
     const usage = { prompt_tokens: 500, completion_tokens: 1, total_tokens: 501 }
     const events = [
@@ -268,8 +268,8 @@ describe('an answer whose question its provider counts as longer than we did', (
   const streamed = async (app: Awaited<ReturnType<typeof startWith>>) =>
     parseEvents(await (await app.ask()).text()).map(({ event, data }) => [event, (data as { text?: string }).text])
 
-  test('is told whole where the limit has room for it', async () => {
-    await using app = await startWith(shortly)
+  test('is delivered whole where the limit has room for it', async () => {
+    await using app = await startWith(sendsOnePacket)
     expect(await streamed(app)).toEqual([
       ['delta', 'Yes.'],
       ['usage', undefined],
@@ -280,7 +280,7 @@ describe('an answer whose question its provider counts as longer than we did', (
   })
 
   test('is cut where the limit has none, and says so', async () => {
-    await using app = await startWith(shortly, { cap: 400 })
+    await using app = await startWith(sendsOnePacket, { cap: 400 })
     const text = await (await app.ask()).text()
     expect(text).not.toContain('Yes.')
     expect(text).toContain('"cut":"limit"')

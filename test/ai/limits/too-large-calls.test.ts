@@ -28,7 +28,7 @@ describe('a call that may take more than all of a limit', () => {
   })
   afterAll(() => app[Symbol.asyncDispose]())
 
-  const asked = { model: 'mock-1', messages: [buildUserMessage('Hello')] }
+  const chatInput = { model: 'mock-1', messages: [buildUserMessage('Hello')] }
   const stream = { accept: 'text/event-stream' }
 
   test.for([
@@ -38,32 +38,32 @@ describe('a call that may take more than all of a limit', () => {
     ['Chat Completions as a stream', '/v1/chat/completions', { ...chat, stream: true }, {}],
     ['Responses', '/v1/responses', { model: 'mock-1', input: 'Hello' }, {}],
     ['Messages', '/v1/messages', { ...chat, max_tokens: 4097 }, {}],
-    ['tRPC', '/trpc/ai.complete', asked, {}],
-  ] as const)('is told by %s to ask for less, and no moment to come again', async ([, path, body, headers]) => {
+    ['tRPC', '/trpc/ai.complete', chatInput, {}],
+  ] as const)('is refused by %s with the advice to ask for less, without a time', async ([, path, body, headers]) => {
     const { token } = await app.svc.user()
 
-    const refused = await app.svc.send('POST', path, { token, body, headers })
-    const text = await refused.text()
+    const refusal = await app.svc.send('POST', path, { token, body, headers })
+    const text = await refusal.text()
 
-    expect(refused.status).toBe(429)
+    expect(refusal.status).toBe(429)
     expect(text).toMatch(
       /This call may take 4\d\d\d, and the limit 'all' is 4000 tokens a month\. Send less, or ask for a shorter answer\./,
     )
     expect(text).not.toMatch(MOMENT)
-    expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
-    expect(refused.headers.get('ratelimit')).toMatch(/^"all";r=4000;t=\d+$/)
+    expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+    expect(refusal.headers.get('ratelimit')).toMatch(/^"all";r=4000;t=\d+$/)
   })
 
-  test('is told so in a room by JSON:API', async () => {
+  test('is refused likewise in a room by JSON:API', async () => {
     const { id, admin } = await createAiRoom(app)
 
-    const refused = await admin.post(`/rooms/${id}/actions/ask`, { ...asked, key: KEY })
+    const refusal = await admin.post(`/rooms/${id}/actions/ask`, { ...chatInput, key: KEY })
 
-    expect([refused.status, refused.errors[0]?.code]).toEqual([429, 'limit_reached'])
-    expect(refused.errors[0]?.detail).toMatch(
+    expect([refusal.status, refusal.errors[0]?.code]).toEqual([429, 'limit_reached'])
+    expect(refusal.errors[0]?.detail).toMatch(
       /^This call may take 4\d\d\d, and the limit 'all' is 4000 tokens a month\./,
     )
-    expect(refused.headers.get('retry-after')).toBeNull()
+    expect(refusal.headers.get('retry-after')).toBeNull()
   })
 
   test('succeeds as soon as it asks for a shorter answer', async () => {
@@ -99,10 +99,10 @@ test('a limit that never has room is reported before a spent one', async () => {
   expect((await ask(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
 
-  const refused = await ask(world.svc, token, 'Hello '.repeat(500))
+  const refusal = await ask(world.svc, token, 'Hello '.repeat(500))
 
-  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
-  expect(await messageOf(refused)).toMatch(/and the limit 'small' is 4100 tokens a day\./)
+  expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refusal)).toMatch(/and the limit 'small' is 4100 tokens a day\./)
 })
 
 test('a top-up frees nothing for a call that is larger than the limit', async () => {
@@ -113,10 +113,10 @@ test('a top-up frees nothing for a call that is larger than the limit', async ()
   expect((await ask(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
-  expect(await messageOf(refused)).toMatch(
+  expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refusal)).toMatch(
     /^This call may take 6\d, and the limit 'all' is 50 tokens a month, without what was topped up\. Send less/,
   )
   expect(await readLimitState(world.svc, 'all')).toMatchObject({ cap: 70, used: 10, held: 0 })
@@ -126,10 +126,10 @@ test('a limit of nothing lets no call through, and names no moment', async () =>
   await using world = await limited([{ ...requestLimit, cap: 0 }])
   const { token } = await world.svc.user()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect([refused.status, headersOf(refused)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
-  expect(await messageOf(refused)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
+  expect([refusal.status, headersOf(refusal)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
+  expect(await messageOf(refusal)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
 })
 
 test('a call too expensive for a money limit learns so in its unit', async () => {
@@ -137,10 +137,10 @@ test('a call too expensive for a money limit learns so in its unit', async () =>
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
   const { token } = await world.svc.user()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect(headersOf(refused)).toEqual({ retryAfter: null, shouldRetry: 'false' })
-  expect(await messageOf(refused)).toMatch(
+  expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
+  expect(await messageOf(refusal)).toMatch(
     /^This call may cost 4\d\d\d, and the limit 'all' is 4000 millionths of EUR a month\. .* or ask another model\.$/,
   )
 })
@@ -149,7 +149,7 @@ test('a call of unknown price is refused without a time to retry', async () => {
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
-  const refused = await ask(world.svc, token)
+  const refusal = await ask(world.svc, token)
 
-  expect([refused.status, headersOf(refused)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
+  expect([refusal.status, headersOf(refusal)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
 })

@@ -18,7 +18,7 @@ async function withLimit(more: object = {}) {
     svc,
     set: (values: object) => svc.host.limits.set({ ...limit, ...values } as never),
     /** Makes concurrent calls; returns the number of those that are answered. */
-    async answered(count: number) {
+    async countAnswered(count: number) {
       const statuses = await Promise.all(Array.from({ length: count }, ask))
       await svc.services.usageLedger.flush()
       return statuses.filter((status) => status === 200).length
@@ -34,13 +34,13 @@ async function withLimit(more: object = {}) {
 describe('a limit that only observes', () => {
   test('a limit that only observes counts all refusals of concurrent calls in batches', async () => {
     await using world = await withLimit()
-    await world.answered(1)
+    await world.countAnswered(1)
     statements.take()
 
-    expect(await world.answered(29)).toBe(29)
+    expect(await world.countAnswered(29)).toBe(29)
 
     expect(await world.state()).toEqual({ used: 30, held: 0, refused: 20 })
-    expect(await world.answered(5)).toBe(5)
+    expect(await world.countAnswered(5)).toBe(5)
     expect(await world.state()).toEqual({ used: 35, held: 0, refused: 25 })
     const names = statements.take().map(({ name }) => name)
     expect(names.filter((name) => name === 'reserve-usage').length).toBeLessThan(29)
@@ -48,20 +48,20 @@ describe('a limit that only observes', () => {
 
   test('a limit that observed before being enforced admits exactly what is left', async () => {
     await using world = await withLimit()
-    await world.answered(13)
+    await world.countAnswered(13)
 
     await world.set({ mode: 'enforce', cap: 12 })
-    const none = await world.answered(20)
+    const none = await world.countAnswered(20)
     await world.set({ mode: 'enforce', cap: 17 })
 
-    expect([none, await world.answered(20)]).toEqual([0, 4])
+    expect([none, await world.countAnswered(20)]).toEqual([0, 4])
     expect(await world.state()).toMatchObject({ used: 17, held: 0 })
   })
 
   test('a limit in money that only observes counts unpriced calls as refused', async () => {
     await using world = await withLimit({ unit: 'EUR' })
 
-    expect(await world.answered(4)).toBe(4)
+    expect(await world.countAnswered(4)).toBe(4)
 
     expect(await world.state()).toEqual({ used: 0, held: 0, refused: 4 })
   })
@@ -71,14 +71,14 @@ describe('what is left of a limit', () => {
   test("what is left of a limit is reported by each call's own reservation", async () => {
     await using world = await withLimit({ mode: 'enforce', cap: 100 })
     const { token } = await world.svc.user()
-    const left = async () => {
+    const readRemaining = async () => {
       const { headers } = await world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
       return headers.get('ratelimit')?.match(/^"all";r=(\d+);t=\d+$/)?.[1]
     }
-    await left()
+    await readRemaining()
     statements.take()
 
-    expect([await left(), await left(), await left()]).toEqual(['98', '97', '96'])
+    expect([await readRemaining(), await readRemaining(), await readRemaining()]).toEqual(['98', '97', '96'])
 
     const asked = statements.take().flatMap(({ name = '', text }) => (text.includes('usage_counters') ? [name] : []))
     expect(asked.filter((name) => name !== 'commit-usage')).toEqual(Array(3).fill('reserve-usage'))

@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 
 const messages = [{ role: 'user' as const, content: 'How do you do?' }]
-const asked = () => app.upstream.requests.map(({ body }) => body)
+const requestBodies = () => app.upstream.requests.map(({ body }) => body)
 const create = (more: object = {}) => client.chat.completions.create({ model: 'mock-1', messages, ...more })
 const createStream = (more: object = {}) =>
   client.chat.completions.create({ model: 'mock-1', messages, stream: true, ...more })
@@ -39,7 +39,7 @@ test('the client of OpenAI reads a whole answer with its usage', async () => {
     choices: [{ index: 0, message: { role: 'assistant', content: 'Good day to you.' }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
   })
-  expect(asked()).toMatchObject([{ model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] }])
+  expect(requestBodies()).toMatchObject([{ model: 'mock-1', messages: [{ role: 'user', content: 'How do you do?' }] }])
 })
 
 test('the client of OpenAI reads a streamed answer, with usage on request', async () => {
@@ -74,7 +74,7 @@ test('messages that the client of OpenAI built from streams are accepted unchang
   expect(answer.choices[0]?.message.content).toBe('Well.')
 })
 
-test('a stream ends with [DONE], and has no usage where nobody asks for it', async () => {
+test('a stream ends with [DONE], and has usage only on request', async () => {
   const body = { model: 'mock-1', messages, stream: true }
   const response = await app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
   const text = await response.text()
@@ -84,7 +84,7 @@ test('a stream ends with [DONE], and has no usage where nobody asks for it', asy
   expect(text).not.toContain('usage')
 })
 
-test('a call by this face leaves the same record as one by any other', async () => {
+test('a call on this surface leaves the same record as on any other', async () => {
   const before = (await readUsageRecords(app.svc)).length
   await create()
   await (await createStream()).toReadableStream().cancel()
@@ -98,8 +98,8 @@ test('parameters reach the provider in its own terms', async () => {
   await create({ ...more, reasoning_effort: 'low', frequency_penalty: 0, logprobs: false })
 
   const { user: _, n: __, ...same } = more
-  expect(asked()).toMatchObject([{ ...same, reasoning_effort: 'low' }])
-  expect(asked()[0]).not.toHaveProperty('user')
+  expect(requestBodies()).toMatchObject([{ ...same, reasoning_effort: 'low' }])
+  expect(requestBodies()[0]).not.toHaveProperty('user')
 })
 
 const refused: [name: string, body: object, status: number, param: string, code: string][] = [
@@ -128,7 +128,7 @@ const refused: [name: string, body: object, status: number, param: string, code:
 ]
 
 test.for(refused)(
-  '%s is refused by the name of the parameter, and asks nobody',
+  '%s is refused by the name of the parameter, without any call',
   async ([, body, status, param, code]) => {
     const error = await refusedBy(create(body))
 
@@ -156,7 +156,7 @@ test.for<[what: string, body: object, message: string]>([
   expect((await refusedBy(create(body))) as Error).toMatchObject({ error: { message } })
 })
 
-test('who has no good token is told so in the words of OpenAI', async () => {
+test('a caller without a good token is refused in the words of OpenAI', async () => {
   const stranger = new OpenAI({ apiKey: 'svc_1_wrong', baseURL: `${app.svc.url}/v1` })
   const error = await refusedBy(stranger.models.list().then((page) => page.data))
 

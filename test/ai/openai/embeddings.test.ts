@@ -20,7 +20,7 @@ let svc: TestApp
 let token: string
 let client: OpenAI
 let upstream: Awaited<ReturnType<typeof startProvider>>
-const kept = new AsyncDisposableStack()
+const resources = new AsyncDisposableStack()
 const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 1000 }
 
 /** Answers with embeddings in Google's format. */
@@ -32,8 +32,8 @@ const likeGoogle: Behaviour = ({ body }, response) => {
 }
 
 beforeAll(async () => {
-  upstream = kept.use(await startProvider(embeds))
-  const config = kept.use(await writeConfig(upstream.url))
+  upstream = resources.use(await startProvider(embeds))
+  const config = resources.use(await writeConfig(upstream.url))
   const of = (id: string, more: object = {}) => ({ id, label: id, external: true, modelType: 'embedding', ...more })
   const models = {
     'openai-compatible': [
@@ -49,11 +49,11 @@ beforeAll(async () => {
     ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, models },
   }))
   await config.write({ providers, systemModels: {} })
-  svc = kept.use(await startApp({ AI_CONFIG: config.file }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   token = (await svc.user()).token
   client = new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1`, maxRetries: 0 })
 })
-afterAll(() => kept.disposeAsync())
+afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   upstream.requests.length = 0
   upstream.behave = embeds
@@ -101,8 +101,8 @@ test('ids of tokens reach a provider that knows them, and are refused for others
   await client.embeddings.create({ model: 'embeds', input: [[1], [2, 3]] })
   expect(upstream.requests.map(({ body }) => body['input'])).toEqual([[[1, 2, 3]], [[1], [2, 3]]])
 
-  const refused = await refusedBy(client.embeddings.create({ model: 'mistral-embeds', input: [1, 2, 3] }))
-  expect(refused).toMatchObject({ status: 400, param: 'input[0]' })
+  const refusal = await refusedBy(client.embeddings.create({ model: 'mistral-embeds', input: [1, 2, 3] }))
+  expect(refusal).toMatchObject({ status: 400, param: 'input[0]' })
   expect(upstream.requests).toHaveLength(2)
 })
 
@@ -142,7 +142,7 @@ test.for<[what: string, body: object, status: number, param: string]>([
   ['ids that are none', { input: [1.5] }, 400, 'input[0]'],
   ['no dimensions', { dimensions: 0 }, 400, "'dimensions' must be at least 1."],
   ['an encoding that is not known', { encoding_format: 'hex' }, 400, 'encoding_format'],
-])('%s is refused by the name of the parameter, and asks nobody', async ([, body, status, param]) => {
+])('%s is refused by the name of the parameter, without any call', async ([, body, status, param]) => {
   const response = await svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...body } })
 
   expect(response.status).toBe(status)
@@ -151,7 +151,7 @@ test.for<[what: string, body: object, status: number, param: string]>([
   expect(upstream.requests).toEqual([])
 })
 
-test('nobody embeds without the ability to ask models, or as a guest', async () => {
+test('embeddings need a signed-in caller with the ability to ask models', async () => {
   const { token: unable } = await svc.user({ abilities: ['read'] })
   const body = { model: 'embeds', input: 'a' }
 
@@ -186,10 +186,10 @@ test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
       upstream.requests.length = 0
       upstream.behave = (_, response) => sendJson(response, told)
 
-      const refused = await refusedBy(client.embeddings.create({ model, input: 'abcd' }))
+      const refusal = await refusedBy(client.embeddings.create({ model, input: 'abcd' }))
 
-      expect(refused).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
-      expect(String(refused)).not.toContain(canary)
+      expect(refusal).toMatchObject({ status: 500, type: 'server_error', code: 'provider_failed' })
+      expect(String(refusal)).not.toContain(canary)
       expect(await lastRecord()).toEqual({ outcome: 'failed', input: 0, output: 0 })
       expect(upstream.requests).toHaveLength(1)
     }
@@ -215,18 +215,18 @@ test('of several requests for embeddings only the failed one is sent again', asy
 
 test('embeddings reserve and cost only their input, within the limits', async () => {
   const { promise: go, resolve } = Promise.withResolvers<void>()
-  upstream.behave = async (asked, response) => {
+  upstream.behave = async (request, response) => {
     await go
-    await embeds(asked, response)
+    await embeds(request, response)
   }
   await svc.host.limits.set({ name: 'own', for: 'installation', cap: 30, unit: 'tokens', per: 'month' } as never)
   const state = async () => (await svc.host.limits.list()).map(({ used, held }) => ({ used, held }))
 
-  const asking = client.embeddings.create({ model: 'embeds', input: ['x'.repeat(40), 'x'.repeat(40)] })
+  const pendingCall = client.embeddings.create({ model: 'embeds', input: ['x'.repeat(40), 'x'.repeat(40)] })
   await vi.waitFor(async () => expect(await state()).toEqual([{ used: 0, held: 20 }]), SLOW)
   const over = await refusedBy(client.embeddings.create({ model: 'embeds', input: ['x'.repeat(80)] }))
   resolve()
-  await asking
+  await pendingCall
 
   expect(over).toMatchObject({ status: 429 })
   await svc.services.usageLedger.flush()

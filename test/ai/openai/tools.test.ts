@@ -38,8 +38,8 @@ test('the client of OpenAI runs a function, and the model reads its result', asy
   const [choice] = first.choices
   if (!choice) throw new Error('no choice')
   const result = { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain' }
-  const told = [...messages, choice.message, result]
-  const second = await client.chat.completions.create({ model: 'mock-1', messages: told, tools: [weather] })
+  const conversation = [...messages, choice.message, result]
+  const second = await client.chat.completions.create({ model: 'mock-1', messages: conversation, tools: [weather] })
 
   expect(choice.finish_reason).toBe('tool_calls')
   expect(choice.message).toMatchObject({ content: null, tool_calls: [{ id: 'call-1', function: { name: 'weather' } }] })
@@ -84,11 +84,11 @@ test("LangChain returns a function's result, and the model reads it", async () =
   const question = { role: 'user', content: 'How is the weather in Jena?' }
   const first = await model.invoke([question])
   const [call] = first.tool_calls ?? []
-  const told = [question, first, { role: 'tool', content: 'Rain', tool_call_id: call?.id ?? '' }]
+  const conversation = [question, first, { role: 'tool', content: 'Rain', tool_call_id: call?.id ?? '' }]
   let streamed = ''
-  for await (const { text } of await model.stream(told)) streamed += text
+  for await (const { text } of await model.stream(conversation)) streamed += text
 
-  expect((await model.invoke(told)).text).toBe('It rains.')
+  expect((await model.invoke(conversation)).text).toBe('It rains.')
   expect(streamed).toBe('It rains.')
   expect(app.upstream.requests.map(({ body }) => body)).toMatchObject([
     { tools: [weather] },
@@ -100,8 +100,8 @@ test("LangChain returns a function's result, and the model reads it", async () =
 test('the demo model calls functions, answers in JSON and obeys stop sequences', async () => {
   await using svc = await startApp()
   const demo = new OpenAI({ apiKey: (await svc.user()).token, baseURL: `${svc.url}/v1` })
-  const ask = async (more: object = {}, told = messages) =>
-    (await demo.chat.completions.create({ model: 'demo', messages: told, ...more })).choices[0]
+  const ask = async (more: object = {}, conversation = messages) =>
+    (await demo.chat.completions.create({ model: 'demo', messages: conversation, ...more })).choices[0]
   const format = { type: 'json_schema', json_schema: { name: 'place', schema } }
   const called = await ask({ tools: [weather] })
   const result = { role: 'tool' as const, tool_call_id: `${called?.message.tool_calls?.[0]?.id}`, content: 'Rain' }

@@ -26,7 +26,7 @@ async function startTools() {
   const env = { EXTENSIONS: 'test/fixtures/clock-extension.ts' }
   const { svc } = resources.use(await startWithConfig({ providers, systemModels: { default: adapters[0] } }, env))
   const { token } = await svc.user()
-  const kept = resources.move()
+  const disposables = resources.move()
   const send = (body: object) => svc.send('POST', '/v1/chat/completions', { token, body })
   return {
     upstream,
@@ -43,7 +43,7 @@ async function startTools() {
       await (await send({ model: adapter, messages, tools: [tool], stream })).text()
       return argumentsIn(upstream.requests[0]?.body ?? {})
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -93,9 +93,9 @@ test('arguments are sent without the marks of blocks that only the service write
 })
 
 /** Calls the tool without arguments, twice with one id, then answers. */
-const callsNow: Behaviour = (asked, response) => {
-  const results = asked.body.messages.filter(({ role }) => role === 'tool')
-  if (results.length > 1) return answers('It is noon.')(asked, response)
+const callsNow: Behaviour = (request, response) => {
+  const results = request.body.messages.filter(({ role }) => role === 'tool')
+  if (results.length > 1) return answers('It is noon.')(request, response)
   beginStream(response)
   const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: '' } }
   response.write(buildChunk({ delta: { tool_calls: [{ index: 0, ...call }] } }))

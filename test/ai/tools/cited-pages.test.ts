@@ -9,14 +9,14 @@ const url = 'https://example.org/chess'
 const tools = ['capability:web_fetch:native']
 const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_fetch', input: { url } }
 const usage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
-const said = [use, buildFetchedPage(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
+const answerBlocks = [use, buildFetchedPage(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
 let upstream: Awaited<ReturnType<typeof startProvider>>
 
 beforeAll(async () => {
-  upstream = resources.use(await startProvider(answersWithBlocks(said, { stop_reason: 'end_turn', usage })))
+  upstream = resources.use(await startProvider(answersWithBlocks(answerBlocks, { stop_reason: 'end_turn', usage })))
   const model = { nativeCapabilities: ['web_fetch'] }
   const config = resources.use(await writeConfig(upstream.url, { provider: { adapter: 'anthropic' }, model }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))

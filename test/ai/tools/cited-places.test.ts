@@ -32,10 +32,10 @@ const annotations = [
   annotationOf(pages.none, { start: 5, end: 5000 }),
 ]
 const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
-const spoken = { ...message, content: [{ type: 'output_text', text, annotations }] }
+const outputMessage = { ...message, content: [{ type: 'output_text', text, annotations }] }
 const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
 const openai: Behaviour = ({ body }, reply) => {
-  if (!body.stream) return sendJson(reply, { ...response, status: 'completed', output: [spoken], usage })
+  if (!body.stream) return sendJson(reply, { ...response, status: 'completed', output: [outputMessage], usage })
   const events: { type: string; [member: string]: unknown }[] = [
     { type: 'response.created', response },
     { type: 'response.output_item.added', output_index: 0, item: message },
@@ -44,7 +44,7 @@ const openai: Behaviour = ({ body }, reply) => {
       ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 0, content_index: 0 },
       ...{ annotation_index, annotation },
     })),
-    { type: 'response.output_item.done', output_index: 0, item: spoken },
+    { type: 'response.output_item.done', output_index: 0, item: outputMessage },
     { type: 'response.completed', response: { ...response, usage } },
   ]
   beginStream(reply)
@@ -53,8 +53,8 @@ const openai: Behaviour = ({ body }, reply) => {
 
 /** Text before a tool call, which the usual answer follows. */
 const before = 'I look: '
-const afterTool: Behaviour = (asked, reply) => {
-  if (JSON.stringify(asked.body).includes('function_call_output')) return openai(asked, reply)
+const afterTool: Behaviour = (request, reply) => {
+  if (JSON.stringify(request.body).includes('function_call_output')) return openai(request, reply)
   const call = { type: 'function_call', id: 'fc', call_id: 'call', name: 'weather', arguments: '{"city":"Jena"}' }
   const first = { ...message, content: [{ type: 'output_text', text: before, annotations: [] }] }
   sendJson(reply, { ...response, status: 'completed', output: [first, { ...call, status: 'completed' }], usage })
@@ -81,23 +81,23 @@ const google: Behaviour = ({ path }, reply) => {
   reply.end(`data: ${JSON.stringify(whole)}\n\n`)
 }
 
-const found = Object.values(pages).map((url) => ({
+const searchHits = Object.values(pages).map((url) => ({
   ...{ type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null },
 }))
-const looked = [
+const searchBlocks = [
   { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } },
-  { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: found },
+  { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: searchHits },
 ]
-const citing = (piece: string, url: string) => {
+const citingBlock = (piece: string, url: string) => {
   const citation = { type: 'web_search_result_location', url, title: 'Chess', cited_text: 'So.', encrypted_index: 'x' }
   return { type: 'text', text: piece, citations: [citation] }
 }
 /** Blocks of text; a block with a citation cites its page as a whole. */
 const texts = [
-  ...[{ type: 'text', text: '♟️ é: ' }, citing('e4', pages.e4), { type: 'text', text: ' ' }],
-  ...[citing('is best', pages.e4), { type: 'text', text: ', ' }, citing('😀 and so is d4.', pages.d4)],
+  ...[{ type: 'text', text: '♟️ é: ' }, citingBlock('e4', pages.e4), { type: 'text', text: ' ' }],
+  ...[citingBlock('is best', pages.e4), { type: 'text', text: ', ' }, citingBlock('😀 and so is d4.', pages.d4)],
 ]
-const anthropic = answersWithBlocks([...looked, ...texts], { stop_reason: 'end_turn', usage })
+const anthropic = answersWithBlocks([...searchBlocks, ...texts], { stop_reason: 'end_turn', usage })
 
 const dialects = [
   ['openai', openai],
@@ -106,7 +106,7 @@ const dialects = [
 ] as const
 const none = { start: 0, end: 0 }
 /** Citations by page, in the order in which the pages are reported. */
-const cited = [
+const expectedAnnotations = [
   ...[e4, best].map((place) => annotationOf(pages.e4, place)),
   ...[annotationOf(pages.d4, d4), annotationOf(pages.none, none)],
 ]
@@ -118,15 +118,15 @@ test.for(dialects)('older front ends learn where an answer of the kind %s cites 
 
   const lines = told.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
   const ranges = (...places: (typeof e4)[]) => places.map(({ start, end }) => [start, end])
-  const placed = ({ start, end }: typeof e4) => ({ start_index: start, end_index: end })
+  const toIndexes = ({ start, end }: typeof e4) => ({ start_index: start, end_index: end })
   expect(lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))).toEqual([
-    { url: pages.e4, title: 'Chess', ...placed(e4), ranges: ranges(e4, best), byteOffset: false },
-    { url: pages.d4, title: 'Chess', ...placed(d4), ranges: ranges(d4), byteOffset: false },
+    { url: pages.e4, title: 'Chess', ...toIndexes(e4), ranges: ranges(e4, best), byteOffset: false },
+    { url: pages.d4, title: 'Chess', ...toIndexes(d4), ranges: ranges(d4), byteOffset: false },
     { url: pages.none, title: 'Chess', ranges: [], byteOffset: false },
   ])
 })
 
-test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cites a page", async ([model, behave]) => {
+test.for(dialects)("OpenAI's clients learn where an answer of the kind %s cites a page", async ([model, behave]) => {
   native.upstream.behave = behave
   const whole = await (await native.chat(model, [searchTool])).json()
   const streamed = await (await native.chat(model, [searchTool], { stream: true })).text()
@@ -134,13 +134,16 @@ test.for(dialects)("OpenAI's clients are told where an answer of the kind %s cit
   const item = await (await native.send('/v1/responses', response)).json()
   const events = await (await native.send('/v1/responses', { ...response, stream: true })).text()
 
-  const inChat = cited.map(({ type, ...citation }) => ({ type, url_citation: expect.objectContaining(citation) }))
+  const inChat = expectedAnnotations.map(({ type, ...citation }) => ({
+    type,
+    url_citation: expect.objectContaining(citation),
+  }))
   expect(whole).toMatchObject({ choices: [{ message: { content: text, annotations: inChat } }] })
   expect(dataIn(streamed).flatMap(({ choices }) => choices?.[0]?.delta.annotations ?? [])).toEqual(inChat)
-  const inItem = { content: [{ text, annotations: cited }] }
+  const inItem = { content: [{ text, annotations: expectedAnnotations }] }
   expect(item).toMatchObject({ output: [inItem] })
   const told = dataIn(events)
-  expect(told.flatMap(({ annotation }) => annotation ?? [])).toEqual(cited)
+  expect(told.flatMap(({ annotation }) => annotation ?? [])).toEqual(expectedAnnotations)
   expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
 })
 
@@ -180,7 +183,7 @@ test('a page cited after a tool run has its place in the text', async () => {
   const item = await (await native.send('/v1/responses', { model: 'openai', input: 'Well?', tools })).json()
 
   const { length } = before
-  const [first] = cited
+  const [first] = expectedAnnotations
   const shifted = { url: pages.e4, start_index: e4.start + length, end_index: e4.end + length }
   expect(chat).toMatchObject({ choices: [{ message: { content: before + text } }] })
   expect(chat).toHaveProperty('choices.0.message.annotations.0.url_citation', expect.objectContaining(shifted))

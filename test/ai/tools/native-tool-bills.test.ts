@@ -28,15 +28,15 @@ beforeEach(() => native.reset())
 test('a search is stored while the answer runs, and billed after a break', async () => {
   const { svc, upstream, chat, takeRecords } = native
   const { promise: isHeld, resolve: breakOff } = Promise.withResolvers<void>()
-  upstream.behave = async (asked, response) => {
-    stallsAfterBlocks([searchCall, searchResult, answer], anthropicUsage)(asked, response)
+  upstream.behave = async (request, response) => {
+    stallsAfterBlocks([searchCall, searchResult, answer], anthropicUsage)(request, response)
     await isHeld
     response.destroy()
   }
 
   const streamed = await chat('anthropic', [searchTool], { stream: true })
-  const held = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
-  await vi.waitUntil(async () => (await held()).length === 1, SLOW)
+  const readReservations = () => svc.rows('select id from usage_holds where web_searches = 1 and cost_micros > 10000')
+  await vi.waitUntil(async () => (await readReservations()).length === 1, SLOW)
   breakOff()
   await streamed.text()
 
@@ -48,8 +48,8 @@ test('found pages are billed as input of bounded length after a break', async ()
   const { upstream, chat, takeRecords } = native
   const text = 'e4 is best. '.repeat(10_000)
   const told = async (...read: Parameters<typeof stallsAfterBlocks>[0]) => {
-    upstream.behave = async (asked, response) => {
-      stallsAfterBlocks(read, anthropicUsage)(asked, response)
+    upstream.behave = async (request, response) => {
+      stallsAfterBlocks(read, anthropicUsage)(request, response)
       response.write('\n', () => response.destroy())
     }
     await (await chat('anthropic', [searchTool, fetchTool], { stream: true })).text()
@@ -102,8 +102,8 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
 
 test('a model with unknown search prices is no fallback for a priced one', async () => {
   const { upstream, chat, takeRecords } = native
-  upstream.behave = (asked, response) =>
-    asked.path.includes('/anthropic/') ? sendJson(response, {}, 401) : answersWithSources(asked, response)
+  upstream.behave = (request, response) =>
+    request.path.includes('/anthropic/') ? sendJson(response, {}, 401) : answersWithSources(request, response)
 
   expect((await chat('anthropic', [searchTool])).status).toBe(200)
 
@@ -136,8 +136,8 @@ test('a limit in money reserves all possible searches, and counts those made', a
   expect((await ask('anthropic', [])).status).toBe(200)
   await svc.host.limits.set({ ...limit, cap: 0.08 })
   expect((await ask('anthropic', [searchTool])).status).toBe(200)
-  const refused = await ask('anthropic unpriced', [searchTool])
-  expect([refused.status, await refused.text()]).toEqual([
+  const refusal = await ask('anthropic unpriced', [searchTool])
+  expect([refusal.status, await refusal.text()]).toEqual([
     429,
     expect.stringContaining('web search may cost in EUR is not known'),
   ])

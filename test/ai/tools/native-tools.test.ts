@@ -96,9 +96,9 @@ test.each([
   ['google', searchTool, { response_format: { type: 'json_object' } }, 'response_format'],
 ])('the model %s asked with %s and %j is refused by the field %s', async (model, reference, more, param) => {
   const { upstream, chat } = native
-  const refused = await chat(model, [reference], more)
+  const refusal = await chat(model, [reference], more)
 
-  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }])
+  expect([refusal.status, await refusal.json()]).toMatchObject([400, { error: { param } }])
   expect(upstream.requests).toEqual([])
 })
 
@@ -123,8 +123,8 @@ test("a tool of an unknown kind or with a provider's name is refused", async () 
 test('a model that searches and calls tools gets back its earlier findings', async () => {
   const { upstream, chat, takeRecords } = native
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
-  upstream.behave = (asked: ProviderRequest, response) => {
-    const isAnswered = asked.body.messages.length > 1
+  upstream.behave = (request: ProviderRequest, response) => {
+    const isAnswered = request.body.messages.length > 1
     const round = {
       ...anthropic.whole,
       content: [searchCall, searchResult, fetchCall, fetchedPage, call],

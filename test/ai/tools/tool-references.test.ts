@@ -19,8 +19,8 @@ beforeEach(() => {
   upstream.requests.length = 0
 })
 
-const told = () => upstream.requests.at(-1)?.body.tools as { function: { name: string } }[] | undefined
-const names = () => told()?.map(({ function: { name } }) => name)
+const readSentTools = () => upstream.requests.at(-1)?.body.tools as { function: { name: string } }[] | undefined
+const names = () => readSentTools()?.map(({ function: { name } }) => name)
 
 async function askWith(tools: unknown) {
   const body = { payload: { ...buildQuestion().payload, tools } }

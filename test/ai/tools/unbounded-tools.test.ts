@@ -116,8 +116,8 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
   await svc.host.limits.set({ ...inTokens, cap: 1, mode: 'observe' })
   const body = { model: 'endless', messages, tools: [fetchTool, searchTool], stream: true }
   const streamed = await svc.send('POST', '/v1/chat/completions', { token, body })
-  const held = () => svc.rows('select id from usage_holds where input_tokens = 12345')
-  await vi.waitUntil(async () => (await held()).length === 1, SLOW)
+  const readReservations = () => svc.rows('select id from usage_holds where input_tokens = 12345')
+  await vi.waitUntil(async () => (await readReservations()).length === 1, SLOW)
   end()
   expect(await streamed.text()).toContain('"finish_reason":"stop"')
   await svc.services.usageLedger.flush()
@@ -128,8 +128,8 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
 
 test('a model with paid single searches is a fallback where limits allow it', async () => {
   const ask = await startAsking()
-  upstream.behave = (asked, response) =>
-    asked.path.includes('/down') ? sendJson(response, {}, 401) : answersWithSources(asked, response)
+  upstream.behave = (request, response) =>
+    request.path.includes('/down') ? sendJson(response, {}, 401) : answersWithSources(request, response)
 
   expect(await ask('down', [searchTool])).toEqual(answered)
   expect(upstream.requests.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])

@@ -23,7 +23,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
   const config = resources.use(await writeConfig(upstream.url, { provider, model: { tools: ['weather', 'patient'] } }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS }))
   const { token } = await svc.user()
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     upstream,
     ask: (signal?: AbortSignal) =>
@@ -42,7 +42,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
       )
       return record
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -66,14 +66,14 @@ const definitionsIn = (tools: unknown) =>
 describe('every request of one call is on its bill', () => {
   test('every request of one call is on its bill after leaving between rounds', async () => {
     await using app = await startWith(callsTool('patient', '{}'))
-    const gone = new AbortController()
-    const asking = app.ask(gone.signal).catch(() => undefined)
+    const controller = new AbortController()
+    const pendingCall = app.ask(controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     // The first round is over, and the call waits for its tool.
     await vi.waitFor(async () => expect(await app.held()).toEqual([{ input: 7, output: 3 }]), SLOW)
 
-    gone.abort()
-    await asking
+    controller.abort()
+    await pendingCall
 
     expect(await app.record()).toEqual({ outcome: 'aborted', estimated: false, input: 7, output: 3 })
   })
@@ -94,18 +94,21 @@ describe('every request of one call is on its bill', () => {
   })
 
   test('every request of one call is on its bill without any provider counts', async () => {
-    const silent: Behaviour = (asked, response) => {
+    const answersWithoutCounts: Behaviour = (request, response) => {
       beginStream(response)
-      const isFirst = asked.body.messages.length === 1
+      const isFirst = request.body.messages.length === 1
       const call = { index: 0, id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"x"}' } }
       response.write(buildChunk({ delta: isFirst ? { tool_calls: [call] } : { content: 'Rain' } }))
       response.end(buildChunk({ delta: {}, finish_reason: isFirst ? 'tool_calls' : 'stop' }))
     }
-    await using app = await startWith(silent)
+    await using app = await startWith(answersWithoutCounts)
 
     await (await app.ask()).text()
 
-    const [first, second] = app.upstream.requests.map((asked) => Math.ceil(promptBytes(asked) / 4)) as [number, number]
+    const [first, second] = app.upstream.requests.map((request) => Math.ceil(promptBytes(request) / 4)) as [
+      number,
+      number,
+    ]
     expect([first > 2, second > first]).toEqual([true, true])
     // The tool call has twelve bytes, which are 3 tokens, and the answer of four letters is one.
     expect(await app.record()).toEqual({ outcome: 'completed', estimated: true, input: first + second, output: 3 + 1 })

@@ -39,7 +39,7 @@ function otherShape(answer: object): string {
 }
 
 /** An event whose data is a list with an error. */
-const listed = `data: ${JSON.stringify([{ error: { type: 'server_error', code: 503, message: canary } }])}\n\n`
+const errorList = `data: ${JSON.stringify([{ error: { type: 'server_error', code: 503, message: canary } }])}\n\n`
 
 const waits = (response: ServerResponse) => new Promise((done) => response.once('close', done))
 
@@ -88,8 +88,8 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       const read = { ...NO_TOKENS, input: 40, cached: 20 }
       const refusal = JSON.stringify(script.refused?.(read))
       for (const accept of ['application/json', 'text/event-stream']) {
-        billing.answerBy((asked, response) => {
-          const isStream = asked.body.stream || asked.path.includes('stream')
+        billing.answerBy((request, response) => {
+          const isStream = request.body.stream || request.path.includes('stream')
           if (!isStream) return void sendJson(response, script.refused?.(read))
           beginStream(response)
           response.end(
@@ -120,7 +120,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       [
         'error in a list',
         (response) => {
-          response.write(listed)
+          response.write(errorList)
           return untilRead(response).then(() => response.end(script.end(tokenCounts, 'stop')))
         },
       ],
@@ -173,7 +173,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 
     test.for([
       ['an error', script.error],
-      ['a list with an error', listed],
+      ['a list with an error', errorList],
       ['an error as a text', 'data: {"error": "no"}\n\n'],
     ] as const)(`a call of ${script.name} is not billed where its stream begins with %s`, async ([, event]) => {
       billing.answerBy(replies(event, { type: 'text/event-stream' }))
@@ -317,9 +317,9 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async (type) => {
         const bill = { ...NO_TOKENS, input: 40, output: 9 }
         const isRead = Promise.withResolvers<void>()
-        billing.answerBy(async (asked, response) => {
+        billing.answerBy(async (request, response) => {
           response.writeHead(200, { 'content-type': type })
-          response.write(`\r\n${script.begin(bill)}${script.word('one ', bill, asked)}`)
+          response.write(`\r\n${script.begin(bill)}${script.word('one ', bill, request)}`)
           await isRead.promise
           response.end(script.end(bill, 'stop'))
         })

@@ -18,13 +18,13 @@ afterAll(async () => {
 
 const whole = { ...NO_TOKENS, input: 40, output: 9 }
 const text = 'One and two and six and ten.'
-const asked = { body: {} } as ProviderRequest
+const streamRequest = { body: {} } as ProviderRequest
 /** Returns the body up to `six`, which is five tokens. */
 const firstHalf = (body: string) => body.split(' and ten')[0] as string
 const tokens = { ...NO_TOKENS, input: PROMPT_TOKENS, output: 5 }
 
 const documentOf = (script: TokenScript) => JSON.stringify(script.whole(text, whole))
-const eventOf = (script: TokenScript) => script.word(text, NO_TOKENS, asked)
+const eventOf = (script: TokenScript) => script.word(text, NO_TOKENS, streamRequest)
 
 const cuts: [string, (response: ServerResponse) => unknown][] = [
   ['ends', (response) => response.end()],
@@ -102,13 +102,13 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is billed as delivered where its caller leaves midway`, async () => {
       const isSent = Promise.withResolvers<void>()
       billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, () => isSent.resolve()))
-      const gone = new AbortController()
-      const asking = ask(gone.signal, inOnePiece).catch(() => undefined)
+      const controller = new AbortController()
+      const pendingCall = ask(controller.signal, inOnePiece).catch(() => undefined)
       await isSent.promise
 
-      gone.abort()
+      controller.abort()
 
-      await asking
+      await pendingCall
       expect(await billing.record()).toEqual({ outcome: 'aborted', estimated: true, ...tokens })
     })
 

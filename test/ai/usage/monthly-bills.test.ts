@@ -64,7 +64,7 @@ test('a month that is closed keeps its sums, and later calls count next', async 
 
 test('a late call of a closed month that was rolled up counts once', async () => {
   await using own = await startApp({ RETENTION_USAGE_MONTHS: '1' })
-  const recorded = (at: string, count = 1) =>
+  const addRecords = (at: string, count = 1) =>
     own.rows(
       `insert into usage_records (context, provider, model, input_tokens, output_tokens, outcome, duration_ms, cost_micros, currency, request_id, created_at)
        select 'api', 'p', 'm', 10, 5, 'completed', 1, 1000000, 'EUR', 'r', $1 from generate_series(1, $2::int)`,
@@ -72,18 +72,18 @@ test('a late call of a closed month that was rolled up counts once', async () =>
     )
   const sums = async (month: string) =>
     (await own.host.usage.bill({ month, by: 'model' })).rows.map(({ requests }) => requests)
-  await recorded('2026-01-10T00:00:00Z', 2)
+  await addRecords('2026-01-10T00:00:00Z', 2)
   await own.host.usage.rollUp()
   await own.host.usage.close({ month: '2026-01' })
 
-  await recorded('2026-01-10T00:00:00Z', 3)
+  await addRecords('2026-01-10T00:00:00Z', 3)
   await own.host.usage.rollUp()
-  await recorded('2026-02-10T00:00:00Z', 10)
+  await addRecords('2026-02-10T00:00:00Z', 10)
   await own.host.usage.rollUp()
 
   expect([await sums('2026-01'), await sums('2026-02'), await sums('2026-03')]).toEqual([[2], [13], []])
   await own.host.usage.close({ month: '2026-02' })
-  await recorded('2026-01-10T00:00:00Z', 100)
+  await addRecords('2026-01-10T00:00:00Z', 100)
   await own.host.usage.rollUp()
   expect([await sums('2026-01'), await sums('2026-02'), await sums('2026-03')]).toEqual([[2], [13], [100]])
   expect(await own.rows('select sum(requests)::int as calls from usage_rollups')).toEqual([{ calls: 115 }])
@@ -109,7 +109,7 @@ test('a bill is written as a spreadsheet of the country reads it', async () => {
   expect((await csv('--locale', 'de_DE'))[2]).toBe('bob;1;10;5;0,25;EUR;0;0')
 })
 
-test('the bill of a person who is gone stays, without their name', async () => {
+test('the bill of a removed person stays, without their name', async () => {
   await machine.run(['remove-user', '--username', 'bob', '--yes'])
   expect(await bill('2026-01', 'user')).toEqual([
     ['ada', 2, 3],

@@ -16,19 +16,19 @@ describe('a database that is gone', () => {
 
   test('a database that is gone during a request costs neither answer nor record', async () => {
     const waiting = Promise.withResolvers<void>()
-    await using provider = await startProvider(async (asked, response) => {
+    await using provider = await startProvider(async (request, response) => {
       await waiting.promise
-      return replies(JSON.stringify(buildCompletion('Here all the same.')))(asked, response)
+      return replies(JSON.stringify(buildCompletion('Here all the same.')))(request, response)
     })
     await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    const asking = ask(svc, token)
+    const pendingCall = ask(svc, token)
     await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await cut(svc)
     waiting.resolve()
-    const response = await asking
+    const response = await pendingCall
 
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({ success: true, content: { text: 'Here all the same.' } })

@@ -93,7 +93,7 @@ test('a count that is missing beside another is our own', async () => {
 })
 
 test.for(['{"error":"overloaded"}', '{"object":"error","message":"overloaded","code":503}'])(
-  'a stream that begins with the error %s is paid by nobody',
+  'a stream that begins with the error %s is not billed',
   async (event) => {
     const [script] = tokenScripts as [TokenScript]
     const ask = await billing.asker(script)

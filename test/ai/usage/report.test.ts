@@ -24,19 +24,19 @@ const addPeople = (rows: Rows) =>
   )
 
 /** Service that keeps records for ever, and has two database connections. */
-let narrow: TestApp
+let twoConnections: TestApp
 beforeAll(async () => {
-  narrow = await startApp({ DATABASE_POOL: '2' })
+  twoConnections = await startApp({ DATABASE_POOL: '2' })
 })
 afterEach(async () => {
-  await narrow.rows('delete from usage_records')
-  await narrow.rows('delete from users where id > 1')
+  await twoConnections.rows('delete from usage_records')
+  await twoConnections.rows('delete from users where id > 1')
 })
-afterAll(() => narrow[Symbol.asyncDispose]())
+afterAll(() => twoConnections[Symbol.asyncDispose]())
 
 const whole = { from: '2020-01-01', to: '2100-01-01' }
 
-async function grouped({ host }: TestApp, by: (typeof usageGroupings)[number]): Promise<object[]> {
+async function readGroups({ host }: TestApp, by: (typeof usageGroupings)[number]): Promise<object[]> {
   const rows: object[] = []
   for await (const batch of await host.usage.by({ by, ...whole })) rows.push(...batch)
   return rows
@@ -141,20 +141,20 @@ describe('svc usage --by', () => {
 })
 
 test('a report is read in batches, and stopping early releases the connection', async () => {
-  await narrow.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
+  await twoConnections.rows(`insert into usage_records (context, provider, model, outcome, duration_ms, request_id)
     select 'api', 'p', 'model ' || n, 'completed', 1, 'r' from generate_series(1, 2500) n`)
   const sizes: number[] = []
 
-  for await (const batch of await narrow.host.usage.by({ by: 'model', ...whole })) sizes.push(batch.length)
+  for await (const batch of await twoConnections.host.usage.by({ by: 'model', ...whole })) sizes.push(batch.length)
   for (let round = 0; round < 5; round++) {
-    for await (const batch of await narrow.host.usage.by({ by: 'model', ...whole })) {
+    for await (const batch of await twoConnections.host.usage.by({ by: 'model', ...whole })) {
       expect(batch).toHaveLength(1000)
       break
     }
   }
 
   expect(sizes).toEqual([1000, 1000, 500])
-  expect(await narrow.rows('select 1 as one')).toEqual([{ one: 1 }])
+  expect(await twoConnections.rows('select 1 as one')).toEqual([{ one: 1 }])
 })
 
 describe('calls that are older than records are kept', () => {
@@ -176,7 +176,7 @@ describe('calls that are older than records are kept', () => {
     )
 
   async function reports(svc: TestApp) {
-    const all = await Promise.all(usageGroupings.map((by) => grouped(svc, by)))
+    const all = await Promise.all(usageGroupings.map((by) => readGroups(svc, by)))
     return { all, report: await svc.host.usage.report(whole) }
   }
 
@@ -231,12 +231,12 @@ describe('calls that are older than records are kept', () => {
   })
 
   test('calls that are older than records are kept stay without a configured period', async () => {
-    await addPeople(narrow.rows)
-    await addCalls(narrow.rows, monthly)
+    await addPeople(twoConnections.rows)
+    await addCalls(twoConnections.rows, monthly)
 
-    expect(await narrow.host.usage.rollUp()).toEqual({ days: 0 })
+    expect(await twoConnections.host.usage.rollUp()).toEqual({ days: 0 })
 
-    expect(await counts(narrow)).toEqual([{ records: 300, sums: null }])
+    expect(await counts(twoConnections)).toEqual([{ records: 300, sums: null }])
   })
 })
 
@@ -255,22 +255,22 @@ test('a report and a summary keep one order for any query plan', async () => {
   await runAdminStatement(`alter database ${database.name} set enable_sort = off`)
   await using hashing = await startApp({ DATABASE_URL: database.url })
   const input = encodeURIComponent(JSON.stringify(whole))
-  const told = async (svc: TestApp) => ({
+  const readSums = async (svc: TestApp) => ({
     summary: await (await svc.send('GET', `/trpc/usage.summary?input=${input}`, { token })).json(),
     report: await svc.host.usage.report(whole),
   })
 
-  const sorted = await told(sorting)
+  const sorted = await readSums(sorting)
 
   expect(sorted.report).toHaveLength(16)
-  expect(await told(hashing)).toEqual(sorted)
+  expect(await readSums(hashing)).toEqual(sorted)
 })
 
 test('a report from the year 0, unknown to PostgreSQL, is bad input', async () => {
-  const { token } = await narrow.user()
+  const { token } = await twoConnections.user()
   const input = encodeURIComponent(JSON.stringify({ from: '0000-01-01' }))
 
-  const { status } = await narrow.send('GET', `/trpc/usage.summary?input=${input}`, { token })
+  const { status } = await twoConnections.send('GET', `/trpc/usage.summary?input=${input}`, { token })
 
   expect(status).toBe(400)
 })

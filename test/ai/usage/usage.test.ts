@@ -159,17 +159,17 @@ describe('a usage record', () => {
 
   test('a usage record drops people who were removed during the call', async () => {
     const waiting = Promise.withResolvers<void>()
-    provider.behave = async (asked, response) => {
+    provider.behave = async (request, response) => {
       await waiting.promise
-      return replies(JSON.stringify(buildCompletion('Too late.')))(asked, response)
+      return replies(JSON.stringify(buildCompletion('Too late.')))(request, response)
     }
     const { id, token } = await svc.user()
-    const asking = ask(svc, token)
+    const pendingCall = ask(svc, token)
     await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await svc.host.admin.removeUser({ user: { id } })
     waiting.resolve()
-    await asking
+    await pendingCall
     await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select user_id, token_id, outcome from usage_records')).toMatchObject([

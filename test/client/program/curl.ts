@@ -22,7 +22,10 @@ export function overCurl(url: string, token: string): Surface {
   const list = async (path: string) => (await ask('GET', path)).data as unknown as Document['data'][]
   const post = (path: string, body: object) => ask('POST', path, body)
   const actions = (member: string, name: string) => `/room-members/${member}/actions/${name}`
-  const written = (content: string, keyEpoch: number) => ({ type: 'room-messages', attributes: { content, keyEpoch } })
+  const messageBody = (content: string, keyEpoch: number) => ({
+    type: 'room-messages',
+    attributes: { content, keyEpoch },
+  })
 
   return {
     storeKeys: (publicKey, set) => post('/user-keychain-values/actions/batch-update', { publicKey, set }),
@@ -30,7 +33,7 @@ export function overCurl(url: string, token: string): Surface {
     accept: async (id, proof) => (await post(actions(id, 'accept'), { proof })).meta as never,
     write: async (room, content, keyEpoch) => {
       const relationships = { room: { data: { type: 'rooms', id: room } } }
-      return (await post('/room-messages', { data: { ...written(content, keyEpoch), relationships } })).data.id
+      return (await post('/room-messages', { data: { ...messageBody(content, keyEpoch), relationships } })).data.id
     },
     edit: (id, content) =>
       ask('PATCH', `/room-messages/${id}`, { data: { type: 'room-messages', id, attributes: { content } } }),

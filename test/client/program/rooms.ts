@@ -72,7 +72,7 @@ const next = await web.makeNextRoomKey(recipients, ada.keys)
 await adaClient.roomKeys.rekey.mutate({ id: room, ...next.request })
 ada.keys = await keysFor(ada)
 await write(ada, 'Nf3', 1)
-const refused = await write(bob, 'Nc6', 0).catch(({ code }: { code: string }) => code)
+const refusal = await write(bob, 'Nc6', 0).catch(({ code }: { code: string }) => code)
 
 // Cyd catches up from the stored position.
 const { changes } = await cyd.changes(room, position)
@@ -82,7 +82,7 @@ const caughtUp = await Promise.all(created.map(async ({ subject }) => open(cyd, 
 
 process.stdout.write(
   JSON.stringify({
-    ...{ lookedAt, before, refused, caughtUp, unusable: next.unusable },
+    ...{ lookedAt, before, refused: refusal, caughtUp, unusable: next.unusable },
     kinds: changes.map(({ kind }) => kind),
     description: await web.openRoomText(new Map([[1, cyd.keys.get(1) ?? '']]), (await cyd.description(room)) ?? ''),
     edited: (await cyd.messages(room)).map(({ editedAt }) => editedAt !== null),

@@ -158,13 +158,13 @@ const settings = {
   PROXY_LOGIN_URL: '/sso/login',
   PROXY_LOGOUT_URL: '/sso/logout',
 }
-const told = { 'x-user': 'ada', 'x-email': 'ada@example.org', 'x-name': 'Ada' }
+const identityHeaders = { 'x-user': 'ada', 'x-email': 'ada@example.org', 'x-name': 'Ada' }
 
 test("signing in by a reverse proxy takes the proxy's person, and signs out there", async () => {
   await using svc = await startApp(settings)
   const browser = openBrowser(svc.url)
 
-  const { status, headers } = await browser.send('GET', '/req/login', { headers: told })
+  const { status, headers } = await browser.send('GET', '/req/login', { headers: identityHeaders })
 
   expect([status, headers.get('location')]).toEqual([302, '/register'])
   expect(await browser.standing()).toBe('internal_registering_user')
@@ -175,7 +175,9 @@ test('signing in by a reverse proxy believes no header of anybody else', async (
   await using svc = await startApp({ ...settings, PROXY_ADDRESSES: '10.9.9.9' })
   const browser = openBrowser(svc.url)
 
-  const { headers } = await browser.send('GET', '/req/login', { headers: { ...told, 'x-forwarded-for': '10.9.9.9' } })
+  const { headers } = await browser.send('GET', '/req/login', {
+    headers: { ...identityHeaders, 'x-forwarded-for': '10.9.9.9' },
+  })
 
   expect(headers.get('location')).toContain('/sso/login?target=')
   expect(await browser.standing()).toBe('internal')

@@ -31,7 +31,7 @@ describeWith('slapd')('LDAP servers', () => {
   })
 
   test.for(['ldaps', 'StartTLS'] as const)(
-    'a directory is told nothing over %s with a certificate we do not trust',
+    'a directory gets nothing over %s with an untrusted certificate',
     async (way) => {
       const port = way === 'ldaps' ? directory.slapd.securePort : directory.slapd.port
       const how = (host: string, relayPort: number): Record<string, string> =>

@@ -10,7 +10,7 @@ import { accountsFile, putAccount, readAccounts, removeAccount } from '../../../
 import { openLoginSources } from '../../../server/login/index.ts'
 import { recordLog } from '../../kit/log.ts'
 
-const known = (person: object) => ({
+const expectedLogin = (person: object) => ({
   ...person,
   subject: expect.stringMatching(/^local:[\da-f-]{36}$/),
   formerSubject: expect.stringMatching(/^local:username /),
@@ -49,8 +49,8 @@ describe('local accounts', () => {
     const source = await t.open()
 
     expect(accountsFile(readEnv({ DATA_DIR: t.folder }))).toBe(t.file)
-    expect(await source.verify('ann', 'correct horse')).toEqual(known(ann))
-    expect(await source.verify(' ANN ', 'correct horse')).toEqual(known(ann))
+    expect(await source.verify('ann', 'correct horse')).toEqual(expectedLogin(ann))
+    expect(await source.verify(' ANN ', 'correct horse')).toEqual(expectedLogin(ann))
     expect((await readAccounts(t.file))[0]!.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(await readFile(t.file, 'utf8')).not.toContain('correct horse')
   })
@@ -92,7 +92,7 @@ describe('local accounts', () => {
     await using t = await inFolder()
     await putAccount(t.file, ann, 'Grüße'.normalize('NFD'))
 
-    expect(await (await t.open()).verify('ann', 'Grüße'.normalize('NFC'))).toEqual(known(ann))
+    expect(await (await t.open()).verify('ann', 'Grüße'.normalize('NFC'))).toEqual(expectedLogin(ann))
   })
 
   test('local accounts are read again after any change, also with equal size and time', async () => {
@@ -102,12 +102,12 @@ describe('local accounts', () => {
 
     await putAccount(t.file, ann, 'one')
     const { atime, mtime } = await stat(t.file)
-    expect(await source.verify('ann', 'one')).toEqual(known(ann))
+    expect(await source.verify('ann', 'one')).toEqual(expectedLogin(ann))
     await putAccount(t.file, ann, 'two')
     await utimes(t.file, atime, mtime)
 
     expect(await source.verify('ann', 'one')).toBeUndefined()
-    expect(await source.verify('ann', 'two')).toEqual(known(ann))
+    expect(await source.verify('ann', 'two')).toEqual(expectedLogin(ann))
     await removeAccount(t.file, 'ann')
     expect(await source.verify('ann', 'two')).toBeUndefined()
   })
@@ -121,8 +121,8 @@ describe('local accounts', () => {
     await putAccount(file, bea, 'two')
     const source = await t.open({ ACCOUNTS_FILE: file })
 
-    expect(await source.verify('ann', 'one')).toEqual(known(ann))
-    expect(await source.verify('bea', 'two')).toEqual(known(bea))
+    expect(await source.verify('ann', 'one')).toEqual(expectedLogin(ann))
+    expect(await source.verify('bea', 'two')).toEqual(expectedLogin(bea))
     expect(await readFile(file, 'utf8')).toContain('username: ann')
   })
 
@@ -201,12 +201,12 @@ describe('local accounts', () => {
     expect(t.log.lines.join()).not.toMatch(/SECRET|ann@/)
     await rm(t.file)
     await putAccount(t.file, ann, 'one')
-    expect(await source.verify('ann', 'one')).toEqual(known(ann))
+    expect(await source.verify('ann', 'one')).toEqual(expectedLogin(ann))
   })
 })
 
 describe('in production', () => {
-  test('nobody is known unless a source is chosen', async () => {
+  test('no source of logins is open unless one is chosen', async () => {
     expect(await openLoginSources(readEnv(production), recordLog())).toEqual({})
   })
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([svc, strict].map((one) => one[Symbol.asyncDispose]())))
 
-const failed = { success: false, error: 'Wrong username or password.', message: 'Login Failed!' }
+const failureBody = { success: false, error: 'Wrong username or password.', message: 'Login Failed!' }
 
 const notCredentials = [
   ['no account', { password: 'x' }],
@@ -59,7 +59,7 @@ test('signing in with a password takes forms too, and accounts in any case', asy
   expect([status, body]).toEqual([200, { success: true, redirectUri: '/handshake' }])
 })
 
-test('signing in with a password tells who is registering who they are', async () => {
+test('signing in with a password shows a person their identity before registration', async () => {
   const ada = newName()
   const { browser } = await signIn(svc, ada, { known: false })
 
@@ -75,7 +75,7 @@ test('signing in with a password answers unknown accounts and wrong passwords wi
 
   const answers = [await browser.login(ada, 'wrong'), await browser.login('nobody', 'wrong')]
 
-  for (const { status, body } of answers) expect([status, body]).toEqual([401, failed])
+  for (const { status, body } of answers) expect([status, body]).toEqual([401, failureBody])
   const seen = answers.map(({ headers }) => [...headers.keys()].sort())
   expect(seen[0]).toEqual(seen[1])
   expect(browser.session).toBeUndefined()
@@ -235,7 +235,7 @@ test('signing in with a password lets nobody in as the AI user', async () => {
 
   const { status, body } = await browser.login('svc')
 
-  expect([status, body]).toEqual([401, failed])
+  expect([status, body]).toEqual([401, failureBody])
   expect(await browser.standing()).toBe('internal')
 })
 

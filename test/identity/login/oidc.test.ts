@@ -42,7 +42,7 @@ async function goAs(source: RedirectSource, login: string): Promise<{ query: str
   return { query: new URL(await openOidcBrowser().signIn(url, SVC, login)).search, pending }
 }
 
-const changed = (query: string, values: Record<string, string | undefined>) => {
+const changeQuery = (query: string, values: Record<string, string | undefined>) => {
   const parameters = new URLSearchParams(query)
   for (const [name, value] of Object.entries(values)) {
     parameters.delete(name)
@@ -85,7 +85,7 @@ test('an OpenID provider is not asked for anything where the state is not ours',
   const { pending: another } = await source.begin()
 
   for (const state of ['forged', '', undefined, another.state])
-    expect(await source.finish(changed(query, { state }), pending)).toBeUndefined()
+    expect(await source.finish(changeQuery(query, { state }), pending)).toBeUndefined()
   expect(await source.finish(`${query}&state=${pending.state}`, pending)).toBeUndefined()
   expect(await source.finish(query, another)).toBeUndefined()
   expect(await source.finish('', pending)).toBeUndefined()
@@ -111,8 +111,8 @@ test('an OpenID provider accepts only its own codes, and each of them once', asy
   expect(await source.finish(query, pending)).toEqual(ann)
 
   expect(await source.finish(query, pending)).toBeUndefined()
-  expect(await source.finish(changed(query, { code: 'made-up' }), pending)).toBeUndefined()
-  expect(await source.finish(changed(query, { code: undefined }), pending)).toBeUndefined()
+  expect(await source.finish(changeQuery(query, { code: 'made-up' }), pending)).toBeUndefined()
+  expect(await source.finish(changeQuery(query, { code: undefined }), pending)).toBeUndefined()
 
   expect(log.lines).toHaveLength(3)
 })
@@ -121,8 +121,8 @@ test('an OpenID provider is not believed for another issuer or after expiry', as
   const { source } = await open()
   const { query, pending } = await goAs(source, 'ann')
 
-  expect(await source.finish(changed(query, { iss: 'https://other.example.org' }), pending)).toBeUndefined()
-  expect(await source.finish(changed(query, { iss: undefined }), pending)).toBeUndefined()
+  expect(await source.finish(changeQuery(query, { iss: 'https://other.example.org' }), pending)).toBeUndefined()
+  expect(await source.finish(changeQuery(query, { iss: undefined }), pending)).toBeUndefined()
   expect(await source.finish(query, { ...pending, until: Date.now() - 1 })).toBeUndefined()
   expect(await source.finish(query, pending)).toEqual(ann)
 })
@@ -188,7 +188,7 @@ test('an OpenID provider with unusable data is reported without a value in the l
   expect(log.lines.join()).not.toContain('CANARY')
 })
 
-test('an OpenID provider may have other claims for who it is', async () => {
+test('an OpenID provider may use other claims for the identity', async () => {
   const by = async (more: Record<string, string>) => {
     const { source } = await open(more)
     const { query, pending } = await goAs(source, 'ann')

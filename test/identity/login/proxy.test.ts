@@ -30,9 +30,9 @@ async function overTheWire(headers: Record<string, string | string[]>, more: Rec
   const { source, log } = await open(more)
   let read: Identity | undefined
   let problem: unknown
-  const server = createServer((asked, answer) => {
+  const server = createServer((incoming, answer) => {
     try {
-      read = source.read(asked.headersDistinct, asked.socket.remoteAddress)
+      read = source.read(incoming.headersDistinct, incoming.socket.remoteAddress)
     } catch (error) {
       problem = (error as Problem).problem
     }
@@ -40,8 +40,8 @@ async function overTheWire(headers: Record<string, string | string[]>, more: Rec
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const asking = request({ port, host: '127.0.0.1', headers }).end()
-  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+  const pendingCall = request({ port, host: '127.0.0.1', headers }).end()
+  const [answer] = (await once(pendingCall, 'response')) as [IncomingMessage]
   answer.resume()
   await once(answer, 'end')
   server.closeAllConnections()
@@ -49,7 +49,7 @@ async function overTheWire(headers: Record<string, string | string[]>, more: Rec
   return { read, problem, log }
 }
 
-const distinct = (headers: Record<string, string>) =>
+const toDistinct = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
 const bytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1')
 
@@ -82,7 +82,7 @@ test.for([
 ] as const)('the headers of a login proxy from %s: %s', async ([address, trusted]) => {
   const { source } = await open()
 
-  expect(source.read(distinct(ann), address)).toEqual(trusted ? identity : undefined)
+  expect(source.read(toDistinct(ann), address)).toEqual(trusted ? identity : undefined)
 })
 
 test('the headers of a login proxy are normalised, and read as UTF-8', async () => {

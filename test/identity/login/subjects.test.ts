@@ -43,7 +43,7 @@ const userNamed = async (svc: TestApp, username: string) => {
   return rows[0]
 }
 
-test('people are who their subject says, whatever they are called', async () => {
+test('people are identified by their subject, whatever their name is', async () => {
   await using svc = await startApp(settings)
   const former = await register(svc, { id: 'A-1', user: 'ada' })
   const { id } = (await userNamed(svc, 'ada')) ?? {}

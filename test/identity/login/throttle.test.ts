@@ -34,11 +34,11 @@ describe.for(stores)('the login throttle, %s', (store) => {
     await using t = await open()
     for (const from of [1, 2, 3]) expect((await t.take(t.account(), t.address(from))).remaining).toBe(3 - from)
 
-    const refused = await t.take(t.account(), t.address(4))
+    const refusal = await t.take(t.account(), t.address(4))
 
-    expect(refused.remaining).toBeLessThan(0)
-    expect(refused.resetSeconds).toBeGreaterThan(500)
-    expect(refused.resetSeconds).toBeLessThanOrEqual(600)
+    expect(refusal.remaining).toBeLessThan(0)
+    expect(refusal.resetSeconds).toBeGreaterThan(500)
+    expect(refusal.resetSeconds).toBeLessThanOrEqual(600)
     expect((await t.take(t.account('bea'), t.address(4))).remaining).toBeGreaterThanOrEqual(0)
   })
 
