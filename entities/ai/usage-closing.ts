@@ -2,20 +2,20 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
-/** The things by which a bill sums up. */
+/** Groupings of a bill. */
 export const billGroupings = ['user', 'group', 'app', 'model', 'provider'] as const
 export type BillGrouping = (typeof billGroupings)[number]
 
-/** A month whose sums are kept as they were when it was closed. */
+/** A month whose bill was frozen when it was closed. */
 export const UsageClosing = defineEntity({
   name: 'UsageClosing',
   tableName: 'usage_closings',
   properties: {
     id: p.integer().primary(),
-    /** Its first day. */
+    /** First day of the month. */
     month: p.date().unique(),
     closedAt: moment().defaultRaw('now()'),
-    /** The last call that it may have summed up; what is recorded behind it counts in the next month. */
+    /** The last usage record that the bill may include; later ones count for the next month. */
     lastRecord: p.bigint('number'),
   },
 })
@@ -31,7 +31,10 @@ export const UsageBill = defineEntity({
     id: p.bigint('number').primary(),
     closing: () => p.manyToOne(UsageClosing).deleteRule('cascade').ref(),
     grouping: p.enum(billGroupings),
-    /** The person where it sums up by people, who may be gone; else the name of what it is for, or null for what has none. */
+    /**
+     * The person for a bill by people, who may be erased; otherwise the name of the group, app, model or provider, or
+     * null.
+     */
     user: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     name: p.string().length(200).nullable(),
     currency: p.character().length(3).nullable(),

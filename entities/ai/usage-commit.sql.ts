@@ -4,27 +4,27 @@ import { expectFew, isoTime, lookUp, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 import type { Outcome, UsageCounts } from './usage-record.ts'
 
-/** How a call ended, and what it took. */
+/** The outcome and usage of a call. */
 export interface UsageCommit extends UsageCounts {
   id: number
   outcome: Outcome
-  /** Whether a count is our own and not the provider's. */
+  /** True if a count is our estimate and not the provider's. */
   estimated: boolean
-  /** Millionths of the currency; null where no price is known. */
+  /** Millionths of the currency; null if no price is known. */
   costMicros: number | null
   currency: string | null
   durationMs: number
-  /** Until the first piece of the answer; null where none came. */
+  /** Time until the first piece of the answer; null if there was none. */
   firstPieceMs: number | null
-  /** Commits only where the process that made the call has not renewed its lease. */
+  /** True to commit only if the lease of the calling process has expired. */
   expiredOnly: boolean
 }
 
-/** A limit of which somebody has used so much. */
+/** A limit whose usage has reached 80 or 100 percent. */
 export interface ReachedLimit {
   limit: string
   subject: LimitSubject
-  /** Whose: an id or a name; empty for the installation. */
+  /** The id or name of the subject; empty for the installation. */
   subjectId: string
   percent: 80 | 100
   unit: LimitUnit
@@ -34,11 +34,11 @@ export interface ReachedLimit {
   /** In requests, tokens or millionths of the currency. */
   used: number
   cap: number
-  /** When the period ends, in RFC 3339. */
+  /** End of the period, in RFC 3339. */
   resetsAt: string
 }
 
-/** The columns of commits, and how many there are. */
+/** CTE with the columns of the commits; the last value is their number. */
 const commitRows = `given as (
      select * from unnest($1::bigint[], $2::text[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
                           $9::int[], $10::boolean[], $11::bigint[], $12::text[], $13::int[], $14::int[], $15::boolean[])
@@ -47,8 +47,8 @@ const commitRows = `given as (
    )`
 
 /**
- * Counts `parts` of what was reserved and used. Counters, for which calls that begin wait, are locked last. A part of a limit is
- * reached by the increment before which less was used.
+ * CTEs that move the amounts of `parts` from reserved to used. Counters are locked last, because new calls wait for
+ * them. A limit is reached by the increment that crosses the percentage.
  */
 const countCommits = `locked as (
      select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
@@ -65,10 +65,10 @@ const countCommits = `locked as (
    )`
 
 /**
- * Turns reservations into usage records, each once, and what was reserved into what was used; where the price of what a call
- * took turns out to be unknown, all that it reserved. Locks are taken in one order, in which each step needs values of the one
- * before: reservations, tokens, people (as where somebody is removed), counters. Selects the limits that are reached, and the
- * calls whose reservations are gone. Values: the columns of commits, and how many there are.
+ * Turns reservations into usage records, each once, and reserved amounts into used ones; if the price turns out to be
+ * unknown, the whole reserved amount counts as used. Locks are taken in one order: reservations, tokens, people,
+ * counters. Selects the limits that are reached, and the calls without a reservation. Values: the columns of commits,
+ * and their number.
  */
 export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: number[] | null }>(
   'commit-usage',
@@ -104,9 +104,9 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
 )
 
 /**
- * Commits calls that another process took for lost while this one was silent: their records, each once, and by the difference
- * what is used. Selects the calls of which there is no record, too. Values: as of `commitUsage`, then calls, beside each a
- * counter of it, and how many.
+ * Commits calls that another process has recorded as lost: corrects their records once, and adds the difference to the
+ * used amounts. Also selects the calls without a record. Values: those of `commitUsage`, then pairs of a call and a
+ * counter, and their number.
  */
 export const commitLost = statement<{ reached: ReachedLimit[] | null; unknown: number[] | null }>(
   'commit-lost-usage',

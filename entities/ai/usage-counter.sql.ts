@@ -2,9 +2,9 @@ import { statement } from '../sql/statement.ts'
 import type { LimitUnit } from './usage-limit.ts'
 
 /**
- * When the period of a limit `l` begins and ends in which a moment lies. Minutes and hours are those of UTC, where none is skipped or
- * repeated; days, weeks and months begin at midnight by the clocks of the limit's time zone, where it strikes
- * twice at the second one.
+ * SQL for start and end of the period of a limit `l` that contains a moment. Minutes and hours are in UTC, where none
+ * is skipped or repeated; days, weeks and months begin at midnight in the limit's time zone, at the second one if the
+ * clock shows it twice.
  */
 export const periodAt = (moment: string) => `cross join lateral (
      select ('1 ' || l.period)::interval as length, case when l.period in ('minute', 'hour') then 'UTC' else l.time_zone end as zone) z
@@ -14,18 +14,18 @@ export const periodAt = (moment: string) => `cross join lateral (
    cross join lateral (
      select local_start at time zone zone as starts_at, (local_start + length) at time zone zone as ends_at) s`
 
-/** The period of a limit `l` that runs. */
+/** SQL for the current period of a limit `l`. */
 export const runningPeriod = periodAt('now()')
 
 export interface CounterRow {
   id: number
   limitId: number
   subjectId: string
-  /** How long its period still runs by the clock of the database. */
+  /** Milliseconds until the period ends by the database's clock. */
   remainingMs: number
 }
 
-/** The counters of the periods that run. Values: the ids of limits, and beside each whose counter of it. */
+/** Finds the counters of the current periods. Values: ids of limits, and beside each the subject's id. */
 export const findCounters = statement<CounterRow>(
   'find-usage-counters',
   `select c.id::float8 as id, c.limit_id as "limitId", c.subject_id as "subjectId",
@@ -36,7 +36,10 @@ export const findCounters = statement<CounterRow>(
                           and c.ends_at = s.ends_at`,
 )
 
-/** Makes the counters of periods that have just begun; one that begins with another length keeps its counter. Values: as of `findCounters`. */
+/**
+ * Creates the counters of new periods; if the length of a period has changed, its counter is kept. Values: those of
+ * `findCounters`.
+ */
 export const openCounters = statement<never>(
   'open-usage-counters',
   `insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
@@ -48,7 +51,7 @@ export const openCounters = statement<never>(
     where usage_counters.ends_at <> excluded.ends_at`,
 )
 
-/** Counts calls that were refused. Values: the counters that had no room, once for each call. */
+/** Counts refused calls. Values: the counters without enough left, once per call. */
 export const countRefusals = statement<never>(
   'count-refusals',
   `with refusals as (
@@ -59,19 +62,22 @@ export const countRefusals = statement<never>(
    update usage_counters c set refused = c.refused + l.calls from locked l where c.id = l.id`,
 )
 
-/** More than this no cap is, with what was topped up: numbers beyond are not exact. */
+/** The largest cap including top-ups; larger numbers would not be exact. */
 export const MAX_CAP = 9_000_000_000_000_000
 
 interface ToppedUp {
   name: string
   unit: LimitUnit
   currency: string | null
-  /** In all in this period, in requests, tokens or millionths of the currency. */
+  /** Total of the period, in requests, tokens or millionths of the currency. */
   toppedUp: number
   isTooMuch: boolean
 }
 
-/** Gives more of a limit for the period that runs, unless that were more than a cap may be. Values: the limit, whose counter, how much. */
+/**
+ * Tops up a limit for the current period, unless the total exceeds the largest cap. Values: the limit, the subject, the
+ * amount.
+ */
 export const topUpCounter = statement<ToppedUp>(
   'top-up-usage-counter',
   `with mine as (
@@ -84,7 +90,7 @@ export const topUpCounter = statement<ToppedUp>(
    select name, unit, currency, topped_up::float8 as "toppedUp", is_too_much as "isTooMuch" from mine`,
 )
 
-/** Removes counters of periods that ended a day ago or more, at most 5,000 at once. */
+/** Deletes counters of periods that ended a day ago or earlier, at most 5,000 at once. */
 export const removeOldCounters = statement<never>(
   'remove-old-usage-counters',
   `delete from usage_counters

@@ -3,8 +3,8 @@ import { moment } from '../sql/columns.ts'
 import { UsageLimit } from './usage-limit.ts'
 
 /**
- * What is used of a limit in one period, and reserved by calls under way: together never more than the cap. There is one row
- * for each limit, subject and period.
+ * The used and the reserved amount of a limit in one period, whose sum never exceeds the cap. There is one row per
+ * limit, subject and period.
  */
 export const UsageCounter = defineEntity({
   name: 'UsageCounter',
@@ -15,17 +15,17 @@ export const UsageCounter = defineEntity({
   properties: {
     id: p.bigint('number').primary(),
     limit: () => p.manyToOne(UsageLimit).deleteRule('cascade').ref(),
-    /** Whose: the id or name of the limit's subject; empty for the installation. */
+    /** The id or name of the limit's subject; empty for the installation. */
     subjectId: p.string().length(200),
     startsAt: moment(),
     endsAt: moment(),
     used: p.bigint('number').default(0),
     held: p.bigint('number').default(0),
-    /** What an administrator gave beside the cap. */
+    /** Amount that an administrator has added to the cap. */
     toppedUp: p.bigint('number').default(0),
-    /** Calls that were refused, or in the mode `observe` would have been. */
+    /** Number of refused calls, or of those that mode `observe` would have refused. */
     refused: p.bigint('number').default(0),
-    /** Always 0. Only replicas of the previous release use this and the next two columns, while a rollout lasts. */
+    /** Always 0. Replicas of the previous release use this and the next two columns during a rollout. */
     stripe: p.smallint().default(0),
     share: p.bigint('number').default(0),
     cap: p.bigint('number').default(-1),

@@ -2,9 +2,9 @@ import { expectFew, lookUp, statement } from '../sql/statement.ts'
 import type { UsageCommit } from './usage-commit.sql.ts'
 
 /**
- * Keeps calls under way and says what they took so far; of what is reserved, gives back what can no longer come. Rows are locked in
- * the order in which others lock them. Values: ids, what each took, the tokens and the cost that it can take at most, the
- * lease in milliseconds, and how many calls.
+ * Renews the leases of calls in progress with their usage so far, and releases amounts that they can no longer use.
+ * Rows are locked in the usual order. Values: ids, the usage of each, the largest possible tokens and cost, the lease
+ * in milliseconds, and the number of calls.
  */
 export const renewLeases = statement<never>(
   'renew-leases',
@@ -35,10 +35,10 @@ export const renewLeases = statement<never>(
      from kept r where ${lookUp('h.id', 'r.id')}`,
 )
 
-/** How many calls `listExpiredReservations` lists at most. */
+/** Page size of `listExpiredReservations`. */
 export const EXPIRED_PAGE = 500
 
-/** Calls whose process is gone or silent, with what they took when it last said so. Values: the id after which they begin. */
+/** Lists calls whose lease has expired, with their last known usage. Values: the id after which to continue. */
 export const listExpiredReservations = statement<
   Omit<UsageCommit, 'outcome' | 'estimated' | 'firstPieceMs' | 'expiredOnly'> & { counters: number[] }
 >(

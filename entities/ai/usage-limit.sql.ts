@@ -11,7 +11,7 @@ export interface LimitState {
   period: LimitPeriod
   mode: 'enforce' | 'observe'
   active: boolean
-  /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
+  /** In requests, tokens or millionths of the currency, like all that follows; includes top-ups. */
   cap: number
   used: number
   held: number
@@ -21,7 +21,7 @@ export interface LimitState {
   resetsAt: string
 }
 
-/** The columns of a limit `l` with its counter `c` and its period `s`. Their subject is an expression. */
+/** Columns of a limit `l` with its counter `c` and period `s`. `subjectId` is an SQL expression. */
 export const selectLimitState = (
   subjectId: string,
 ) => `l.name, l.subject, ${subjectId} as "subjectId", l.unit, l.currency, l.period, l.mode, l.active,
@@ -29,7 +29,9 @@ export const selectLimitState = (
        greatest(0, l.cap + coalesce(c.topped_up - c.used - c.held, 0))::float8 as remaining,
        coalesce(c.refused, 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
 
-/** Those of some names that are no time zone of the database: one that it does not know breaks each statement. Values: names. */
+/**
+ * Selects names that are no time zones of the database, where an unknown one would break each statement. Values: names.
+ */
 export const unknownTimeZones = statement<{ name: string }>(
   'unknown-time-zones',
   `select name from unnest($1::text[]) as name
@@ -37,8 +39,8 @@ export const unknownTimeZones = statement<{ name: string }>(
 )
 
 /**
- * What applies to one caller; limits that each model, provider or room has of its own only where they were used. Values: the kinds
- * and ids of the subjects.
+ * Lists limits of one caller; those per model, provider or room only if they were used. Values: the kinds and ids of
+ * the subjects.
  */
 export const listLimitsFor = statement<LimitState>(
   'list-limits-for',
@@ -51,7 +53,7 @@ export const listLimitsFor = statement<LimitState>(
     where l.active and (l.subject not in ('provider', 'model', 'room') or l.subject_id is not null or c.id is not null) order by l.name, a.id limit 10000`,
 )
 
-/** A limit as calls are judged by it. */
+/** A limit as it is applied to calls. */
 export interface ActiveLimit {
   id: number
   name: string
@@ -66,7 +68,7 @@ export interface ActiveLimit {
   timeZone: string
 }
 
-/** With the version of the limits, which is of the same moment. */
+/** Lists the active limits with their version, read together. */
 export const listActiveLimits = statement<{ version: number; limits: ActiveLimit[] }>(
   'list-active-limits',
   `select coalesce((select version from usage_limit_versions), 0) as version,
@@ -76,12 +78,12 @@ export const listActiveLimits = statement<{ version: number; limits: ActiveLimit
                       from usage_limits where active), '[]') as limits`,
 )
 
-/** In place of the id of a person or an app of a name that nobody has yet. */
+/** Returns the placeholder for the id of a person or app that does not exist yet. */
 export const toUnclaimedId = (name: string) => `name:${name}`
 
 /**
- * Gives limits to whom they were named for, and makes every process read them anew where there are any. Values: id, kind,
- * `unclaimed` name.
+ * Assigns limits to the person or app they were named for, and raises the version if there are any. Values: id, kind,
+ * placeholder id.
  */
 export const claimLimits = statement<never>(
   'claim-limits',
@@ -93,8 +95,8 @@ export const claimLimits = statement<never>(
 )
 
 /**
- * Takes the limits of the file back from whoever gives up their name; what administrators made stays theirs. Values: `unclaimed`
- * name, kind, id.
+ * Detaches the limits of the configuration file from a released name; limits made by administrators stay. Values:
+ * placeholder id, kind, id.
  */
 export const returnLimits = statement<never>(
   'return-limits',
@@ -105,7 +107,7 @@ export const returnLimits = statement<never>(
   on conflict (id) do update set version = usage_limit_versions.version + 1`,
 )
 
-/** Makes every process read the limits anew; in the transaction that changes them. */
+/** Raises the version, so that every process reads the limits again; run it in the transaction that changes them. */
 export const raiseLimitVersion = statement<never>(
   'raise-limit-version',
   `insert into usage_limit_versions (id, version) values (1, 1)

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 
-/** Whose calls a limit counts, widest first. */
+/** Subjects of limits, widest first. */
 export const limitSubjects = [
   'installation',
   'provider',
@@ -21,7 +21,7 @@ export type LimitUnit = (typeof limitUnits)[number]
 export const limitPeriods = ['minute', 'hour', 'day', 'week', 'month'] as const
 export type LimitPeriod = (typeof limitPeriods)[number]
 
-/** `observe` refuses nothing and counts what would have been refused. */
+/** `observe` refuses nothing, but counts the calls that `enforce` would refuse. */
 export const limitModes = ['enforce', 'observe'] as const
 
 /** A cap on calls of models in each calendar period. */
@@ -33,28 +33,28 @@ export const UsageLimit = defineEntity({
     ...timestamps,
     name: p.string().length(80).unique(),
     subject: p.enum(limitSubjects),
-    /** Which one; null gives each one of the kind a count of its own. */
+    /** Id or name of the subject; null counts for each subject of the kind separately. */
     subjectId: p.string().length(200).nullable(),
     unit: p.enum(limitUnits),
     period: p.enum(limitPeriods),
-    /** In which a day, a week and a month begin. */
+    /** Time zone of days, weeks and months. */
     timeZone: p.string().length(64),
     /** In requests, tokens or millionths of the currency. */
     cap: p.bigint('number'),
     currency: p.character().length(3).nullable(),
-    /** What a call without a known price counts, in millionths of the currency; null refuses it. */
+    /** Cost of a call without a known price, in millionths of the currency; null refuses it. */
     unpricedCost: p.bigint('number').nullable(),
     mode: p.enum(limitModes).default('enforce'),
     active: p.boolean().default(true),
-    /** Whether it stands in the file that LIMITS names. */
+    /** True if it is in the file that LIMITS names. */
     fromFile: p.boolean().default(false),
-    /** Only replicas of the previous release use this, while a rollout lasts. */
+    /** Replicas of the previous release use this during a rollout. */
     stripes: p.smallint().default(1),
   },
 })
 export type UsageLimit = InferEntity<typeof UsageLimit>
 
-/** One row whose number rises with each change of a limit, so that every process sees that those it knows are old. */
+/** A single row whose version rises with each change of a limit, so that processes notice outdated caches. */
 export const UsageLimitVersion = defineEntity({
   name: 'UsageLimitVersion',
   tableName: 'usage_limit_versions',

@@ -3,17 +3,17 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
-/** How somebody asked: with a token, with a session, for an answer in a room, or by an external app that holds their token. */
+/** Contexts of a call: with a token, with a session, in a room, or by an external app that holds a token. */
 export const usageContexts = ['api', 'private', 'group', 'external'] as const
 export type UsageContext = (typeof usageContexts)[number]
 /**
- * `cut`: ended where what was reserved for it did. `refused`: the provider would not answer, or not to the end. `lost`: the
- * process that made the call was gone before it ended.
+ * `cut`: the answer ended because its reservation did. `refused`: the provider refused to answer completely. `lost`:
+ * the process died before the call ended.
  */
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** The names of the counts of what calls take. Cached tokens are part of the input, reasoning is part of the output. */
+/** Names of usage counts. Cached tokens are part of the input, reasoning tokens of the output. */
 export const usageCounts = [
   'inputTokens',
   'outputTokens',
@@ -25,7 +25,7 @@ export const usageCounts = [
 ] as const
 export type UsageCounts = Record<(typeof usageCounts)[number], number>
 
-/** One call of a model, without a word of what was said. It outlives the person and the token. */
+/** A model call, without its texts. It outlives the person and the token. */
 export const UsageRecord = defineEntity({
   name: 'UsageRecord',
   tableName: 'usage_records',
@@ -35,9 +35,9 @@ export const UsageRecord = defineEntity({
     createdAt: moment().defaultRaw('now()').index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
-    /** Where it was asked for, if in a room, which may be gone. */
+    /** The room in which it was asked, if any; the room may be deleted. */
     roomId: p.integer().nullable(),
-    /** Which external app asked, if one did; it may be gone, too. */
+    /** The external app that asked, if any; the app may be deleted. */
     appId: p.integer().nullable(),
     context: p.enum(usageContexts),
     provider: p.string().length(120),
@@ -50,20 +50,20 @@ export const UsageRecord = defineEntity({
     cacheWriteTokens: p.integer().default(0),
     /** Part of the output tokens. */
     reasoningTokens: p.integer().default(0),
-    /** How often the provider searched the web for it by a tool of its own. */
+    /** Web searches by the provider's own tool. */
     webSearches: p.integer().default(0),
-    /** How many pages it fetched so. */
+    /** Web pages that the provider fetched. */
     webFetches: p.integer().default(0),
-    /** Whether a count is our own, because the provider gave none. */
+    /** True if a count is our estimate, because the provider reported none. */
     estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),
     durationMs: p.integer(),
-    /** Until the first piece of the answer, which may be all of it; absent where none came. */
+    /** Time until the first piece of the answer, which may be all of it; absent if there was none. */
     firstPieceMs: p.integer().nullable(),
-    /** In millionths of the currency; absent where no price is known. */
+    /** Millionths of the currency; absent if no price is known. */
     costMicros: p.bigint('number').nullable(),
     currency: p.character().length(3).nullable(),
-    /** The version of the price that was paid. */
+    /** Version of the price. */
     priceId: p.integer().nullable(),
     requestId: p.string().length(64),
   },

@@ -5,19 +5,19 @@ import type { Outcome, UsageCounts } from './usage-record.ts'
 
 export interface UsageSum extends UsageCounts {
   requests: number
-  /** Requests of which some tokens are our own count. */
+  /** Requests of which some tokens are estimated. */
   estimated: number
-  /** Millionths of the currency; null where no price is known. */
+  /** Millionths of the currency; null if no price is known. */
   costMicros: number | null
   currency: string | null
-  /** Requests of which no price is known, so that the cost lacks them. */
+  /** Requests without a known price, which the cost does not include. */
   unpriced: number
 }
 
 const counts =
   'input_tokens, output_tokens, cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches'
 
-/** Calls kept one by one and sums of earlier days, as one table. Values: the first and the last day, at these positions. */
+/** SQL for single calls and sums of earlier days as one table, between the days at these positions. */
 export const usageBetween = (from: string, to: string, condition = 'true') => `(
     select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, context, outcome, currency, 1 as requests,
            estimated::int as estimated, (cost_micros is null)::int as unpriced, ${counts}, cost_micros
@@ -32,7 +32,7 @@ export const usageBetween = (from: string, to: string, condition = 'true') => `(
 
 const selectSum = (column: string, name: string) => `sum(r.${column})::float8 as "${name}"`
 
-/** The sums of rows `r`, with their currency. */
+/** Columns with the sums of rows `r`, and their currency. */
 export const sums = [
   selectSum('requests', 'requests'),
   selectSum('estimated', 'estimated'),
@@ -56,7 +56,7 @@ export const summariseUsage = unboundedStatement<UsageSum & { day: string; model
     group by 1, 2, 3, r.currency order by 1 desc, 2, 3, r.currency`,
 )
 
-/** Values: the first and the last day. Removed people share one row without a name. */
+/** Values: the first and the last day. Erased people share one row without a name. */
 export const reportUsage = unboundedStatement<
   UsageSum & { username: string | null; provider: string; model: string; context: string; outcome: Outcome }
 >(
@@ -67,20 +67,20 @@ export const reportUsage = unboundedStatement<
 
 const selectStart = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 
-/** The oldest day with calls that are kept one by one. Values: the day before which it lies. */
+/** The oldest day with single calls. Values: the day before which it must be. */
 export const oldestUsageDay = unboundedStatement<{ day: string }>(
   `select to_char(created_at at time zone 'utc', 'YYYY-MM-DD') as day from usage_records
     where created_at < ${selectStart('$1')} order by created_at limit 1`,
 )
 
-/** SQL: the month behind the last one that is closed, for calls of closed months that were recorded since. */
+/** SQL for the month after the last closed one, for calls of closed months that were recorded later. */
 const billedMonth = `(select (c.month + interval '1 month')::date from ${UsageClosing.tableName} c
      where gone.id > c.last_record and $1::date < (c.month + interval '1 month')
        and c.month = (select max(month) from ${UsageClosing.tableName}))`
 
 /**
- * Turns the records of a day into sums, in one statement: no call is ever in both or in neither. What bills have still to count is
- * apart from what they have counted; no month is closed meanwhile. Values: the day.
+ * Replaces the records of a day by sums, in one statement, so that no call is in both or in neither. Unbilled calls are
+ * summed separately; no month may be closed meanwhile. Values: the day.
  */
 export const rollUpUsage = unboundedStatement<never>(
   `with gone as (

@@ -2,7 +2,7 @@ import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
 import { epochMs, expectFew, lookUp, statement } from '../sql/statement.ts'
 import type { LimitPeriod, LimitSubject, LimitUnit } from './usage-limit.ts'
 
-/** A limit of which calls ask a part, as it stood when they were judged. */
+/** A limit that a reservation needs, with its state at that time. */
 export interface RequestedLimit {
   counter: number
   name: string
@@ -10,29 +10,29 @@ export interface RequestedLimit {
   unit: LimitUnit
   period: LimitPeriod
   currency: string | null
-  /** In requests, tokens or millionths of the currency, as all that follows; with what was topped up. */
+  /** In requests, tokens or millionths of the currency, like all that follows; includes top-ups. */
   cap: number
-  /** The cap of the next period: without what was topped up. */
+  /** The cap of the next period, which excludes top-ups. */
   nextCap: number
   used: number
   held: number
   mode: 'enforce' | 'observe'
-  /** What is asked for; null where a price or the most is unknown. */
+  /** Requested amount; null if a price or the maximum is unknown. */
   amount: number | null
-  /** When the period ends, in milliseconds since 1970. */
+  /** End of the period, in milliseconds since 1970. */
   resetsAt: number
-  /** The length of the period. */
+  /** Length of the period. */
   windowSeconds: number
 }
 
-/** The limits `l` of judged counters `j`. */
+/** SQL for the limits `l` of judged counters `j`. */
 const requestedLimits = `(select coalesce(json_agg(json_build_object('counter', j.id, 'name', l.name, 'subject', l.subject, 'unit', l.unit,
           'period', l.period, 'currency', l.currency, 'cap', l.cap + j.topped_up, 'nextCap', l.cap, 'used', j.used, 'held', j.held,
           'mode', l.mode, 'amount', j.amount, 'resetsAt', ${epochMs('j.ends_at')},
           'windowSeconds', extract(epoch from j.ends_at - j.starts_at)::int) order by l.id), '[]')
      from judged j join usage_limits l on l.id = j.limit_id)`
 
-/** The ids of the next reservations, which this process knows before the database does. Values: how many. */
+/** Allocates ids of reservations, which the process then knows before it inserts them. Values: how many. */
 export const nextReservationIds = statement<{ id: number }>(
   'next-reservation-ids',
   `select nextval('usage_records_id_seq')::float8 as id from generate_series(1, $1::int)`,
@@ -40,14 +40,17 @@ export const nextReservationIds = statement<{ id: number }>(
 
 interface ReserveResult {
   isGranted: boolean
-  /** Whether the limits have changed since the version that was given, or a period has ended. */
+  /** True if the limits have changed since the given version, or a period has ended. */
   isStale: boolean
-  /** Calls whose model may be another one by now; nothing is reserved for them. */
+  /** Calls with an outdated model, which are not reserved. */
   outdated: number[] | null
   limits: RequestedLimit[]
 }
 
-/** The text of a statement that reserves. `returned`: CTEs with what is given back of counters; `ended`: one that ends what is replaced. */
+/**
+ * Builds a statement that reserves. `returned` are CTEs with released amounts; `ended` is a CTE that deletes a replaced
+ * reservation.
+ */
 const writeReserveStatement = (returned: string, ended = '') => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
               id bigint, catalogue bigint, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
@@ -89,8 +92,8 @@ const writeReserveStatement = (returned: string, ended = '') => `with calls as (
      from verdict`
 
 /**
- * Reserves for many calls at once, or for none of them: locks the counters in the order of their ids, compares, and inserts. A
- * limit that only observes refuses nothing, and counts what it would have. Values: lease in milliseconds, version of the
+ * Reserves for all given calls or for none: locks the counters in the order of their ids, compares, and inserts. A
+ * limit that only observes refuses nothing, but counts the refusals. Values: lease in milliseconds, version of the
  * limits, calls.
  */
 export const reserveUsage = statement<ReserveResult>(
@@ -100,7 +103,10 @@ export const reserveUsage = statement<ReserveResult>(
   ),
 )
 
-/** Reserves for one call in place of another, whose reservation is given back. Values: as of `reserveUsage`, then that one. */
+/**
+ * Reserves for one call, and releases the reservation that it replaces. Values: those of `reserveUsage`, then the
+ * replaced id.
+ */
 export const replaceReservation = statement<ReserveResult>(
   'replace-reservation',
   writeReserveStatement(
@@ -116,8 +122,8 @@ export const replaceReservation = statement<ReserveResult>(
 )
 
 /**
- * Makes a reservation greater, or leaves it as it is where that does not fit. A call counts for the period in which it began.
- * Values: its id, and the tokens and the cost that are reserved in all.
+ * Extends a reservation, or leaves it unchanged if a limit has too little left. A call counts for the period in which
+ * it began. Values: its id, and the totals of tokens and cost.
  */
 export const extendReservation = statement<{ isFound: boolean; isGranted: boolean; limits: RequestedLimit[] }>(
   'extend-reservation',
@@ -146,7 +152,7 @@ export const extendReservation = statement<{ isFound: boolean; isGranted: boolea
    select exists (select from mine) as "isFound", granted as "isGranted", ${requestedLimits} as limits from verdict`,
 )
 
-/** Ends reservations for calls that were never made: nothing is used, and no record is left. Values: ids, and how many. */
+/** Releases reservations of calls that were never made, without a record. Values: ids, and their number. */
 export const releaseReservations = statement<never>(
   'release-reservations',
   `with given as (
@@ -172,7 +178,7 @@ interface ReservedSum {
   amount: number
 }
 
-/** Sums what calls under way reserve of each limit. Starts at the calls, which are few, as counters are many. */
+/** Sums the reserved amounts per limit. It starts with the calls, because there are fewer calls than counters. */
 export const sumReserved = statement<ReservedSum>(
   'sum-reserved',
   `select l.name as limit, l.unit, l.currency, sum(p.amount)::float8 as amount

@@ -2,12 +2,12 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { usageContexts } from './usage-record.ts'
 
-/** What a counter is charged at the end of a call: the reserved amount, nothing (no known price), or its tokens or cost. */
+/** Charge of a counter at the end of a call: the reserved amount, nothing (no known price), the tokens, or the cost. */
 export type Measure = 'amount' | 'unpriced' | 'tokens' | 'cost'
 
 /**
- * A call of a model under way, which becomes a usage record with the same id when it ends. It refers to no other row by a
- * foreign key, and has no index but its own: it lives as long as the call, and each one would cost every call.
+ * A model call in progress, which becomes a usage record with the same id. It has no foreign keys and no further index,
+ * because it is short-lived and each of them would slow down every call.
  */
 export const UsageReservation = defineEntity({
   name: 'UsageReservation',
@@ -15,7 +15,7 @@ export const UsageReservation = defineEntity({
   properties: {
     id: p.bigint('number').primary(),
     createdAt: moment().defaultRaw('now()'),
-    /** Renewed by the process that makes the call; afterwards any process may end the call in its place. */
+    /** Renewed by the calling process; when it has expired, any process may end the call. */
     leaseUntil: moment(),
     userId: p.integer().nullable(),
     tokenId: p.integer().nullable(),
@@ -25,7 +25,7 @@ export const UsageReservation = defineEntity({
     provider: p.string().length(120),
     model: p.string().length(200),
     requestId: p.string().length(64),
-    /** The estimate made before the call, later the count at the last renewal; so are the counts that follow. */
+    /** The estimate before the call, later the count at the last renewal; the same holds for the next counts. */
     inputTokens: p.integer(),
     outputTokens: p.integer().default(0),
     cachedTokens: p.integer().default(0),
@@ -33,15 +33,15 @@ export const UsageReservation = defineEntity({
     reasoningTokens: p.integer().default(0),
     webSearches: p.integer().default(0),
     webFetches: p.integer().default(0),
-    /** In millionths of the currency; absent where no price is known. */
+    /** Millionths of the currency; absent if no price is known. */
     costMicros: p.bigint('number').nullable(),
     currency: p.character().length(3).nullable(),
-    /** The version of the price by which the call is paid. */
+    /** Version of the price. */
     priceId: p.integer().nullable(),
-    /** The counters of which the call reserves a part, and how much of each. */
+    /** Counters on which amounts are reserved, and the amounts. */
     counters: p.array(Number).columnType('bigint[]'),
     amounts: p.array(Number).columnType('bigint[]'),
-    /** How each counter is charged when the call ends. */
+    /** Charge of each counter at the end of the call. */
     measures: p.array().$type<Measure[]>(),
   },
 })

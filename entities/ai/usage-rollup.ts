@@ -4,7 +4,9 @@ import { outcomes, usageContexts } from './usage-record.ts'
 
 const total = () => p.bigint('number')
 
-/** The calls of a day that are no longer kept one by one, as sums. A call stands in a usage record or in one of these. */
+/**
+ * Sums of the calls of a day that are no longer kept one by one. A call is either in a usage record or in one of these.
+ */
 export const UsageRollup = defineEntity({
   name: 'UsageRollup',
   tableName: 'usage_rollups',
@@ -13,7 +15,7 @@ export const UsageRollup = defineEntity({
     id: p.bigint('number').primary(),
     /** In UTC. */
     day: p.date().index(),
-    /** The first day of the month on whose bill the calls stand, where theirs was closed before they were recorded. */
+    /** First day of the month that bills the calls, if their own month was closed before they were recorded. */
     billed: p.date().nullable().index(),
     user: () => p.manyToOne(User).deleteRule('set null').nullable().ref(),
     roomId: p.integer().nullable(),
@@ -24,9 +26,9 @@ export const UsageRollup = defineEntity({
     outcome: p.enum(outcomes),
     currency: p.character().length(3).nullable(),
     requests: p.integer(),
-    /** Of which some tokens are our own count. */
+    /** Requests with estimated tokens. */
     estimated: p.integer(),
-    /** Of which no price was known. */
+    /** Requests without a known price. */
     unpriced: p.integer(),
     inputTokens: total(),
     outputTokens: total(),
@@ -35,7 +37,7 @@ export const UsageRollup = defineEntity({
     reasoningTokens: total(),
     webSearches: total().default(0),
     webFetches: total().default(0),
-    /** In millionths of the currency; absent where no price was known. */
+    /** Millionths of the currency; absent if no price was known. */
     costMicros: total().nullable(),
   },
 })

@@ -2,7 +2,7 @@ import { User } from '../identity/user.ts'
 import { epochMs, unboundedStatement } from '../sql/statement.ts'
 import { periodAt } from './usage-counter.sql.ts'
 
-/** A call as it is recorded, with what limits count it by. */
+/** A recorded call, with all that limits need to count it. */
 export interface RecordedCall {
   userId: number | null
   username: string | null
@@ -16,21 +16,21 @@ export interface RecordedCall {
   tokens: number
   costMicros: number | null
   currency: string | null
-  /** Whether it began on one of the days asked for, and not before in the same period of a limit. */
+  /** True if it began on one of the requested days, and not only earlier in the same period of a limit. */
   isAsked: boolean
-  /** When the periods began in which it did, in milliseconds since 1970; in the order of the values. */
+  /** Starts of the periods that contain the call, in milliseconds since 1970, in the order of the values. */
   periods: number[]
 }
 
 const dayStart = (day: string) => `(${day}::date::timestamp at time zone 'utc')`
 const zoned = `unnest($3::text[], $4::text[]) with ordinality as l(period, time_zone, n)`
 
-/** When the earliest period begins in which the first day does. */
+/** SQL for the start of the earliest period that contains the first day. */
 const earliest = `(select least(min(s.starts_at), ${dayStart('$1')}) from ${zoned} ${periodAt(dayStart('$1'))})`
 
 /**
- * Calls in the order in which they began, from the beginning of the periods in which the first day lies. A call takes a day
- * at most. Values: the first and the last day, and periods with a time zone each.
+ * Lists calls in the order in which they began, from the start of the periods that contain the first day. A call takes
+ * a day at most. Values: the first and the last day, and pairs of a period and a time zone.
  */
 export const listRecordedCalls = unboundedStatement<RecordedCall>(
   `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.app_id as "appId", c.provider, c.model,
@@ -45,7 +45,7 @@ export const listRecordedCalls = unboundedStatement<RecordedCall>(
     order by c.began, c.id`,
 )
 
-/** How many calls of that time are kept as sums of a day only. Values: as of `recordedCalls`. */
+/** Counts calls of that time that exist only as daily sums. Values: those of `listRecordedCalls`. */
 export const countSummedCalls = unboundedStatement<{ requests: number }>(
   `select coalesce(sum(requests), 0)::float8 as requests from usage_rollups
     where day between (${earliest} at time zone 'utc')::date and $2::date`,

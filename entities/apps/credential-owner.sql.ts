@@ -7,7 +7,7 @@ import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 const tokensWithOwners = `${AccessToken.tableName} t join ${User.tableName} u on u.id = t.user_id
           left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id`
 
-/** A token that is good: it has not expired, its person is not disabled, and its app, if it has one, is linked and switched on. */
+/** SQL: the token is valid: not expired, its person not disabled, and its app, if any, linked and active. */
 const isActive = `(t.expires_at is null or t.expires_at > now()) and not u.disabled and (t.holder = 'person' or a.active)`
 
 export interface TokenOwner {
@@ -20,11 +20,13 @@ export interface TokenOwner {
   email: string
   role: Role
   groups: string[]
-  /** The app that holds it. */
+  /** The external app that holds the token. */
   appId: number | null
 }
 
-/** Values: the ids of tokens. Expired ones are not found, nor those of apps whose link is gone or that are switched off. */
+/**
+ * Finds tokens with their owners, except expired ones and those of unlinked or inactive apps. Values: ids of tokens.
+ */
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
@@ -34,7 +36,7 @@ export const findTokenOwners = coalescedStatement<TokenOwner>(
   { idsAt: 0 },
 )
 
-/** Values: token ids and, beside them, when each was last used. Those that let in no more stay as they were. */
+/** Records the last use of valid tokens. Values: ids of tokens and, beside them, times. */
 export const touchTokens = statement<never>(
   'touch-tokens',
   `update ${AccessToken.tableName} t set last_used_at = used.at
@@ -43,7 +45,10 @@ export const touchTokens = statement<never>(
       and t.id = any(array(select t.id from ${tokensWithOwners} where t.id = any($1::int[]) and ${isActive}))`,
 )
 
-/** Values: hashes of sessions, the earliest renewal of a session that has not expired, and ids of tokens. Lists those that no longer hold. */
+/**
+ * Lists credentials that are no longer valid. Values: hashes of sessions, the earliest renewal of a valid session, and
+ * ids of tokens.
+ */
 export const findEndedCredentials = statement<{ session: string | null; token: number | null }>(
   'find-ended-credentials',
   `select given.session, null::int as token from unnest($1::text[]) as given (session)
@@ -62,7 +67,7 @@ export interface CredentialApp {
   updatedAt: string
 }
 
-/** Values: the ids of credentials of apps. Expired ones are not found, nor those of apps that are switched off. */
+/** Finds app credentials, except expired ones and those of inactive apps. Values: ids of credentials. */
 export const findCredentialApps = coalescedStatement<CredentialApp>(
   'find-credential-apps',
   `select c.id as "credentialId", c.hash, a.id as "appId", a.name, ${isoTime('a.created_at')} as "createdAt",
@@ -72,7 +77,7 @@ export const findCredentialApps = coalescedStatement<CredentialApp>(
   { idsAt: 0 },
 )
 
-/** Values: ids of credentials of apps and, beside them, when each was last used. */
+/** Records the last use of app credentials. Values: ids and, beside them, times. */
 export const touchCredentials = statement<never>(
   'touch-app-credentials',
   `update ext_app_credentials c set last_used_at = used.at
@@ -80,7 +85,7 @@ export const touchCredentials = statement<never>(
     where c.id = used.id and (c.last_used_at is null or c.last_used_at < used.at)`,
 )
 
-/** Values: an app, and when its credentials end that would hold longer. */
+/** Shortens the validity of an app's credentials. Values: the app, and the new expiry. */
 export const limitCredentials = statement<never>(
   'limit-app-credentials',
   `update ext_app_credentials set expires_at = $2::timestamptz

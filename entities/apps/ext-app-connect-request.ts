@@ -3,7 +3,7 @@ import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 import { statement } from '../sql/statement.ts'
 
-/** A connect request that somebody has opened: it is theirs alone from then on, and good for one answer. */
+/** An opened connect request, which belongs to the person who opened it and can be answered once. */
 export const ExtAppConnectRequest = defineEntity({
   name: 'ExtAppConnectRequest',
   tableName: 'ext_app_connect_requests',
@@ -16,7 +16,10 @@ export const ExtAppConnectRequest = defineEntity({
   },
 })
 
-/** Values: the hash of a request, who opens it, and until when it holds. Tells nothing where it is another's. */
+/**
+ * Claims a connect request; selects nothing if it belongs to somebody else. Values: its hash, the person, and its
+ * expiry.
+ */
 export const claimConnectRequest = statement<{ isAnswered: boolean }>(
   'claim-connect-request',
   `insert into ext_app_connect_requests as r (hash, user_id, expires_at) values ($1, $2::int, $3::timestamptz)
@@ -25,7 +28,10 @@ export const claimConnectRequest = statement<{ isAnswered: boolean }>(
      returning used_at is not null as "isAnswered"`,
 )
 
-/** Values: as above. Tells nothing where somebody else opened it, or it was answered before. */
+/**
+ * Answers a connect request; selects nothing if it belongs to somebody else or was already answered. Values: those of
+ * `claimConnectRequest`.
+ */
 export const useConnectRequest = statement<{ hash: string }>(
   'use-connect-request',
   `insert into ext_app_connect_requests as r (hash, user_id, expires_at, used_at) values ($1, $2::int, $3::timestamptz, now())

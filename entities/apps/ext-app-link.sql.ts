@@ -12,7 +12,7 @@ export interface FoundLink extends LinkSecrets {
   userId: number
 }
 
-/** Values: an app, and the user there. A link whose token has expired is none. */
+/** Finds a link, unless its token has expired. Values: the app, and the user there. */
 export const findLink = statement<FoundLink>(
   'find-app-link',
   `select l.id, l.user_id as "userId", l.passkey, l.api_token as "apiToken", l.private_key as "privateKey"
@@ -20,7 +20,7 @@ export const findLink = statement<FoundLink>(
     where l.app_id = $1::int and l.external_id = $2 and (t.expires_at is null or t.expires_at > now())`,
 )
 
-/** Values: an app, and the user there. Whose link it is, also where its token has expired; locked. */
+/** Locks a link, even if its token has expired. Values: the app, and the user there. */
 export const lockLink = statement<{ userId: number; tokenId: number; expired: boolean }>(
   'lock-app-link',
   `select l.user_id as "userId", l.token_id as "tokenId", coalesce(t.expires_at <= now(), false) as expired
@@ -55,7 +55,7 @@ export const listOwnLinks = statement<OwnLink>(
     where l.user_id = $1::int and ($2::int is null or a.id = $2::int) order by l.id`,
 )
 
-/** Values: a person whose keys have changed: the passkeys that their apps have open nothing any more. */
+/** Values: a person whose keys have changed, so that the passkeys stored by apps are useless. */
 export const endLinksWithKeys = statement<{ tokenId: number }>(
   'end-app-links-with-keys',
   `delete from ${AccessToken.tableName} t using ext_app_links l
@@ -63,7 +63,7 @@ export const endLinksWithKeys = statement<{ tokenId: number }>(
     returning t.id as "tokenId"`,
 )
 
-/** Values: an app or null for all, the user there or null for all, and a person or null for all. Ends links by their tokens. */
+/** Ends links by deleting their tokens. Values: an app, the user there, and a person, each null for all. */
 export const endLinks = statement<{ id: number; tokenId: number }>(
   'end-app-links',
   `delete from ${AccessToken.tableName} t using ext_app_links l

@@ -5,8 +5,8 @@ import { id, timestamps } from '../sql/columns.ts'
 import { ExtApp } from './ext-app.ts'
 
 /**
- * That a user of an app is a person here. It stands and falls with the token that the app got for the person. A link
- * with keys has the person's passkey and a private key of its own; a narrow one has neither.
+ * Links a user of an app to a person here. It ends with the token that the app got. A link with keys contains the
+ * person's passkey and a private key; one without has neither.
  */
 export const ExtAppLink = defineEntity({
   name: 'ExtAppLink',
@@ -15,11 +15,11 @@ export const ExtAppLink = defineEntity({
     id,
     ...timestamps,
     app: () => p.manyToOne(ExtApp).deleteRule('cascade').ref(),
-    /** Who the person is at the app. */
+    /** The user's id at the app. */
     externalId: p.string().length(255),
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
     token: () => p.manyToOne(AccessToken).deleteRule('cascade').unique().ref(),
-    /** Sealed for the key of the app, as all three: the passkey by the person's browser. */
+    /** All three are sealed for the app's key; the passkey is sealed by the person's browser. */
     passkey: p.text().nullable().hidden(),
     apiToken: p.text().hidden(),
     privateKey: p.text().nullable().hidden(),

@@ -2,10 +2,10 @@ import type { SqlPredicate } from '../sql/scope.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import type { AppAbility } from './ext-app.ts'
 
-/** How a connection ended, as an app is told it. */
+/** Outcome of a connection, as reported to the app. */
 export type ConnectStatus = 'success' | 'declined'
 
-/** SQL for where browsers usually go back to, with the outcome of a connection in the query. */
+/** SQL for the app's first redirect URL, with the outcome of a connection in the query. */
 export const redirectUrlWith =
   (status: ConnectStatus): SqlPredicate =>
   (app, sql) => {
@@ -14,7 +14,7 @@ export const redirectUrlWith =
     return `${url} || ${mark} || ${sql.param('brand')} || '-connect-status=${status}'`
   }
 
-/** SQL for until when an app has a credential that works; null where one has no end. */
+/** SQL for the last expiry of an app's valid credentials; null if one never expires. */
 export const credentialsEnd: SqlPredicate = (app) =>
   `(select ${isoTime(`nullif(max(coalesce(c.expires_at, 'infinity')), 'infinity')`)} from ext_app_credentials c where c.app_id = ${app}.id)`
 
@@ -33,7 +33,7 @@ export interface AppToConnect {
   updatedAt: string
 }
 
-/** Values: the id of an app that is switched on. What a person is told of it before they agree. */
+/** Finds an active app, with the data that a person sees before they agree. Values: its id. */
 export const findAppToConnect = statement<AppToConnect>(
   'find-app-to-connect',
   `select id::text as id, name, description, url, redirect_urls as "redirectUrls",
@@ -42,13 +42,13 @@ export const findAppToConnect = statement<AppToConnect>(
      from ext_apps a where id = $1::int and active`,
 )
 
-/** Values: its id. Whoever changes the app, or connects to it, waits. */
+/** Locks an app against changes and new connections. Values: its id. */
 export const lockApp = statement<{ inFile: boolean; publicKey: string }>(
   'lock-app',
   'select from_file as "inFile", public_key as "publicKey" from ext_apps where id = $1 for update',
 )
 
-/** Values: its id. Whoever changes the app waits. */
+/** Locks an app against changes. Values: its id. */
 export const lockAppShared = statement<{ key: string }>(
   'share-app',
   'select public_key as key from ext_apps where id = $1 for share',
@@ -64,10 +64,10 @@ export interface AppOverview {
   abilities: AppAbility[]
   links: number
   active: boolean
-  /** Whether it stands in the file that EXT_APPS names, as that was read last. */
+  /** True if it is in the file that EXT_APPS names, as of the last sync. */
   fromFile: boolean
   createdAt: string
-  /** When a credential of it was last used. */
+  /** Time of the last use of a credential. */
   lastUsedAt: string | null
 }
 

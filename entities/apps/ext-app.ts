@@ -1,11 +1,11 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 
-/** What a person can let an app do in their name; their keychain it never writes. */
+/** Abilities that a person can grant to an app, which never writes the keychain. */
 export const appAbilities = ['ai', 'user', 'read', 'write'] as const
 export type AppAbility = (typeof appAbilities)[number]
 
-/** Another program that offers our models to people under their own account here. */
+/** An external program that offers our models to people with accounts here. */
 export const ExtApp = defineEntity({
   name: 'ExtApp',
   tableName: 'ext_apps',
@@ -15,28 +15,28 @@ export const ExtApp = defineEntity({
     name: p.string().length(120).unique(),
     description: p.text().nullable(),
     url: p.string().length(2048),
-    /** Where browsers may be sent back, exactly; the first is the usual one. */
+    /** Exact redirect URLs; the first is the default. */
     redirectUrls: p.array(),
     logoUrl: p.string().length(2048).nullable(),
     /** `b64(PEM)|b64(body)` of an RSA key, for which the secrets of links are sealed. */
     publicKey: p.text(),
-    /** What it may ask people for. */
+    /** Abilities that it may request. */
     abilities: p.array().$type<AppAbility[]>(),
-    /** Whether it cannot do without the passkey of people. */
+    /** True if it requires the passkey of people. */
     needsKeys: p.boolean().default(false),
-    /** How many days a link holds. */
+    /** Validity of a link in days. */
     linkDays: p.integer().default(90),
-    /** While it is not, neither its credentials nor the tokens of its links work; they are kept. */
+    /** False makes its credentials and the tokens of its links invalid, but keeps them. */
     active: p.boolean().default(true),
-    /** Whether it stands in the file that EXT_APPS names, as that was read last. */
+    /** True if it is in the file that EXT_APPS names, as of the last sync. */
     fromFile: p.boolean().default(false),
-    /** Whether it is off for no other reason than that it left the file, and thus on again once it returns. */
+    /** True if it is inactive only because it left the file, so that it becomes active again when it returns. */
     leftFile: p.boolean().default(false),
   },
   checks: [{ name: 'ext_apps_left_file_check', expression: 'not (left_file and (active or from_file))' }],
 })
 
-/** By what an app proves who it is. Only the SHA-256 of its secret is kept; while it is replaced, an app has two. */
+/** A credential of an app, stored as SHA-256. During a rotation an app has two. */
 export const ExtAppCredential = defineEntity({
   name: 'ExtAppCredential',
   tableName: 'ext_app_credentials',

@@ -17,7 +17,7 @@ export const AiModelDescription = defineEntity({
   },
 })
 
-/** Of a visible model, in the caller's language or, where it lacks that one, in the default language. */
+/** Descriptions of visible models, in the caller's language or else the default language. */
 export const visibleDescriptions = everyRowForAdmins(
   (
     description,

@@ -6,12 +6,12 @@ import { catalogueVersion } from './catalogue-version.sql.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 
 export interface CallableModelRow {
-  /** The version of the catalogue in which it was seen; null where it was looked up for the very call. */
+  /** Catalogue version of the cached model; null if it was read for this call. */
   catalogue: number | null
   id: number
   modelId: string
   upstreamId: string | null
-  /** What it takes beside text: `image`, `audio`, `video`. */
+  /** Input types beside text: `image`, `audio`, `video`. */
   input: string[]
   parameters: ModelParameters | null
   settings: ModelSettings | null
@@ -20,18 +20,18 @@ export interface CallableModelRow {
   /** The version of the price. */
   priceId: number | null
   providerId: string
-  /** What the provider itself can do for it, as its administrator says. */
+  /** Capabilities of the provider itself, set by its administrator. */
   nativeCapabilities: string[]
   adapter: string
   apiUrl: string | null
   /** Sealed. */
   apiKey: string | null
-  /** Beside its own address and key. */
+  /** Servers beside the provider's own address and key. */
   servers: FurtherServerRow[]
   providerSettings: ProviderSettings
-  /** Names of the models that may answer in its place. */
+  /** Names of the fallback models. */
   fallback: string[]
-  /** Those who may use it, and those who may use its provider's; everybody where empty. */
+  /** Groups that may use the model, and groups that may use the provider; everybody if empty. */
   groups: string[]
   providerGroups: string[]
   tools: CallableToolRow[]
@@ -47,16 +47,16 @@ interface FurtherServerRow {
 interface CallableToolRow {
   name: string
   capability: string | null
-  /** Where it is called, and by which name; null for a function of an extension. */
+  /** The tool server and the tool's name there; null for a function of an extension. */
   mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
 }
 
-/** The servers of a provider beside its own, their keys sealed. */
+/** SQL for further servers of a provider, their keys sealed. */
 const furtherServers = `to_json(array(
     select json_build_object('apiUrl', f.api_url, 'apiKey', f.api_key)
       from provider_servers f where f.provider_id = p.id order by f.id)) as servers`
 
-/** Answers are asked for with what the provider sets for all its models, where a model sets nothing else. */
+/** SQL for the parameters: the provider's defaults, overridden by the model's. */
 const parameters = `case when m.model_type = 'chat'
            then nullif(coalesce(p.settings->'parameters', '{}') || coalesce(m.parameters, '{}'), '{}')
            else m.parameters end as parameters`
@@ -66,7 +66,7 @@ const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups", p.settings as "providerSettings"`
 
-/** A tool of a server is called as long as it says of itself what an administrator approved. */
+/** SQL for callable tools: server tools must equal their approved definition. */
 const callableTools = `to_json(array(
     select json_build_object('name', t.name, 'capability', coalesce(t.mapped_capability, t.capability),
              'mcp', case when s.id is not null then json_build_object(
@@ -75,7 +75,7 @@ const callableTools = `to_json(array(
      where mt.model_id = m.id and t.active
        and (t.tool_type = 'function' or (t.approved = t.mcp_config and s.status <> 'offline')) order by t.id))`
 
-/** Values: the model's name in requests, the usage type that must be allowed to use it, and what it must make. */
+/** Values: the model's name in requests, the usage type, and the model type. */
 export const findCallableModel = coalescedStatement<CallableModelRow>(
   'find-callable-model',
   `select ${columns},
@@ -94,7 +94,7 @@ export interface OfferedModel {
   created: number
 }
 
-/** The models that requests for answers or for embeddings may name. Values: the usage type that must be allowed to use them, and the groups of the caller, or null for all. */
+/** Lists the models that requests may name. Values: the usage type, and the groups of the caller, or null for all. */
 export const listOfferedModels = statement<OfferedModel>(
   'list-offered-models',
   `select m.model_id as "modelId", m.label, m.model_type as "modelType", p.provider_id as provider,
@@ -109,7 +109,7 @@ export interface CheckableModel extends CallableModelRow {
   modelStatusUrl: string | null
 }
 
-/** All active models, to check whether they answer. */
+/** Lists all active models for status checks. */
 export const listCheckableModels = statement<CheckableModel>(
   'list-checkable-models',
   `select ${columns}, '[]'::json as tools, p.model_status_url as "modelStatusUrl"
@@ -125,7 +125,7 @@ export interface ModelSummary {
   active: boolean
   status: 'online' | 'offline' | 'unknown'
   external: boolean
-  /** Those who may use it, by itself and by its provider; everybody where empty. */
+  /** Groups that may use the model, and groups that may use the provider; everybody if empty. */
   groups: string[]
   providerGroups: string[]
 }
@@ -150,7 +150,7 @@ export interface ExplainedModel {
   usageTypes: string[]
 }
 
-/** Selects the switches, surfaces and groups that decide who may ask a model. Values: its name in requests. */
+/** Selects everything that decides who may ask a model. Values: its name in requests. */
 export const explainModel = statement<ExplainedModel>(
   'explain-model',
   `select m.model_type as "modelType", m.active, m.status, m.pricing is not null as "hasPrice", p.provider_id as provider,
@@ -159,7 +159,7 @@ export const explainModel = statement<ExplainedModel>(
      from ai_models m join ai_providers p on p.id = m.provider_id where m.model_id = $1`,
 )
 
-/** Values: model ids and, beside them, their status and demand. Selects those of which one is another now. */
+/** Sets status and demand; selects the changed models. Values: ids of models and, beside them, status and demand. */
 export const setModelStatus = statement<{ id: number }>(
   'set-model-status',
   `update ai_models m set status = seen.status, demand = seen.demand, updated_at = now()
@@ -177,7 +177,7 @@ export interface KnownModel {
   hasPrice: boolean
 }
 
-/** All models, with what of them a list of their provider may add. */
+/** Lists all models, with the data that a provider's list may complete. */
 export const listKnownModels = statement<KnownModel>(
   'list-known-models',
   `select m.id, m.model_id as "modelId", coalesce(m.upstream_id, m.model_id) as name, p.provider_id as "providerId",
@@ -195,6 +195,6 @@ export const findCallableProvider = statement<
      from ai_providers p where p.provider_id = $1`,
 )
 
-/** Analyses small tables, which autovacuum never does; without statistics PostgreSQL plans for large ones. */
+/** Analyses small tables, which autovacuum ignores; without statistics PostgreSQL plans for large ones. */
 export const analyseTables = (tables: readonly string[]) =>
   statement<never>('analyse-catalogue', `analyze ${tables.join()}`)

@@ -5,7 +5,7 @@ import { AiModelDescription } from './ai-model-description.ts'
 import { AiProvider } from './ai-provider.ts'
 import { AiTool } from './ai-tool.ts'
 
-/** The named members are the service's own; every other member is sent to the provider. */
+/** Named members belong to the service; all others are sent to the provider. */
 export interface ModelParameters {
   temperature?: number | undefined
   topP?: number | undefined
@@ -20,7 +20,7 @@ export interface ModelSettings {
   nativeCapabilities?: boolean | undefined
   maxToolCallingRounds?: number | undefined
   maxToolCallingRoundsStreaming?: number | undefined
-  /** Whether it says its thoughts between tags within its text; known of some models where it is not set. */
+  /** True if reasoning comes between tags within the text; detected for some models if absent. */
   thinkTags?: boolean | undefined
 }
 
@@ -34,12 +34,12 @@ export interface PriceRange {
   currency: string
   inputCostPerToken: number | null
   inputCostPerCachedToken: number | null
-  /** For writing to the provider's cache; as other input where it is absent. */
+  /** Price of writing to the provider's cache; falls back to the price of other input. */
   inputCostPerCacheWriteToken?: number | null | undefined
   outputCostPerToken: number | null
   outputCostPerReasoningToken: number | null
   costPerWebSearch?: number | null | undefined
-  /** For a request that was answered by searches, however many these were. */
+  /** Price of a request that was answered by searches, however many. */
   costPerGroundedPrompt?: number | null | undefined
   costPerWebFetch?: number | null | undefined
   range: [from: number, to: number | null]
@@ -66,7 +66,7 @@ export const AiModel = defineEntity({
     provider: () => p.manyToOne(AiProvider).deleteRule('cascade').index().ref(),
     /** The name that requests use. */
     modelId: p.string().length(200).unique(),
-    /** The provider's own name for it, where that differs. */
+    /** The provider's own name for it, if it differs. */
     upstreamId: p.string().length(200).nullable(),
     modelType: p.string().length(40).default('chat'),
     label: p.string().length(200),
@@ -76,17 +76,17 @@ export const AiModel = defineEntity({
     input: p.array().defaultRaw(`'{text}'`),
     output: p.array().defaultRaw(`'{text}'`),
     nativeCapabilities: p.array().defaultRaw(`'{}'`),
-    /** Names of the models that answer where its provider cannot, in their order. */
+    /** Names of the fallback models, in order. */
     fallback: p.array().defaultRaw(`'{}'`),
     parameters: p.json<ModelParameters>().nullable(),
     settings: p.json<ModelSettings>().nullable(),
     limits: p.json<Limits>().nullable(),
     pricing: p.json<Pricing>().nullable(),
     flags: p.array().defaultRaw(`'{}'`),
-    /** Those who may use it; everybody where empty. */
+    /** Groups that may use it; everybody if empty. */
     groups: p.array().defaultRaw(`'{}'`),
     documentationUrl: p.string().length(2048).nullable(),
-    /** Its place among the models: the smallest number comes first, and those without one come last. */
+    /** The position among the models: the smallest comes first, models without one come last. */
     position: p.integer().nullable(),
     deprecationDate: moment().nullable(),
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
@@ -107,10 +107,10 @@ export const visibleModels = everyRowForAdmins(
 /** SQL: a model or provider is for everybody, or for a group of the caller. */
 export const allowedToGroups: SqlPredicate = (row, sql) => isForGroups(row, sql.param('groups'))
 
-/** The same for groups as a value, which is null for those who may use all. */
+/** The same for groups as a value, which is null for access to all. */
 export const isForGroups = (row: string, groups: string) =>
   `(${groups} is null or ${row}.groups = '{}' or ${row}.groups && ${groups})`
 
-/** Whether the caller's usage type may use it. */
+/** SQL: the caller's usage type may use the model. */
 export const allowedToUsage: SqlPredicate = (model, sql) =>
   sql.exists('ai_model_usage_rules', (u) => `${u}.model_id = ${model}.id and ${u}.usage_type = ${sql.param('usage')}`)

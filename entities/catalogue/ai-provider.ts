@@ -7,11 +7,11 @@ import { ProviderServer } from './provider-server.ts'
 export interface ProviderSettings {
   /** In milliseconds. */
   timeouts?: { connect?: number; firstByte?: number; total?: number }
-  /** After how many failures in a row the provider is skipped, and for how many milliseconds. */
+  /** Consecutive failures that open the circuit breaker, and the milliseconds for which it stays open. */
   circuit?: { failures?: number; openFor?: number }
-  /** Whether it knows `continuous_usage_stats`. */
+  /** True if the provider supports `continuous_usage_stats`. */
   continuousUsage?: boolean
-  /** Of all its models that answer questions, where they set nothing else. */
+  /** Default parameters of all its chat models. */
   parameters?: ModelParameters
 }
 
@@ -27,14 +27,14 @@ export const AiProvider = defineEntity({
     adapter: p.string().length(40),
     name: p.string().length(120),
     active: p.boolean().default(true),
-    /** Those who may use its models; everybody where empty. */
+    /** Groups that may use its models; everybody if empty. */
     groups: p.array().defaultRaw(`'{}'`),
     apiUrl: p.string().length(2048).nullable(),
     modelStatusUrl: p.string().length(2048).nullable(),
     /** Sealed with the application key. */
     apiKey: p.text().nullable().hidden(),
     settings: p.json<ProviderSettings>().defaultRaw(`'{}'`),
-    /** The values of the last synchronisation; a column that differs from them was changed by an administrator. */
+    /** Values of the last synchronisation; a differing column was changed by an administrator. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     models: () => p.oneToMany(AiModel).mappedBy('provider'),
     servers: () => p.oneToMany(ProviderServer).mappedBy('provider').orderBy({ id: 'asc' }),

@@ -7,12 +7,12 @@ export interface ServerTool {
   /** The server's own name for it. */
   mcpName: string
   active: boolean
-  /** Whether it says of itself what was approved. */
+  /** True if its definition equals the approved one. */
   isApproved: boolean
   definition: ToolDefinition
-  /** Null where it never was approved. */
+  /** Null if it never was approved. */
   approved: ToolDefinition | null
-  /** Of the definition. */
+  /** Hash of the definition. */
   hash: string
 }
 

@@ -6,16 +6,16 @@ import { McpServer } from './mcp-server.ts'
 
 export const toolTypes = ['function', 'mcp'] as const
 
-/** What a tool server says of a tool, and a model is told. */
+/** Definition of a tool by its server, as models get it. */
 export interface ToolDefinition {
   description: string
   /** A JSON schema of its arguments. */
   inputSchema: Record<string, unknown>
-  /** What it says it is good for. */
+  /** Capability that the server declares. */
   capability: string | null
 }
 
-/** A function that a model may call: one of this service's extensions, or one that a tool server offers. */
+/** A function that models may call, from an extension or a tool server. */
 export const AiTool = defineEntity({
   name: 'AiTool',
   tableName: 'ai_tools',
@@ -27,9 +27,9 @@ export const AiTool = defineEntity({
     description: p.text().default(''),
     server: () => p.manyToOne(McpServer).deleteRule('set null').nullable().index().ref(),
     mcpName: p.string().length(200).nullable(),
-    /** What the tool server says of it now. */
+    /** The current definition by the tool server. */
     mcpConfig: p.json<ToolDefinition>().nullable(),
-    /** What it said when an administrator approved it: where the two differ, it is not called. */
+    /** The definition that an administrator approved; the tool is disabled while the two differ. */
     approved: p.json<ToolDefinition>().nullable(),
     /** Declared by the tool itself. */
     capability: p.string().length(80).nullable(),

@@ -1,12 +1,12 @@
 import { statement } from '../sql/statement.ts'
 import type { McpServer } from './mcp-server.ts'
 
-/** A tool server as a call needs it. */
+/** A tool server with everything that a call needs. */
 export interface CallableServerRow extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval'> {
   label: string
-  /** What it spoke last; null before anybody asked it. */
+  /** The last negotiated protocol version; null before the first contact. */
   protocolVersion: string | null
-  /** Sealed, as the configuration. */
+  /** Sealed, like the configuration. */
   apiKey: string | null
   additionalConfig: string | null
   /** In milliseconds. */
@@ -27,7 +27,7 @@ export const listToolServers = statement<{ server: CallableServerRow }>(
 export interface ServerSummary extends Pick<McpServer, 'url' | 'transport' | 'requireApproval' | 'status' | 'version'> {
   label: string
   protocolVersion: string | null
-  /** How many tools it has, and how many of them models may call. */
+  /** Numbers of its tools, and of those that models may call. */
   tools: number
   active: number
 }

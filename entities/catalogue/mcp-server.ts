@@ -4,7 +4,7 @@ import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
 const approvals = ['never', 'always', 'auto'] as const
-/** Those that can be chosen: nobody can tell from outside which calls would need an approval. */
+/** Modes that can be chosen; `auto` cannot, because nobody can tell from outside which calls need approval. */
 export const serverApprovals = ['never', 'always'] as const
 
 /** A server that offers tools over the Model Context Protocol. */
@@ -25,7 +25,7 @@ export const McpServer = defineEntity({
     apiKey: p.text().nullable().hidden(),
     additionalConfig: p.text().nullable().hidden(),
     status: p.enum(availabilities).default('unknown'),
-    /** The values of the file; absent where the server is in none. */
+    /** Values of the configuration file; absent if it does not contain the server. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     /** In milliseconds. */
     timeouts: p.json<Record<string, number>>().defaultRaw(`'{}'`),

@@ -3,7 +3,7 @@ import { moment } from '../sql/columns.ts'
 import { statement } from '../sql/statement.ts'
 import type { ModelSettings, Pricing } from './ai-model.ts'
 
-/** What a model cost since when: a version is added whenever its price changes, and none is ever changed. Outlives the model. */
+/** A version of a model's price; every change adds one. Versions never change, and outlive the model. */
 export const ModelPrice = defineEntity({
   name: 'ModelPrice',
   tableName: 'model_prices',
@@ -13,9 +13,9 @@ export const ModelPrice = defineEntity({
     createdAt: moment().defaultRaw('now()'),
     /** The name that requests used. */
     model: p.string().length(200),
-    /** Null where no price is known any more. */
+    /** Null if no price is known any more. */
     pricing: p.json<Pricing>().nullable(),
-    /** When somebody last looked at the price list of the provider. */
+    /** Day of the last check against the provider's price list. */
     asOf: p.date().defaultRaw('current_date'),
   },
 })
@@ -25,14 +25,14 @@ export interface CurrentPrice {
   provider: string
   pricing: Pricing | null
   adapter: string
-  /** What the provider itself can do for it, as its administrator says. */
+  /** Capabilities of the provider itself, set by its administrator. */
   nativeCapabilities: string[]
   settings: ModelSettings | null
   /** The day of the price list. */
   asOf: string | null
 }
 
-/** The price in force of each model that is switched on. */
+/** Lists the current prices of active models. */
 export const listCurrentPrices = statement<CurrentPrice>(
   'list-current-prices',
   `select m.model_id as "modelId", p.provider_id as provider, m.pricing, p.adapter, m.settings,
@@ -42,7 +42,7 @@ export const listCurrentPrices = statement<CurrentPrice>(
     where m.active and p.active order by p.id, m.id`,
 )
 
-/** Values: a JSON list of models with their prices. Each new price becomes a version of its own. */
+/** Sets prices; each change becomes a new version. Values: a JSON list of models with their prices. */
 export const setPrices = statement<{ id: number; model: string; before: Pricing | null; after: Pricing }>(
   'set-prices',
   `update ai_models m set pricing = w.pricing, updated_at = now()
@@ -51,7 +51,7 @@ export const setPrices = statement<{ id: number; model: string; before: Pricing 
    returning m.id, m.model_id as model, o.pricing as before, m.pricing as after`,
 )
 
-/** Values: the day of the price list, a JSON list of the models in it. */
+/** Confirms prices. Values: the day of the price list, and a JSON list of its models. */
 export const confirmPrices = statement<{ model: string }>(
   'confirm-prices',
   `update model_prices v set as_of = $1::date

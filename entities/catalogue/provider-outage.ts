@@ -3,28 +3,29 @@ import { moment } from '../sql/columns.ts'
 import { statement } from '../sql/statement.ts'
 import { AiProvider } from './ai-provider.ts'
 
-/** A provider that no replica is to count on: its calls failed until one stopped asking it. */
+/** A provider that all replicas avoid, because one of them opened its circuit breaker. */
 export const ProviderOutage = defineEntity({
   name: 'ProviderOutage',
   tableName: 'provider_outages',
   properties: {
     provider: () => p.oneToOne(AiProvider).primary().deleteRule('cascade').ref(),
-    /** When it ends by itself, should nobody tell of it again: the replica that noticed may be gone by then. */
+    /** Time when it ends on its own, in case the reporting replica is gone. */
     until: moment(),
-    /** How many there were in a row, with this one: each lasts longer. A call that is answered makes it 0. */
+    /** Number of outages in a row, each longer than the last. A successful call resets it to 0. */
     streak: p.integer().default(1),
-    /** Whether its time is up and the provider was checked: the row is kept for the next one, which lasts longer. */
+    /** True if the time is up and the provider was checked; the row is kept, so that the next outage lasts longer. */
     isOver: p.boolean().default(false),
   },
 })
 
-/** Of an outage that begins or goes on, after one that was not long ago. Bounded, as a power of two is made of it. */
+/** SQL for the number of outages in a row; bounded, because the duration grows as a power of two. */
 const streak = `case when known.until < now() - $3::int * interval '1 ms' then 1
   else least(greatest(known.streak + known.is_over::int, 1), 20) end`
 
 /**
- * Values: the provider's name, for how many milliseconds the first in a row lasts, for how many one lasts at most, and whether
- * the replica has told of this one before. Selects a row, but where a call was answered since then.
+ * Starts or prolongs an outage; selects a row unless a call has succeeded since. Values: the provider's name, the
+ * duration of the first outage in a row and the maximum in milliseconds, and whether the replica has already reported
+ * this one.
  */
 export const beginOutage = statement<{ provider: number }>(
   'begin-outage',
@@ -36,15 +37,18 @@ export const beginOutage = statement<{ provider: number }>(
    returning known.provider_id as provider`,
 )
 
-/** Values: the provider's name. Selects a row where no call was answered since an outage, which the next check of the provider ends. */
+/**
+ * Ends an outage after a successful call; selects a row if one was recorded. The next check of the provider closes it.
+ * Values: the provider's name.
+ */
 export const endOutage = statement<{ provider: string }>(
   'end-outage',
-  // The check comes at once, and the present is stored rounded, maybe into the future.
+  // Use the past: the check follows at once, and the current time may be rounded up.
   `update provider_outages o set until = '-infinity', streak = 0, is_over = false from ai_providers p
     where p.id = o.provider_id and p.provider_id = $1 and o.streak > 0 returning p.provider_id as provider`,
 )
 
-/** Values: the names of the providers that were checked. */
+/** Closes ended outages. Values: the names of the checked providers. */
 export const closeEndedOutages = statement<never>(
   'close-ended-outages',
   `update provider_outages o set is_over = true from ai_providers p
@@ -52,8 +56,8 @@ export const closeEndedOutages = statement<never>(
 )
 
 /**
- * Those after which no call was answered. `isDue` where the time is up, and nobody has checked the provider since; `isOver` where
- * somebody has.
+ * Lists outages without a successful call since. `isDue`: the time is up and the provider was not checked yet;
+ * `isOver`: it was checked.
  */
 export const listOutages = statement<{ provider: string; isDue: boolean; isOver: boolean }>(
   'list-outages',
@@ -62,7 +66,7 @@ export const listOutages = statement<{ provider: string; isDue: boolean; isOver:
     where not o.is_over or o.streak > 0`,
 )
 
-/** Values: the provider's name. Selects those of its models that were not offline before. */
+/** Sets the provider's models offline; selects those that were not. Values: the provider's name. */
 export const setModelsOffline = statement<{ id: number }>(
   'set-models-offline',
   `update ai_models m set status = 'offline', updated_at = now() from ai_providers p

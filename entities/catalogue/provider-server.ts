@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { AiProvider } from './ai-provider.ts'
 
-/** A server of a provider beside its own: another address, or the same with another key. */
+/** A further server of a provider: another address, or another key. */
 export const ProviderServer = defineEntity({
   name: 'ProviderServer',
   tableName: 'provider_servers',
@@ -13,7 +13,7 @@ export const ProviderServer = defineEntity({
     apiUrl: p.string().length(2048),
     /** Sealed with the application key. */
     apiKey: p.text().nullable().hidden(),
-    /** Whether it stands in the file that AI_CONFIG names. */
+    /** True if it is in the file that AI_CONFIG names. */
     fromFile: p.boolean().default(false),
   },
 })

@@ -6,7 +6,7 @@ import { AiModel, visibleModels } from './ai-model.ts'
 
 export const systemModelTypes = ['default', 'title_generation', 'prompt_improvement', 'summary'] as const
 
-/** Which model does a task of the service itself, per usage type. */
+/** The model for a task of the service itself, per usage type. */
 export const SystemModel = defineEntity({
   name: 'SystemModel',
   tableName: 'system_models',
@@ -21,11 +21,11 @@ export const SystemModel = defineEntity({
   },
 })
 
-/** For each task the assignment for the caller's usage type or, without one, that for the front end. */
+/** The best assignment of each task: for the caller's usage type, or else for the front end. */
 export const visibleSystemModels = everyRowForAdmins((assignment, sql) =>
   bestMatch('system_models', 'model_type', [preferUsage])(assignment, sql),
 )
 
-/** The name of its model in requests; null if the caller may not see the model. */
+/** SQL for the model's name in requests; null if the caller may not see the model. */
 export const visibleModelName: SqlPredicate = (row, sql) =>
   sql.selectColumn('ai_models', 'model_id', (m) => `${m}.id = ${row}.model_id and ${visibleModels(m, sql)}`)

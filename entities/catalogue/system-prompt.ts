@@ -17,7 +17,7 @@ export const SystemPrompt = defineEntity({
   },
 })
 
-/** For each task the prompt that fits the caller best, first by usage type, then by language. */
+/** The best prompt for each task, first by usage type, then by language. */
 export const visiblePrompts = everyRowForAdmins((prompt, sql) =>
   bestMatch('system_prompts', 'prompt_type', [preferUsage, preferLanguage])(prompt, sql),
 )

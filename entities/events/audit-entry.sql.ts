@@ -1,7 +1,7 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { type LoggedChange, writeLogSql } from './change-log.sql.ts'
 
-/** An entry before it has its place in the log. */
+/** An entry before it is appended to the log. */
 export interface NewAuditEntry {
   act: string
   outcome: string
@@ -13,8 +13,8 @@ export interface NewAuditEntry {
 }
 
 /**
- * Adds entries, and tells administrators of each in their stream, but for who has read this log. Values: entries as JSON, in their order. The head of the log
- * and then the stream are locked until the transaction ends.
+ * Appends entries, and notifies administrators of each in their stream, except of reads of the audit log. The head of
+ * the log and then the stream stay locked until the transaction ends. Values: entries as JSON, in their order.
  */
 export const appendToAudit = statement<LoggedChange>(
   'append-to-audit',
@@ -29,7 +29,7 @@ export const appendToAudit = statement<LoggedChange>(
   ), ${writeLogSql('given')}`,
 )
 
-/** An entry with its links, as the chain is checked and exported. */
+/** An entry with its hash links, for verification and export of the chain. */
 export interface ChainedEntry extends NewAuditEntry {
   seq: number
   at: string
@@ -42,7 +42,7 @@ export interface ChainedEntry extends NewAuditEntry {
 const chainedColumns = `seq::float8 as seq, ${isoTime('at')} as at, act, outcome, actor, subject, request_id as "requestId", origin, change,
        origin_digest as "originDigest", change_digest as "changeDigest", previous, hash`
 
-/** All entries up to a number, the oldest first. Values: the number. */
+/** Reads all entries up to a number, oldest first. Values: the number. */
 export const readAuditChain = unboundedStatement<ChainedEntry>(
   `select ${chainedColumns} from audit_entries where seq <= $1::bigint order by seq`,
 )
@@ -59,7 +59,10 @@ export const findAuditEnds = statement<AuditEnds>(
   `select seq::float8 as seq, hash, removed_seq::float8 as "removedSeq", removed_hash as "removedHash" from audit_heads where id = 1`,
 )
 
-/** Values, null for any: an act or how it begins with `%`, actor, subject, outcome, first and last day in UTC, the number before which to begin; how many. */
+/**
+ * Lists entries. Values, null for any: act (or its beginning with `%`), actor, subject, outcome, first and last day in
+ * UTC, the number before which to begin; the limit.
+ */
 export const listAuditEntries = unboundedStatement<ChainedEntry>(
   `select ${chainedColumns} from audit_entries
     where ($1::text is null or act like $1) and ($2::text is null or actor = $2) and ($3::text is null or subject = $3)
@@ -69,7 +72,7 @@ export const listAuditEntries = unboundedStatement<ChainedEntry>(
     order by seq desc limit $8`,
 )
 
-/** Values: the id of a person, of whom nothing stays but the id. */
+/** Erases the data of a person; only the id stays. Values: the person's id. */
 export const eraseFromAudit = statement<never>(
   'erase-from-audit',
   `update audit_entries set origin = case when actor = $1 then null else origin end,
@@ -77,7 +80,7 @@ export const eraseFromAudit = statement<never>(
     where (actor = $1 and origin is not null) or (subject = $1 and change is not null)`,
 )
 
-/** Notes the last entry before a time as removed, if there is a further one. Values: the time. */
+/** Marks the last entry before a time as removed, unless a later one already is. Values: the time. */
 export const markAuditRemoved = statement<{ removedSeq: number; removedHash: string }>(
   'note-removed-audit',
   `update audit_heads h set removed_seq = e.seq, removed_hash = e.hash

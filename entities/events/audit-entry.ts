@@ -1,12 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 
-/** The last entry of the audit log, locked by whoever adds one, and the last of those that retention has removed. */
+/** The last entry of the audit log, locked by whoever appends, and the last one removed by retention. */
 export const AuditHead = defineEntity({
   name: 'AuditHead',
   tableName: 'audit_heads',
   properties: {
-    /** There is one row. */
+    /** A single row. */
     id: p.integer().primary().autoincrement(false),
     seq: p.bigint('number').default(0),
     hash: p.string().length(64).default(''),
@@ -15,10 +15,10 @@ export const AuditHead = defineEntity({
   },
 })
 
-/** SQL for the digest of a text. */
+/** Builds SQL for the SHA-256 of a text. */
 const sha256 = (text: string) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`
 
-/** Gives an entry its number, its time and its place in the chain, with the head locked until the commit. */
+/** Trigger that assigns number, time and hash of an entry, and locks the head until the commit. */
 const chain = `
   loop
     select h.seq + 1, h.hash into new.seq, new.previous from audit_heads h where h.id = 1 for update;
@@ -35,7 +35,7 @@ const chain = `
   update audit_heads h set seq = new.seq, hash = new.hash where h.id = 1;
   return new;`
 
-/** Lets personal texts be erased, and entries be removed up to the one that retention has noted in the head. */
+/** Trigger that allows only the erasure of personal data, and the removal of entries marked by retention. */
 const refuse = `
   if tg_op = 'DELETE' then
     if old.seq <= (select h.removed_seq from audit_heads h where h.id = 1) then return old; end if;
@@ -46,8 +46,8 @@ const refuse = `
   raise exception 'the audit log takes no changes';`
 
 /**
- * Who did what to whom, when and from where. What may be personal stands in `origin` and `change`, beside the chain, which has
- * only their digests: erased, they leave the chain whole.
+ * An audit entry. Personal data is in `origin` and `change`, of which the hash chain contains only digests, so that
+ * erasure does not break the chain.
  */
 export const AuditEntry = defineEntity({
   name: 'AuditEntry',
@@ -60,19 +60,19 @@ export const AuditEntry = defineEntity({
   properties: {
     seq: p.bigint('number').primary().autoincrement(false),
     at: moment().index(),
-    /** The procedure that was called, such as `aiModels.update`. */
+    /** The called procedure, such as `aiModels.update`. */
     act: p.string().length(60),
-    /** `ok`, or the code of the refusal. */
+    /** `ok`, or the error code. */
     outcome: p.string().length(60),
     /** `user:{id}`, `app:{id}`, `host`, `guest` or `registering`. */
     actor: p.string().length(40),
-    /** What it was done to, such as `user:5` or `ai-models:3`. */
+    /** The object of the call, such as `user:5` or `ai-models:3`. */
     subject: p.string().length(200).nullable(),
     requestId: p.string().length(100).nullable(),
-    /** From where, as JSON with a salt, so that nobody finds an address by its digest. Goes with the actor. */
+    /** The origin as JSON with a salt, so that nobody can guess an address from the digest. Erased with the actor. */
     origin: p.text().nullable(),
     originDigest: p.string().length(64).nullable(),
-    /** What changed, as JSON with a salt. Goes with the person it is about. */
+    /** The change as JSON with a salt. Erased with the person it is about. */
     change: p.text().nullable(),
     changeDigest: p.string().length(64).nullable(),
     previous: p.string().length(64),

@@ -8,37 +8,36 @@ export interface LoggedChange {
   kind: string
   subject: string
   at: string
-  /** The number by which older front ends ask for what changed, where it has one. */
+  /** The number by which older front ends request the changed message, if it has one. */
   number: string | null
-  /** How an answer that a model gives goes on, where one changed. */
+  /** Status of a model's answer, if one changed. */
   status: AnswerStatus | null
 }
 
 interface AnswerStatus {
   model: string
   isGenerating: boolean
-  /** The code of what went wrong. */
+  /** The error code. */
   error: string | null
 }
 
 /**
- * Tells one life of the database from another. The cluster, its timeline and the table itself differ after a restore from a
- * dump or from archived logs, and after a failover; of a copied disk `svc restored` has to tell.
+ * Identifies a lifetime of the database. Cluster, timeline and table differ after a restore from a dump or archived
+ * logs, and after a failover; for a copied disk, `svc restored` must report it.
  */
 const epoch = `(select left(md5(concat_ws(':', c.system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
     'change_streams'::regclass::oid, (select epoch from change_epochs order by at desc limit 1))), 12)
   from pg_control_system() c)`
 
-/** Areas add these columns to the changes of their types: SQL for a column of a row of the log, null where the row is of another type. */
+/** Further columns for changes of certain types, added by areas: SQL on a row of the log, null for other types. */
 export interface ChangeDetails {
   number: (change: string) => string
   status: (change: string) => string
 }
 
 /**
- * Writes the changes in the expression `given` (n, stream, kind, subject, number, status) to the log, and selects them as they are logged.
- * Locks the row of each stream, in the order of their names, so that two transactions with several streams in common wait
- * for each other only once.
+ * Builds SQL that logs the changes in `given` (n, stream, kind, subject, number, status) and selects the logged rows.
+ * Streams are locked in the order of their names, which prevents deadlocks.
  */
 export const writeLogSql = (given: string) => `counted as (
     insert into change_streams as s (stream, seq)
@@ -62,14 +61,14 @@ export const findPosition = statement<{ epoch: string; seq: number }>(
   `select ${epoch} as epoch, coalesce((select seq from change_streams where stream = $1), 0)::float8 as seq`,
 )
 
-/** What is behind a position of a stream, with where the stream stands now. */
+/** Changes after a position of a stream, and the stream's current position. */
 export interface ChangesSince {
   epoch: string
   seq: number
   changes: Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>[]
 }
 
-/** Values: the stream, the number after which to begin, how many at most. */
+/** Values: the stream, the number after which to begin, the limit. */
 export const findChanges = unboundedStatement<ChangesSince>(
   `select ${epoch} as epoch, coalesce((select seq from change_streams where stream = $1), 0)::float8 as seq,
           coalesce((select json_agg(c) from (
@@ -91,7 +90,7 @@ export interface ChangesOfStream {
   changes: Omit<LoggedChange, 'stream' | 'epoch'>[]
 }
 
-/** The statements that tell what areas add to their changes. */
+/** Creates the statements that contain the areas' further columns. */
 export const describeChanges = ({ number, status }: ChangeDetails) => ({
   /** Values: the changes as JSON, numbered by `n`. */
   recordChanges: statement<LoggedChange>(
@@ -102,7 +101,7 @@ export const describeChanges = ({ number, status }: ChangeDetails) => ({
   ), ${writeLogSql('given')}`,
   ),
 
-  /** Values: streams, beside each the number after which to begin, and how many of each at most. */
+  /** Values: streams, beside each the number after which to begin, and the limit per stream. */
   findChangesOfStreams: unboundedStatement<ChangesOfStream>(
     `select g.stream, ${epoch} as epoch, coalesce(s.seq, 0)::float8 as seq,
           coalesce((select json_agg(c) from (
@@ -112,7 +111,7 @@ export const describeChanges = ({ number, status }: ChangeDetails) => ({
   ),
 })
 
-/** Values: streams, and beside each the last number that is known. Lists those that have gone on. */
+/** Lists streams with newer changes. Values: streams, and beside each the last known number. */
 export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
   'find-streams-ahead',
   `select ${epoch} as epoch, array(select s.stream
@@ -120,5 +119,5 @@ export const findStreamsAhead = statement<{ epoch: string; ahead: string[] }>(
     where s.seq > g.seq) as ahead`,
 )
 
-/** Says that numbers may be given a second time from now on. */
+/** Starts a new epoch, because numbers may be assigned again after a restore. */
 export const beginEpoch = statement<never>('begin-epoch', 'insert into change_epochs default values')

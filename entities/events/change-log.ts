@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 
-/** The last number of each stream. Whoever writes to a stream locks its row until the commit, so that no number is missing. */
+/** The last number of each stream. Writers lock the row until the commit, so that there are no gaps. */
 export const ChangeStream = defineEntity({
   name: 'ChangeStream',
   tableName: 'change_streams',
@@ -12,7 +12,7 @@ export const ChangeStream = defineEntity({
   },
 })
 
-/** What has changed, written in the transaction that made it true. Rows lie in partitions by day, and go with their day. */
+/** A change, written in the transaction that made it. Rows are partitioned by day, and deleted with their day. */
 export const ChangeLogEntry = defineEntity({
   name: 'ChangeLogEntry',
   tableName: 'change_log',
@@ -25,14 +25,14 @@ export const ChangeLogEntry = defineEntity({
     stream: p.string().length(40).primary(),
     seq: p.bigint('number').primary(),
     at: moment().defaultRaw('clock_timestamp()').primary(),
-    /** The type and what happened to it, such as `room-messages.created`; for administrators the procedure that was called. */
+    /** The type and its change, such as `room-messages.created`; for administrators the called procedure. */
     kind: p.string().length(60),
     /** The id of the resource that changed. */
     subject: p.string().length(40),
   },
 })
 
-/** Each time when somebody said that the database was restored, and numbers may be given a second time. */
+/** Restores of the database reported by the operator, after which numbers may be assigned again. */
 export const ChangeEpoch = defineEntity({
   name: 'ChangeEpoch',
   tableName: 'change_epochs',

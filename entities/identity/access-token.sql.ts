@@ -14,13 +14,13 @@ const tokensOf = `select id, name, abilities, ${isoTime('created_at')} as "creat
           ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
      from access_tokens where user_id = $1`
 
-/** Values: the owner's id. Lists only valid tokens. */
+/** Lists valid tokens. Values: the owner's id. */
 export const listTokens = statement<TokenRecord>(
   'list-tokens',
   `${tokensOf} and (expires_at is null or expires_at > now()) order by id`,
 )
 
-/** Values: the owner's id. Also lists expired tokens. */
+/** Lists all tokens, including expired ones. Values: the owner's id. */
 export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
 
 /** Values: the owner's id. */
@@ -29,7 +29,7 @@ export const listTokenIds = statement<{ id: number }>(
   'select id from access_tokens where user_id = $1',
 )
 
-/** Values: how many at most. Deletes personal tokens that expired a month ago; what was asked with them stays, without them. */
+/** Deletes personal tokens that expired a month ago; usage records stay, without the token. Values: the batch size. */
 export const deleteExpiredTokens = statement<{ id: number }>(
   'delete-expired-tokens',
   `delete from access_tokens where id = any(array(

@@ -3,13 +3,13 @@ import { id, moment, timestamps } from '../sql/columns.ts'
 import { User } from './user.ts'
 
 export const abilities = ['ai', 'user', 'read', 'write', 'keychain', 'metrics'] as const
-/** What a token allows; a session allows everything. */
+/** The abilities of a token; a session has all. */
 export type Ability = (typeof abilities)[number]
 
-/** Who has a token: its person, or an app that they have linked, with which it ends. */
+/** The holder of a token: its person, or a linked app, with whose link it ends. */
 const holders = ['person', 'app'] as const
 
-/** A personal access token. Only the SHA-256 of its secret is kept. */
+/** A personal access token. Only the SHA-256 of its secret is stored. */
 export const AccessToken = defineEntity({
   name: 'AccessToken',
   tableName: 'access_tokens',
@@ -24,7 +24,8 @@ export const AccessToken = defineEntity({
     expiresAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
   },
-  // On by default; a query without a viewer throws, so nobody can reach another person's token by its id.
+  // This filter is on by default; a query without a viewer throws, so nobody can reach another person's token by its
+  // id.
   filters: {
     own: {
       name: 'own',

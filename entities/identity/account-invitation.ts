@@ -3,7 +3,7 @@ import { id, moment, timestamps } from '../sql/columns.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import { User } from './user.ts'
 
-/** A link with which a person sets the password of their local account, once. Another one takes its place. */
+/** A link with which a person sets the password of their local account once. A new link replaces it. */
 export const AccountInvitation = defineEntity({
   name: 'AccountInvitation',
   tableName: 'account_invitations',
@@ -17,7 +17,10 @@ export const AccountInvitation = defineEntity({
   },
 })
 
-/** Values: the user's id, the hash of the secret, and when the link ends. Another link of theirs ends at once, and those that are over go. */
+/**
+ * Stores a link, which replaces the user's earlier one; also deletes expired links. Values: the user's id, the hash of
+ * the secret, and the expiry.
+ */
 export const putAccountInvitation = statement<{ expiresAt: string }>(
   'put-account-invitation',
   `with gone as (delete from account_invitations where expires_at < now() and user_id <> $1)
@@ -43,14 +46,14 @@ export const findInvited = statement<InvitedPerson>(
   `select ${invitedColumns} from account_invitations i join users u on u.id = i.user_id where i.hash = $1 and i.expires_at > now()`,
 )
 
-/** Values: the hash of the secret. Uses the link up: whoever comes later finds nothing. Locks the person. */
+/** Uses a link, which works only once, and locks the person. Values: the hash of the secret. */
 export const useAccountInvitation = statement<InvitedPerson>(
   'use-account-invitation',
   `with used as (delete from account_invitations where hash = $1 and expires_at > now() returning user_id)
    select ${invitedColumns} from users u join used on used.user_id = u.id for no key update of u`,
 )
 
-/** Values: the user's id. Returns a row if they had a link that still worked. */
+/** Ends a link; returns a row if it was still valid. Values: the user's id. */
 export const endAccountInvitation = statement<{ id: number }>(
   'end-account-invitation',
   'delete from account_invitations where user_id = $1 and expires_at > now() returning id',
@@ -65,7 +68,7 @@ export interface ListedInvitation {
   expiresAt: string
 }
 
-/** The links that still work, the one that ends first at the top. */
+/** Valid links, sorted by expiry. */
 export const listAccountInvitations = statement<ListedInvitation>(
   'list-account-invitations',
   `select u.id as "userId", u.username, u.email, u.name, ${isoTime('i.updated_at')} as "createdAt",

@@ -1,18 +1,18 @@
 import type { EntityProperty, MetadataStorage } from '@mikro-orm/core'
 import { User } from './user.ts'
 
-/** What happens to the rows that refer to a user who is removed. */
+/** A rule for rows that refer to an erased user. */
 export interface EraseRule {
   table: string
   /** The column that refers to the user. */
   column: string
-  /** `keep` keeps the row and clears the reference. */
+  /** `keep` keeps the row, and sets the reference to null. */
   rows: 'delete' | 'keep'
 }
 
 const outcomes: Partial<Record<string, EraseRule['rows']>> = { cascade: 'delete', 'set null': 'keep' }
 
-/** One rule for each column that refers to a user, taken from the entities; rules that keep rows come first. */
+/** Returns a rule for each column that refers to a user, read from the entities; rules that keep rows come first. */
 export function eraseRules(metadata: MetadataStorage): EraseRule[] {
   const users = metadata.get(User).tableName
   const rules = [...metadata].flatMap(({ tableName: table, relations }) =>

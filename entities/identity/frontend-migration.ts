@@ -24,7 +24,7 @@ export const AppliedFrontendMigration = defineEntity({
   },
 })
 
-/** The data of a migration for one person, sealed, until they have applied it. */
+/** Sealed data of a migration for one person, until they have applied it. */
 export const FrontendMigrationUserdata = defineEntity({
   name: 'FrontendMigrationUserdata',
   tableName: 'frontend_migration_userdata',
@@ -35,10 +35,10 @@ export const FrontendMigrationUserdata = defineEntity({
   },
 })
 
-/** Whether the person has applied a migration. */
+/** SQL: the person has applied the migration. */
 const isApplied = 'exists (select from applied_frontend_migrations a where a.user_id = u.id and a.migration_id = m.id)'
 
-/** Whether it is newer than the person and they have not applied it. */
+/** SQL: the migration is newer than the person, and they have not applied it. */
 const isPending = `m.created_at > u.created_at and not ${isApplied}`
 
 const migrationsWhere = (condition: string) =>
@@ -55,13 +55,13 @@ interface MigrationOfPerson {
 /** Values: the user's id. The data is sealed. */
 export const listPendingMigrations = statement<MigrationOfPerson>('list-pending-migrations', migrationsWhere(isPending))
 
-/** Values: the user's id. The same with those that they have applied. */
+/** Lists the same and the applied ones. Values: the user's id. */
 export const listOwnMigrations = statement<MigrationOfPerson>(
   'list-own-migrations',
   migrationsWhere(`m.created_at > u.created_at or ${isApplied}`),
 )
 
-/** How many are pending for the user `u`. */
+/** SQL for the number of migrations that are pending for the user `u`. */
 export const pendingCount = `(select count(*)::int from frontend_migrations m where ${isPending})`
 
 /** Values: the user's id and the name of a migration that is pending for them. The data is sealed. */
@@ -74,20 +74,23 @@ export const findOldKeychain = statement<{ data: string; publicKey: string | nul
     where u.id = $1 and m.name = $2 and ${isPending}`,
 )
 
-/** What a migration keeps for a person. */
+/** Data that a migration stores for a person. */
 export interface SealedUserdata {
   user: number
   migration: number
   sealed: string
 }
 
-/** Values: the ids of a person and of a migration, and how many at most. What is kept for those that follow. */
+/** Lists the stored data after a key. Values: the ids of a person and of a migration, and the batch size. */
 export const listUserdataAfter = unboundedStatement<SealedUserdata>(
   `select user_id as user, migration_id as migration, data as sealed from frontend_migration_userdata
     where (user_id, migration_id) > ($1, $2) order by user_id, migration_id limit $3`,
 )
 
-/** Values: ids of people and of migrations, what was read, and the same sealed anew. Returns a row for each that nobody has changed since. */
+/**
+ * Replaces data by the same data sealed again; returns a row for each that was not changed meanwhile. Values: ids of
+ * people and of migrations, the data that was read, and the new data.
+ */
 export const replaceUserdata = unboundedStatement<{ user: number }>(
   `update frontend_migration_userdata d set data = renewed.data
      from unnest($1::int[], $2::int[], $3::text[], $4::text[]) as renewed (user_id, migration_id, before, data)
@@ -95,7 +98,7 @@ export const replaceUserdata = unboundedStatement<{ user: number }>(
    returning d.user_id as user`,
 )
 
-/** Values: the person's id, twice. What migrations keep for them goes, and none that there is stays pending: nothing is left to migrate. */
+/** Deletes the person's stored data, and marks all migrations as applied. Values: the person's id, twice. */
 export const settleMigrations = statement<never>(
   'settle-migrations',
   `with gone as (delete from frontend_migration_userdata where user_id = $1)

@@ -10,13 +10,13 @@ export const PasskeyBackup = defineEntity({
     id,
     ...timestamps,
     user: () => p.manyToOne(User).deleteRule('cascade').unique().ref(),
-    /** The username with which its key was derived, where the person has another one by now. */
+    /** The username from which the key was derived, if the person has been renamed. */
     derivedWith: p.string().length(120).nullable(),
     ciphertext: p.text(),
     iv: p.string().length(64),
     tag: p.string().length(64),
   },
-  // As for tokens, a query without a viewer throws.
+  // A query without a viewer throws, like that of tokens.
   filters: {
     own: {
       name: 'own',

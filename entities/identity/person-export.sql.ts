@@ -1,7 +1,7 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { ExportState } from './person-export.ts'
 
-/** An export as its person is told of it. */
+/** An export as its person sees it. */
 export interface OwnExport {
   id: number
   state: ExportState
@@ -14,13 +14,13 @@ export interface OwnExport {
 const exportColumns = `id, state, ${isoTime('requested_at')} as "requestedAt", ${isoTime('ended_at')} as "endedAt",
        ${isoTime('expires_at')} as "expiresAt", bytes::float8 as bytes`
 
-/** The last one of a person. Values: their id. */
+/** Selects the latest export. Values: the person's id. */
 export const lastExport = statement<OwnExport>(
   'last-export',
   `select ${exportColumns} from person_exports where user_id = $1 and expires_at > now() order by id desc limit 1`,
 )
 
-/** Values: a person's id. The row of the person is locked by whoever counts. */
+/** Counts exports; the caller must have locked the person's row. Values: the person's id. */
 export const countExports = statement<{ waiting: number; today: number }>(
   'count-exports',
   `select count(*) filter (where state = 'waiting')::int as waiting,
@@ -28,19 +28,22 @@ export const countExports = statement<{ waiting: number; today: number }>(
      from person_exports where user_id = $1`,
 )
 
-/** Values: the person's id, and for how many hours it is kept. */
+/** Adds an export. Values: the person's id, and the hours for which it is kept. */
 export const addExport = statement<OwnExport>(
   'add-export',
   `insert into person_exports (user_id, expires_at) values ($1, now() + make_interval(hours => $2::int)) returning ${exportColumns}`,
 )
 
-/** The person of an export that is still to be made. Values: its id. */
+/** Finds the person of an export that is not made yet. Values: the export's id. */
 export const findWaitingExport = statement<{ userId: number }>(
   'find-waiting-export',
   `select user_id as "userId" from person_exports where id = $1 and state = 'waiting'`,
 )
 
-/** Values: an export's id, the name of the archive, its size, its sealed key, and for how many hours it is kept from now on. */
+/**
+ * Completes an export. Values: its id, the name, size and sealed key of the archive, and the hours for which it is kept
+ * from now on.
+ */
 export const completeExport = statement<{ id: number }>(
   'complete-export',
   `update person_exports
@@ -61,7 +64,7 @@ interface ExportFile {
   endedAt: string
 }
 
-/** Values: an export's id, and that of its person, who alone may have it. */
+/** Finds the archive of a person's own export. Values: the ids of the export and of the person. */
 export const findExportFile = statement<ExportFile>(
   'find-export-file',
   `select file, bytes::float8 as bytes, sealed_key as "sealedKey", ${isoTime('ended_at')} as "endedAt"
@@ -81,13 +84,13 @@ export const deleteExportsOf = statement<{ file: string | null }>(
   'delete from person_exports where user_id = $1 returning file',
 )
 
-/** The sealed keys of archives: they last for two days, so there are few. */
+/** Lists sealed keys of archives; there are few, because archives expire after two days. */
 export const listExportKeys = statement<{ id: number; sealed: string }>(
   'list-export-keys',
   `select id, sealed_key as sealed from person_exports where sealed_key is not null`,
 )
 
-/** Values: ids, and their keys as they were and as they are now. */
+/** Replaces keys. Values: ids, old keys and new keys. */
 export const replaceExportKeys = statement<{ id: number }>(
   'replace-export-keys',
   `update person_exports e set sealed_key = renewed.key
@@ -95,13 +98,13 @@ export const replaceExportKeys = statement<{ id: number }>(
     where e.id = renewed.id and e.sealed_key = renewed.before returning e.id`,
 )
 
-/** Exports that are still to be made. */
+/** Lists exports that are not made yet. */
 export const listWaitingExports = statement<{ id: number }>(
   'list-waiting-exports',
   `select id from person_exports where state = 'waiting' order by id limit 1000`,
 )
 
-/** Values: names of archives. Those that no export has. */
+/** Finds archives without an export. Values: names of archives. */
 export const findOrphanedExports = statement<{ name: string }>(
   'find-orphaned-exports',
   `select name from unnest($1::uuid[]) as g(name) where not exists (select from person_exports e where e.file = g.name)`,

@@ -5,7 +5,7 @@ import { User } from './user.ts'
 const exportStates = ['waiting', 'ready', 'failed'] as const
 export type ExportState = (typeof exportStates)[number]
 
-/** A copy of a person's data, which they have asked for. Its archive lies in a file store of its own until it expires. */
+/** A copy of a person's data that they have requested. Its archive is in a separate file store until it expires. */
 export const PersonExport = defineEntity({
   name: 'PersonExport',
   tableName: 'person_exports',
@@ -14,11 +14,11 @@ export const PersonExport = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
     state: p.enum(exportStates).default('waiting'),
     requestedAt: moment().defaultRaw('now()'),
-    /** When it was ready, or had failed. */
+    /** Time of completion or failure. */
     endedAt: moment().nullable(),
-    /** The archive goes then, with this row. */
+    /** The row and the archive are deleted then. */
     expiresAt: moment().index(),
-    /** The rest is of the archive, once it is ready: its name in the file store, its size, and its key, sealed. */
+    /** The other columns belong to the finished archive: its name in the file store, its size, and its sealed key. */
     file: p.uuid().nullable().hidden(),
     bytes: p.bigint('number').nullable(),
     sealedKey: p.string().nullable().hidden(),

@@ -2,7 +2,7 @@ import { coalescedStatement, epochMs, isoTime, statement } from '../sql/statemen
 import type { LoginMethod, Registrant } from './session.ts'
 import { type KnownUser, knownUserColumns } from './user.sql.ts'
 
-/** The members of the user are null where there is a subject. Times are in milliseconds. */
+/** The user's members are null if there is a subject. Times are in milliseconds. */
 export interface SessionRow extends KnownUser {
   handle: string
   subject: Registrant | null
@@ -14,7 +14,7 @@ export interface SessionRow extends KnownUser {
   locale: string | null
 }
 
-/** Values: hashes of ids. Also finds expired sessions. */
+/** Finds sessions, including expired ones. Values: hashes of ids. */
 export const findSessions = coalescedStatement<SessionRow>(
   'find-sessions',
   `select s.hash as handle, s.subject, s.method, ${epochMs('s.signed_in_at')} as "signedInAt",
@@ -32,7 +32,7 @@ export interface ListedSession {
   userAgent: string | null
 }
 
-/** Values: the user's id, and the earliest renewal of a session that has not expired. The last renewed comes first. */
+/** Lists sessions, the last renewed first. Values: the user's id, and the earliest renewal of a valid session. */
 export const listSessions = statement<ListedSession>(
   'list-sessions',
   `select hash as handle, ${isoTime('signed_in_at')} as "signedInAt", ${isoTime('renewed_at')} as "renewedAt",
@@ -42,11 +42,14 @@ export const listSessions = statement<ListedSession>(
 
 interface StartedSession {
   hash: string
-  /** The hashes of those that ended in its favour. */
+  /** Hashes of the sessions that ended because there were too many. */
   ended: string[]
 }
 
-/** Starts a session, and ends those of its owner that were not used for longest, so that `$8` remain. Two that start at once do not count each other. */
+/**
+ * Builds a statement that starts a session, and ends the owner's least recently used ones beyond `$8`. Concurrent
+ * starts do not count each other.
+ */
 const writeStartStatement = (owner: string, insertion: string) =>
   `with started as (${insertion} returning hash), ended as (
      delete from sessions where exists (select from started) and hash = any(array(
@@ -69,7 +72,10 @@ export const startSession = statement<StartedSession>(
   ),
 )
 
-/** Values: the first six of `start-session`, the subject as JSON, and how many sessions one who registers may have. */
+/**
+ * Starts the session of a person who registers. Values: the first six of `start-session`, the subject as JSON, and the
+ * number of sessions allowed.
+ */
 export const startRegistration = statement<StartedSession>(
   'start-registration',
   writeStartStatement(
@@ -105,13 +111,15 @@ export const setSessionLocale = statement<never>(
 /** Values: the hash. */
 export const endSession = statement<never>('end-session', 'delete from sessions where hash = $1')
 
-/** Values: the user's id, and the hash. Returns a row if the session was theirs. */
+/** Ends a person's own session; returns a row if it existed. Values: the user's id, and the hash. */
 export const endOwnSession = statement<{ hash: string }>(
   'end-own-session',
   'delete from sessions where user_id = $1 and hash = $2 returning hash',
 )
 
-/** Values: the user's id. Ends all their sessions; locks the user, so that such statements run one after the other. */
+/**
+ * Ends all sessions of a user; locks the user, so that such statements run one after another. Values: the user's id.
+ */
 export const endSessionsOf = statement<{ hash: string }>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
@@ -124,13 +132,15 @@ export const listSessionHashes = statement<{ hash: string }>(
   'select hash from sessions where user_id = $1',
 )
 
-/** Values: the user's id, and the hash of the session that goes on. */
+/** Ends all other sessions. Values: the user's id, and the hash of the session that continues. */
 export const endOtherSessionsOf = statement<{ hash: string }>(
   'end-other-sessions-of',
   'delete from sessions where user_id = $1 and hash <> $2 returning hash',
 )
 
-/** Values: the last renewal of a session that has expired, and how many to delete at most. Returns a row for each. */
+/**
+ * Deletes expired sessions; returns a row for each. Values: the last renewal of an expired session, and the batch size.
+ */
 export const deleteExpiredSessions = statement<{ hash: string }>(
   'delete-expired-sessions',
   `delete from sessions where hash = any(array(
@@ -138,7 +148,7 @@ export const deleteExpiredSessions = statement<{ hash: string }>(
    returning hash`,
 )
 
-/** Values: the hash of its id. Nobody ends it before the transaction does. */
+/** Locks a session, so that it cannot end before the transaction. Values: the hash of its id. */
 export const lockSession = statement<{ handle: string }>(
   'lock-session',
   'select hash as handle from sessions where hash = $1 for update',

@@ -2,13 +2,13 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
 import { User } from './user.ts'
 
-/** How somebody signed in, which decides where they sign out. */
+/** The login method decides where the person signs out. */
 const loginMethods = ['password', 'oidc', 'proxy'] as const
 export type LoginMethod = (typeof loginMethods)[number]
 
 /** A signed-in person who is not a user yet, as the login source describes them. */
 export interface Registrant {
-  /** Absent in sessions that an earlier version began. */
+  /** Absent in sessions of an earlier version. */
   subject?: string | undefined
   username: string
   email: string
@@ -24,11 +24,11 @@ export const Session = defineEntity({
     /** SHA-256 of the session id in base64url, so that readers of the table cannot use a session. */
     hash: p.string().length(43).primary().hidden(),
     user: () => p.manyToOne(User).deleteRule('cascade').nullable().index().ref(),
-    /** The person while they are registering and have no user row. */
+    /** The person while they register and have no user row. */
     subject: p.json<Registrant>().nullable(),
     method: p.enum(loginMethods),
     signedInAt: moment(),
-    /** When the session was last renewed; it expires one lifetime later. */
+    /** Time of the last renewal; the session expires one lifetime later. */
     renewedAt: moment().index(),
     csrfToken: p.string().length(43).hidden(),
     userAgent: p.string().length(200).nullable(),

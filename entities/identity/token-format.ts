@@ -5,7 +5,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const ownTokenPattern = /^svc_(app_)?(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
 const importedTokenPattern = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
 
-/** What a token is of: a person, also where an app holds it, or an app itself. */
+/** Kind of a token: of a person, perhaps held by an app, or of an app itself. */
 type TokenKind = 'person' | 'app'
 
 /** The parts of a plain token. */
@@ -15,7 +15,7 @@ export interface TokenText {
   kind?: TokenKind
 }
 
-/** What a token claims: of what it is, the id of its row, and the hash that the row must have. */
+/** The claim of a token: its kind, the id of its row, and the hash that the row must have. */
 export interface TokenClaim {
   kind: TokenKind
   id: number
@@ -25,8 +25,8 @@ export interface TokenClaim {
 export const generateSecret = () => Array.from({ length: 40 }, () => alphabet[randomInt(62)]).join('')
 
 /**
- * `svc_{id}_{secret}{checksum}`, or `svc_app_...` of an app: scanners recognise a leaked token, and the checksum reveals a
- * typing error without a look-up.
+ * Formats a token as `svc_{id}_{secret}{checksum}`, or `svc_app_...` for an app. The prefix lets scanners recognise
+ * leaks; the checksum detects typos without a look-up.
  */
 export const writeToken = ({ id, secret, kind }: TokenText) =>
   `svc_${kind === 'app' ? 'app_' : ''}${id}_${secret}${checksum(secret)}`
@@ -53,6 +53,6 @@ function checksum(secret: string): string {
 
 const toKind = (prefix: string | undefined): TokenKind => (prefix ? 'app' : 'person')
 
-/** A larger id would be a database error. */
+/** A larger id would cause a database error. */
 const toClaim = (kind: TokenKind, id: number, secret: string) =>
   id > 0 && id <= 2_147_483_647 ? { kind, id, hash: hashSecret(secret) } : undefined

@@ -15,7 +15,7 @@ export const deleteKeychainValues = statement<never>(
   and (key, key_type) in (select key, "keyType" from jsonb_to_recordset($2::jsonb) as slot(key text, "keyType" text))`,
 )
 
-/** Values: the owner's id. PostgreSQL knows the length of a long value without reading it. */
+/** Measures a keychain; PostgreSQL knows the length of a long value without reading it. Values: the owner's id. */
 export const measureKeychain = statement<{ entries: number; bytes: number }>(
   'measure-keychain',
   `select count(*)::int as entries,
@@ -23,7 +23,10 @@ export const measureKeychain = statement<{ entries: number; bytes: number }>(
   from user_keychain_values where user_id = $1`,
 )
 
-/** Values: the owner's id. Selects the entry that only the right passkey opens, and the public key that it must contain. */
+/**
+ * Selects the entry that only the right passkey decrypts, and the public key that it must contain. Values: the owner's
+ * id.
+ */
 export const findValidator = statement<{ id: string; publicKey: string | null }>(
   'find-validator',
   `select v.id::text as id, u.public_key as "publicKey"

@@ -18,7 +18,7 @@ export const UserKeychainValue = defineEntity({
     keyType: p.enum(keyTypes),
     value: p.text(),
   },
-  // As for tokens, a query without a viewer throws.
+  // A query without a viewer throws, like that of tokens.
   filters: {
     own: {
       name: 'own',
@@ -29,5 +29,5 @@ export const UserKeychainValue = defineEntity({
 })
 export type UserKeychainValue = InferEntity<typeof UserKeychainValue>
 
-/** The caller's own rows; not even administrators see those of others. */
+/** The caller's own rows; administrators do not see those of others either. */
 export const ownRows: SqlPredicate = (row, sql) => `${row}.user_id = ${sql.param('viewer')}`

@@ -2,7 +2,7 @@ import { isoTime, statement } from '../sql/statement.ts'
 import { aiPictureIdentifier, pictureIdentifier } from './picture.ts'
 import { AI_USER_ID, type Role } from './user.ts'
 
-/** What the picture of a person is called below `/proxy/storage/`; the AI user is never without one. */
+/** SQL for the identifier of a person's picture below `/proxy/storage/`; the AI user always has one. */
 export const personPicture = (user: string): string =>
   `case when ${user}.id = ${AI_USER_ID} then ${aiPictureIdentifier(`${user}.avatar`)}
     else ${pictureIdentifier('profile_avatars', `${user}.avatar`)} end`
@@ -14,13 +14,13 @@ export interface KnownUser {
   email: string
   role: Role
   groups: readonly string[]
-  /** Whether the person has keys; without keys they are registering. */
+  /** True if the person has keys; without keys they are registering. */
   hasKeys: boolean
-  /** RFC 3339; null where the local password was never changed. */
+  /** RFC 3339; null if the local password was never changed. */
   passwordChangedAt: string | null
 }
 
-/** Of a row `u` of users. */
+/** Columns of a row `u` of users. */
 export const knownUserColumns = `u.id, u.username, u.name, u.email, u.role, to_json(u.groups) as groups, u.public_key is not null as "hasKeys",
           ${isoTime('u.password_changed_at')} as "passwordChangedAt"`
 
@@ -42,7 +42,7 @@ export const findSignInUsers = statement<SignInUser>(
     where u.subject = $1 or u.subject = $2 or u.username = $3`,
 )
 
-/** Values: the user's id. Nothing that others see changes, so neither does the time of the last change. */
+/** Records a sign-in. It does not touch `updated_at`, because nothing public changes. Values: the user's id. */
 export const setSignedIn = statement<never>('set-signed-in', 'update users set signed_in_at = now() where id = $1')
 
 /** Values: an e-mail address, and the id of the user who may have it. */
@@ -51,7 +51,10 @@ export const findEmailOwner = statement<{ id: number }>(
   'select id from users where email = $1 and id <> $2::int',
 )
 
-/** Values: the username that the user had, and their id. The key of their backup is derived with it. */
+/**
+ * Keeps the earlier username, from which the key of the backup was derived. Values: the earlier username, and the
+ * user's id.
+ */
 export const keepBackupUsername = statement<never>(
   'keep-backup-username',
   'update passkey_backups set derived_with = $1 where user_id = $2 and derived_with is null',
@@ -63,13 +66,13 @@ export const setGroups = statement<never>(
   `update users set groups = $2::text[], updated_at = now() where id = $1 and groups <> $2::text[]`,
 )
 
-/** Somebody who administers, and is not kept out. */
+/** Finds an administrator who is not disabled. */
 export const findAdministrator = statement<{ id: number }>(
   'find-administrator',
   `select id from users where role = 'admin' and not disabled limit 1`,
 )
 
-/** Values: the user's id. Taken before the locks of rooms, in one order for all. */
+/** Locks a person; it must precede the locks of rooms. Values: the user's id. */
 export const lockPerson = statement<never>('lock-person', 'select from users where id = $1 for no key update')
 
 interface NamedUser {
@@ -82,23 +85,23 @@ interface NamedUser {
 }
 
 export interface ListedUser extends NamedUser {
-  /** When they last signed in. */
+  /** Time of the last sign-in. */
   signedInAt: string | null
   state: (typeof userStates)[number]
-  /** The source by which they sign in; `none` until they are bound to an account of a source. */
+  /** Login source; `none` until the person is bound to an account of a source. */
   source: (typeof userSources)[number]
 }
 
 const userState = `case when disabled then 'disabled' when public_key is null and id <> ${AI_USER_ID} then 'registering' else 'active' end`
 
-/** Subjects begin with their source. */
+/** SQL for the source, with which a subject begins. */
 const userSource = `coalesce(split_part(subject, ':', 1), 'none')`
 
 export const userSources = ['local', 'ldap', 'oidc', 'proxy', 'none'] as const
 export const userStates = ['active', 'registering', 'disabled'] as const
 export const userOrders = ['username', 'name', 'signedInAt', '-signedInAt'] as const
 
-/** A person who never signed in comes last, whichever way. */
+/** People who never signed in come last, in either direction. */
 const orders: Record<(typeof userOrders)[number], string> = {
   username: 'username',
   name: 'name, username',
@@ -107,8 +110,8 @@ const orders: Record<(typeof userOrders)[number], string> = {
 }
 
 /**
- * Values: a part of the username, name or e-mail address, in any case and form (an empty text finds everybody), a role, a group,
- * a state and a source, or null for all, how many at most, and behind how many.
+ * Searches users. Values: a part of the username, name or e-mail address (an empty text finds everybody); a role, a
+ * group, a state and a source, each null for all; limit and offset.
  */
 export const findUsers = (order: (typeof userOrders)[number]) =>
   statement<ListedUser>(
@@ -121,17 +124,17 @@ export const findUsers = (order: (typeof userOrders)[number]) =>
   )
 
 export interface UserDetails extends NamedUser {
-  /** What the login source calls them for ever; null where they are bound to none yet. */
+  /** Permanent subject at the login source; null if they are not bound. */
   subject: string | null
   disabled: boolean
   signedInAt: string | null
   createdAt: string
-  /** Whether they have completed registration. */
+  /** True if they have completed registration. */
   hasKeys: boolean
   tokens: number
-  /** When one of their tokens was last used. */
+  /** Time of the last use of a token. */
   tokenUsedAt: string | null
-  /** The number of browsers they are signed in with. */
+  /** Number of signed-in browsers. */
   sessions: number
 }
 
@@ -150,14 +153,14 @@ export interface FoundPerson {
   id: string
   displayName: string
   username: string
-  /** Of whoever was looked for by it. */
+  /** Set only if the person was searched for by the e-mail address. */
   email: string | null
   publicKey: string | null
 }
 
 /**
- * Values: the text, the caller's id and that of the AI user. No sign of the text stands for others, and an
- * address is found and told only where it was given as a whole. Names from before may be composed in another way.
+ * Searches people. The text has no wildcards, and an e-mail address matches only as a whole. Names may be composed
+ * differently in Unicode. Values: the text, the ids of the caller and of the AI user.
  */
 export const findPeople = statement<FoundPerson>(
   'find-people',
@@ -170,7 +173,7 @@ export const findPeople = statement<FoundPerson>(
     order by username = lower(normalize($1)) or email = lower(normalize($1)) desc, username limit 5`,
 )
 
-/** Values: the user's id. Selects the picture that they had. */
+/** Deletes a user, and selects their picture. Values: the user's id. */
 export const deleteUser = statement<{ avatar: string | null }>(
   'delete-user',
   'delete from users where id = $1 returning avatar',

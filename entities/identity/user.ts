@@ -8,7 +8,7 @@ export type Role = (typeof roles)[number]
 export const loginSourceNames = ['local', 'ldap', 'oidc', 'proxy'] as const
 export type LoginSourceName = (typeof loginSourceNames)[number]
 
-/** In characters: four bytes of each still fit into an entry of the index. */
+/** Characters; four bytes of each still fit into an index entry. */
 export const MAX_SUBJECT = 600
 
 /** The system AI user. It has no credentials and cannot be removed. */
@@ -23,8 +23,8 @@ export const User = defineEntity({
     id,
     ...timestamps,
     /**
-     * What the login source calls the person for ever, behind the name of the source; null until a sign-in or a command binds
-     * them. Usernames change and are given again, so they bind nobody.
+     * Permanent subject at the login source, behind the name of the source; null until a sign-in or a command binds the
+     * person. Usernames may be reassigned, so they do not bind.
      */
     subject: p.string().length(MAX_SUBJECT).unique().nullable(),
     username: p.string().length(120).unique(),
@@ -32,17 +32,17 @@ export const User = defineEntity({
     /** The display name. */
     name: p.string().length(120),
     role: p.enum(roles).default('user'),
-    /** Whether they are kept out: they cannot sign in, and their tokens do not work. All that is theirs stays. */
+    /** True if the account is disabled: sign-ins and tokens are refused, but all data stays. */
     disabled: p.boolean().default(false),
     signedInAt: moment().nullable(),
-    /** To which usage limits apply; as the login source says, or an administrator. */
+    /** Groups, to which usage limits and access to models refer; set by the login source or an administrator. */
     groups: p.array().defaultRaw(`'{}'`),
     bio: p.text().nullable(),
     /** The storage key of the picture. */
     avatar: p.string().nullable(),
     /** Base64 of an SPKI key; null while the person is registering. */
     publicKey: p.text().nullable(),
-    /** When the password of the local account was last changed: a login that saw an earlier one fails. */
+    /** Time of the last change of the local password; a login that read an earlier one fails. */
     passwordChangedAt: moment().nullable(),
   },
 })

@@ -4,18 +4,18 @@ import { statement } from '../sql/statement.ts'
 import type { FileOfAttachment } from './attachment.sql.ts'
 import { Attachment, type TextFailure, type TextNote, visibleAttachments } from './attachment.ts'
 
-/** The text in an attachment, for models to read. */
+/** The extracted text of an attachment, for models. */
 export const AttachmentText = defineEntity({
   name: 'AttachmentText',
   tableName: 'attachment_texts',
   properties: {
     attachment: () => p.oneToOne(Attachment).primary().deleteRule('cascade').ref(),
-    /** Compressed, and encrypted under a key that is made of that of the file. */
+    /** Compressed, and encrypted with a key derived from that of the file. */
     sealed: p.blob(),
   },
 })
 
-/** Values: the id of an attachment. Its file, where its text is still to be read. */
+/** Finds the file of an attachment whose text is pending. Values: the attachment's id. */
 export const findPendingFile = statement<FileOfAttachment>(
   'find-pending-file',
   `select uuid, name, mime, bytes, sealed_key as "sealedKey" from attachments where id = $1 and text_state = 'pending'`,
@@ -29,7 +29,10 @@ export interface TextOutcome {
   sealed: Buffer | null
 }
 
-/** Values: the id of an attachment, then a `TextOutcome`, its notes last and in JSON. Returns the room of one whose text was still to be read. */
+/**
+ * Stores the outcome for a pending text; returns the room. Values: the attachment's id, then a `TextOutcome`, its notes
+ * last and in JSON.
+ */
 export const storeTextOutcome = statement<{ room: number | null }>(
   'settle-text',
   `with settled as (
@@ -41,7 +44,7 @@ export const storeTextOutcome = statement<{ room: number | null }>(
   select room_id as room from settled`,
 )
 
-/** The text of an attachment that the viewer sees, with what opens it. */
+/** The text of an attachment that the viewer sees, with the key that decrypts it. */
 export const textById = compile<FileOfAttachment & { sealed: Buffer }>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey", t.sealed

@@ -9,7 +9,7 @@ import {
   visibleAttachments,
 } from './attachment.ts'
 
-/** What is needed to send the bytes of a file. */
+/** Data for sending the bytes of a file. */
 export interface FileOfAttachment {
   uuid: string
   name: string
@@ -25,34 +25,34 @@ const fileWhere = (where: (sql: ParameterBinder) => string) =>
       where ${where(sql)} and ${visibleAttachments('a', sql)}`,
   )
 
-/** The file of an attachment that the viewer sees, by its id or by its name in the file store. */
+/** The file of a visible attachment, by its id or by its name in the file store. */
 export const fileById = fileWhere((sql) => `a.id = any(${sql.param('ids')})`)
 export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.bindFilter('uuid')('text')}::uuid`)
 
-/** What a file counts at least, in bytes: a disk gives it a block, and the database a row. */
+/** Minimum size that a file counts for quotas: a disk block and a row. */
 export const MIN_COUNTED_BYTES = 4096
 
-/** Values: the person's id. How many files and bytes they keep, and how many of their files are still to be read. */
+/** Sums a person's files, their bytes and the pending ones. Values: the person's id. */
 export const sumFilesOf = statement<{ bytes: number; files: number; pending: number }>(
   'sum-files-of',
   `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
     count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = $1`,
 )
 
-/** What the prompt of a model needs to know of a file. */
+/** Data of a file for a prompt. */
 export interface FileForPrompt extends FileOfAttachment {
   id: number
-  /** The room of its message, if it belongs to one in a room. */
+  /** The room of its message, if there is one. */
   room: number | null
   clientEncrypted: boolean
   textState: (typeof textStates)[number]
   textFailure: TextFailure | null
   textNotes: readonly TextNote[]
-  /** Of its text as it is stored, which is compressed; null where there is none. */
+  /** Size of the stored, compressed text; null if there is none. */
   textBytes: number | null
 }
 
-/** Files of attachments that the viewer sees, by their ids and their names in the file store. */
+/** Files of visible attachments, by ids and by names in the file store. */
 export const filesForPrompt = compile<FileForPrompt>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.id, a.room_id as room, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
@@ -64,8 +64,8 @@ export const filesForPrompt = compile<FileForPrompt>(
 )
 
 /**
- * Values: the message's id, its room's, the uploader's, and the ids of attachments. Of those, only the uploader's own that
- * belong to no message yet are linked, and returned.
+ * Links the uploader's own unlinked attachments to a message, and returns them. Values: the ids of the message, of its
+ * room and of the uploader, and the ids of attachments.
  */
 export const linkAttachments = statement<{ id: number }>(
   'link-attachments',
@@ -74,20 +74,20 @@ export const linkAttachments = statement<{ id: number }>(
       and message_id is null and conversation_message_id is null returning id`,
 )
 
-/** The same for a message in a conversation. Values: its id, the uploader's, and the ids of attachments. */
+/** Links attachments to a message in a conversation. Values: its id, the uploader's, and the ids of attachments. */
 export const linkToConversation = statement<{ id: number }>(
   'link-attachments-to-conversation',
   `update attachments set conversation_message_id = $1, updated_at = now() where id = any($3::int[]) and uploader_id = $2
       and message_id is null and conversation_message_id is null returning id`,
 )
 
-/** An attachment that is no more, with the message that it belonged to. */
+/** A deleted attachment with its message. */
 export interface RemovedAttachment {
   id: number
   uuid: string
   room: number | null
   message: number | null
-  /** Instead of a message in a room, one in a conversation of the uploader. */
+  /** A message in a conversation of the uploader, instead of one in a room. */
   privateMessage: number | null
   uploader: number
 }
@@ -99,7 +99,7 @@ const removeWhere = (name: string, where: string) =>
     conversation_message_id as "privateMessage", uploader_id as uploader`,
   )
 
-/** Values: ids of attachments as an array, or the id of a message or of a person. */
+/** Values: an array of attachment ids, or the id of a message or of a person. */
 export const removeAttachments = removeWhere('remove-attachments', 'id = any($1::int[])')
 export const removeAttachmentsOfMessage = removeWhere('remove-attachments-of-message', 'message_id = $1')
 export const removeAttachmentsOfUploader = removeWhere('remove-attachments-of-uploader', 'uploader_id = $1')
@@ -108,20 +108,20 @@ export const removeAttachmentsOfPrivateMessage = removeWhere(
   'conversation_message_id = $1',
 )
 
-/** Values: the room's id. The names of the files of its messages. */
+/** Lists the files of a room's messages. Values: the room's id. */
 export const listFilesOfRoom = statement<{ uuid: string }>(
   'list-files-of-room',
   'select uuid from attachments where room_id = $1',
 )
 
-/** Values: ids of conversations. The same for their messages. */
+/** Lists the files of messages in conversations. Values: ids of conversations. */
 export const listFilesOfConversations = statement<{ uuid: string }>(
   'list-files-of-conversations',
   `select a.uuid from attachments a
   join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = any($1::int[])`,
 )
 
-/** Values: ids of messages. Of those that have neither text nor attachments any more, only the place is left. */
+/** Marks messages without text and attachments as deleted. Values: ids of messages. */
 export const eraseEmptyMessages = statement<never>(
   'erase-empty-messages',
   `update room_messages m set deleted_at = now(), updated_at = now()
@@ -129,7 +129,7 @@ export const eraseEmptyMessages = statement<never>(
       and not exists (select from attachments a where a.message_id = m.id)`,
 )
 
-/** Values: a moment, and how many at most. Deletes those that were uploaded before it and belong to no message. */
+/** Deletes unlinked attachments that were uploaded before a time. Values: the time, and the batch size. */
 export const deleteUnlinked = statement<{ uuid: string }>(
   'delete-unlinked-attachments',
   `delete from attachments where id in (
@@ -147,13 +147,13 @@ interface OwnFile {
   clientEncrypted: boolean
 }
 
-/** The files that a person has uploaded. Values: their id, the attachment behind which to begin, and how many at most. */
+/** Lists a person's files. Values: their id, the attachment after which to continue, and the batch size. */
 export const listFilesOf = unboundedStatement<OwnFile>(
   `select id, uuid, name, bytes, sealed_key as "sealedKey", client_encrypted as "clientEncrypted"
      from attachments where uploader_id = $1 and id > $2 order by id limit $3`,
 )
 
-/** Values: names of files. Selects those that nothing refers to. */
+/** Selects files without an attachment. Values: names of files. */
 export const findOrphans = statement<{ name: string }>(
   'find-orphaned-files',
   `select file.name::text from unnest($1::uuid[]) file (name)
@@ -166,27 +166,27 @@ export const findRoomOfAttachment = statement<{ room: number | null }>(
   'select room_id as room from attachments where id = $1',
 )
 
-/** Values: the attachment's id. Whoever changes a message waits for its room. */
+/** Locks the room, because changes of messages wait for it. Values: the attachment's id. */
 export const lockRoomOfAttachment = statement<object>(
   'lock-room-of-attachment',
   'select from rooms r join attachments a on a.room_id = r.id where a.id = $1 for no key update of r',
 )
 
-/** Values: the attachment's id. Whoever changes their conversations waits for themself. */
+/** Locks the owner, because changes of their conversations wait for it. Values: the attachment's id. */
 export const lockOwnerOfPrivateFile = statement<object>(
   'lock-owner-of-private-file',
   `select from ${User.tableName} u join attachments a on a.uploader_id = u.id
     where a.id = $1 and a.conversation_message_id is not null for no key update of u`,
 )
 
-/** What an attachment is called. */
+/** Ids and names of an attachment. */
 export interface AttachmentName {
   id: string
   uuid: string
   identifier: string
 }
 
-/** Attachments that the viewer sees, by their names in the file store. */
+/** Names of visible attachments, by their names in the file store. */
 export const namesByUuid = compile<AttachmentName>(
   { unrestricted: false, plannedOnce: true },
   (sql) => `select a.id::text as id, a.uuid, ${attachmentIdentifier('a')} as identifier from attachments a

@@ -5,7 +5,7 @@ import { attachmentIdentifier, type FileType } from './attachment.ts'
 import type { conversationRoles, MessageMetadata } from './conversation-message.ts'
 import { messageNumber } from './room-message.ts'
 
-/** A file of a message, with what names it in addresses. */
+/** A file of a message, with its identifier in addresses. */
 interface FileOfMessage {
   id: string
   uuid: string
@@ -19,12 +19,12 @@ interface FileOfMessage {
 export interface ConversationMessageRow {
   id: string
   conversationId: string
-  /** `12.000`, of a reply to it `12.001`. */
+  /** `12.000`; a reply to it has `12.001`. */
   number: string
   role: (typeof conversationRoles)[number]
-  /** The number, without decimals, of the message that it follows; null for the one before it. */
+  /** The number, without decimals, of the preceding message; null for the one directly before it. */
   parent: number | null
-  /** `avatar` is what the picture is called below `/proxy/storage/`. */
+  /** `avatar` is the identifier of the picture below `/proxy/storage/`. */
   author: { id: string; username: string; displayName: string; avatar: string | null }
   model: string | null
   /** `iv|tag|ciphertext`. */
@@ -50,8 +50,8 @@ const author = `join conversations c on c.id = m.conversation_id
   join ${User.tableName} u on u.id = case m.role when 'assistant' then ${AI_USER_ID} else c.user_id end`
 
 /**
- * Values: the conversation's id, the number before which to end as two, how many at most, and after how many bytes to end. The
- * last ones, in their order; `found` says how many there are without the limit of bytes.
+ * Finds the last messages before a number, in order; `found` is their number without the byte limit. Values: the
+ * conversation's id, the number before which to end as two values, the limits of messages and of bytes.
  */
 export const findConversationMessages = unboundedStatement<ConversationMessageRow & { found: number }>(
   `with page as (
@@ -71,8 +71,9 @@ export const findConversationMessage = statement<ConversationMessageRow>(
 )
 
 /**
- * Values: the conversation's id, the number of the message replied to or 0, role, model, content, metadata, whether it is
- * complete, its bytes, the number of the message that it follows. Writes nothing where there is nothing to reply to. The conversation is locked.
+ * Inserts a message into a locked conversation; writes nothing if there is no message to reply to. Values: the
+ * conversation's id, the number of the message replied to or 0, role, model, content, metadata, completeness, its
+ * bytes, the number of the preceding message.
  */
 export const insertConversationMessage = statement<{ id: number; number: string }>(
   'insert-conversation-message',
@@ -93,7 +94,10 @@ export const insertConversationMessage = statement<{ id: number; number: string 
   select id, ${messageNumber('written')} as number from written`,
 )
 
-/** Values: the conversation's id, messages with their numbers as JSON, and whether the conversation is whole with them. */
+/**
+ * Appends imported messages. Values: the conversation's id, numbered messages as JSON, and whether the import is
+ * complete.
+ */
 export const appendImportedMessages = statement<never>(
   'append-imported-messages',
   `with written as (
@@ -139,13 +143,13 @@ export const updateConversationMessage = statement<never>(
     where c.id = changed.conversation_id`,
 )
 
-/** What a message is called in the change log. */
+/** Name of a message in the change log. */
 export interface MessageName {
   slug: string
   number: string
 }
 
-/** Values: ids of messages. Which they are, and whether they have neither text nor attachments any more. */
+/** Names messages, and tells if they have neither text nor attachments. Values: ids of messages. */
 export const nameConversationMessages = statement<MessageName & { isEmpty: boolean }>(
   'name-conversation-messages',
   `select c.slug, ${messageNumber('m')} as number, m.content is null
@@ -162,7 +166,7 @@ const deleteWhere = (where: string) => `with gone as (
 /** Values: the message's id. */
 export const deleteConversationMessage = statement<never>('delete-conversation-message', deleteWhere('id = $1'))
 
-/** Values: ids of messages. Deletes those that have neither text nor attachments any more. */
+/** Deletes messages without text and attachments. Values: ids of messages. */
 export const deleteEmptyConversationMessages = statement<never>(
   'delete-empty-conversation-messages',
   deleteWhere(`id = any($1::int[]) and content is null

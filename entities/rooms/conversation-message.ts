@@ -11,7 +11,7 @@ export interface MessageMetadata {
   citations?: unknown
 }
 
-/** What somebody has written in their conversation, or a model has answered. */
+/** A message of a private conversation, by the person or a model. */
 export const ConversationMessage = defineEntity({
   name: 'ConversationMessage',
   tableName: 'conversation_messages',
@@ -20,22 +20,22 @@ export const ConversationMessage = defineEntity({
     id,
     ...timestamps,
     conversation: () => p.manyToOne(Conversation).deleteRule('cascade').ref(),
-    /** Its number, and that of a reply below it; a message that is no reply has 0. */
+    /** Its number, and that of a reply to it; a message that is no reply has 0. */
     seq: p.integer(),
     subSeq: p.integer().default(0),
-    /** The last number that was given to a reply to it. */
+    /** The last number assigned to a reply. */
     lastSubSeq: p.integer().default(0),
-    /** The number of the message that it follows, 0 at the beginning; nothing where it follows the one before it. */
+    /** The number of the preceding message, 0 at the beginning; null for the one directly before it. */
     parentSeq: p.integer().nullable(),
     role: p.enum(conversationRoles),
     model: p.string().nullable(),
-    /** `iv|tag|ciphertext`; nothing where it has attachments alone. */
+    /** `iv|tag|ciphertext`; null if it has only attachments. */
     content: p.text().nullable(),
     /** The tools, parameters and sources of an answer. Not encrypted. */
     metadata: p.json().nullable(),
-    /** Whether an answer was written to its end. */
+    /** True if an answer is complete. */
     isComplete: p.boolean(),
-    /** Of content and metadata. */
+    /** Bytes of content and metadata. */
     bytes: p.integer(),
   },
 })

@@ -8,7 +8,7 @@ export interface ConversationRow {
   /** Ciphertext. */
   systemPrompt: string | null
   isPinned: boolean
-  /** Of the folder that it lies in. */
+  /** Name of its folder. */
   folder: string | null
   messageCount: number
   createdAt: string
@@ -20,8 +20,8 @@ const columns = `c.id::text as id, c.slug, c.name, c.system_prompt as "systemPro
   ${isoTime('c.created_at')} as "createdAt", ${isoTime('c.updated_at')} as "updatedAt"`
 
 /**
- * Values: the person's id, milliseconds since 1970 and the id behind which to begin, how many at most; then, each or nothing:
- * whether they are pinned, the folder, a part of the name as a pattern, whether they lie in no folder. The newest first.
+ * Lists conversations, newest first. Values: the person's id, the time in milliseconds and the id after which to
+ * continue, the limit; then, each or null: pinned, folder, pattern of the name, without a folder.
  */
 export const listConversations = statement<ConversationRow>(
   'list-conversations',
@@ -42,13 +42,13 @@ export const findConversation = statement<ConversationRow>(
 export interface LockedConversation {
   id: number
   messageCount: number
-  /** Of its system prompt. */
+  /** Bytes of the system prompt. */
   promptBytes: number
 }
 
 /**
- * Values: the slug and the person's id. Everything that a person writes in their conversations queues at the person, in the
- * order in which everybody locks: first the person.
+ * Locks a conversation with its person. All writes in a person's conversations lock the person first. Values: the slug
+ * and the person's id.
  */
 export const lockConversation = statement<LockedConversation>(
   'lock-conversation',
@@ -57,7 +57,7 @@ export const lockConversation = statement<LockedConversation>(
     where c.slug = $1 and u.id = $2 and c.discarded_at is null for no key update`,
 )
 
-/** Values: the person's id. What their conversations take. */
+/** Measures a person's conversations. Values: the person's id. */
 export const measureConversations = statement<{ count: number; bytes: number }>(
   'measure-conversations',
   `select count(*)::int as count, coalesce(sum(bytes + octet_length(coalesce(system_prompt, ''))), 0)::float8 as bytes
@@ -75,39 +75,48 @@ export interface ImportedConversation {
   slug: string
   /** The number of its last message. */
   lastSeq: number
-  /** It is not whole yet, or was thrown away. */
+  /** True if the import is incomplete, or the conversation was discarded. */
   isDiscarded: boolean
 }
 
 const importedColumns = 'id, slug, last_seq as "lastSeq", discarded_at is not null as "isDiscarded"'
 
-/** Values: the person's id, who is locked, and what names it where it was imported from. */
+/** Finds an imported conversation; the person must be locked. Values: the person's id, and the import id. */
 export const findImportedConversation = statement<ImportedConversation>(
   'find-imported-conversation',
   `select ${importedColumns} from conversations where user_id = $1 and import_id = $2`,
 )
 
-/** Values: the person's id, slug, name, what names it where it comes from, when it began and was changed last. It is not whole yet. */
+/**
+ * Inserts an imported conversation, incomplete at first. Values: the person's id, slug, name, import id, times of
+ * creation and of the last change.
+ */
 export const insertImportedConversation = statement<ImportedConversation>(
   'insert-imported-conversation',
   `insert into conversations (user_id, slug, name, import_id, created_at, updated_at, discarded_at)
     values ($1, $2, $3, $4, least($5::timestamptz, now()), least($6::timestamptz, now()), now()) returning ${importedColumns}`,
 )
 
-/** Values: the id, a name or nothing to keep it, whether the system prompt changes, and the system prompt. */
+/**
+ * Updates a conversation. Values: the id, a name or null to keep it, whether the system prompt changes, and the system
+ * prompt.
+ */
 export const updateConversation = statement<never>(
   'update-conversation',
   `update conversations set name = coalesce($2, name), system_prompt = case when $3 then $4 else system_prompt end,
       updated_at = now() where id = $1`,
 )
 
-/** Values: the id, whether it is pinned or nothing, whether the folder changes, and the folder. Where it stands does not change. */
+/**
+ * Pins a conversation or moves it to a folder; its position in the list does not change. Values: the id, pinned or
+ * null, whether the folder changes, and the folder.
+ */
 export const organizeConversation = statement<never>(
   'organize-conversation',
   `update conversations set is_pinned = coalesce($2, is_pinned), folder = case when $3 then $4 else folder end where id = $1`,
 )
 
-/** Values: the person's id. The folders that something lies in, and how many are pinned, with what may still be restored. */
+/** Counts folders and pinned conversations, including restorable ones. Values: the person's id. */
 export const countOrganized = statement<{ folders: number; pinned: number }>(
   'count-organized-conversations',
   `select count(distinct folder)::int as folders, count(*) filter (where is_pinned)::int as pinned
@@ -126,7 +135,10 @@ export const listConversationFolders = statement<ConversationFolder>(
     where user_id = $1 and folder is not null and discarded_at is null group by folder order by lower(folder), folder`,
 )
 
-/** Values: the person's id, the name of a folder, and its new one, or nothing to dissolve it. Tells what lies in it. */
+/**
+ * Renames or dissolves a folder; returns its conversations. Values: the person's id, the folder, and its new name or
+ * null.
+ */
 export const renameConversationFolder = statement<{ slug: string }>(
   'rename-conversation-folder',
   `update conversations set folder = $3 where user_id = $1 and folder = $2 returning slug`,
@@ -144,7 +156,9 @@ export const restoreConversation = statement<{ slug: string }>(
   `update conversations set discarded_at = null where slug = $1 and user_id = $2 and discarded_at is not null returning slug`,
 )
 
-/** Values: for how many seconds they can be taken back, and how many at most. Those that cannot any more. */
+/**
+ * Locks conversations that can no longer be restored. Values: the seconds for which they can be, and the batch size.
+ */
 export const lockDiscarded = statement<{ id: number }>(
   'lock-discarded-conversations',
   `select id from conversations

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, moment, timestamps } from '../sql/columns.ts'
 
-/** What one person and a model write to each other, as the person's browser has encrypted it. */
+/** A conversation of one person with a model, encrypted by the person's browser. */
 export const Conversation = defineEntity({
   name: 'Conversation',
   tableName: 'conversations',
@@ -11,24 +11,24 @@ export const Conversation = defineEntity({
   properties: {
     id,
     ...timestamps,
-    /** In addresses, and never changed. */
+    /** Part of addresses; never changes. */
     slug: p.string().length(16).unique(),
     user: () => p.manyToOne(User).deleteRule('cascade').ref(),
     /** Not encrypted. */
     name: p.string().length(255),
     systemPrompt: p.text().nullable(),
-    /** Stands above the others. */
+    /** Pinned conversations come first. */
     isPinned: p.boolean().default(false),
-    /** The name of the folder that it lies in; a folder is there as long as something lies in it. Not encrypted. */
+    /** The name of its folder, which exists as long as it contains something. Not encrypted. */
     folder: p.string().length(120).nullable(),
-    /** What names it where it was imported from; a person has it once. */
+    /** Id at the source of the import; unique per person. */
     importId: p.string().length(64).nullable(),
-    /** When it was thrown away; soon it is deleted, unless its owner takes it back. */
+    /** Time when it was discarded; it is deleted soon after, unless the owner restores it. */
     discardedAt: moment().nullable().index(),
-    /** The last number that was given to a message that is no reply: none is given twice. */
+    /** The last number assigned to a message that is no reply; numbers are never reused. */
     lastSeq: p.integer().default(0),
     messageCount: p.integer().default(0),
-    /** Of all its messages. */
+    /** Bytes of all its messages. */
     bytes: p.bigint('number').default(0),
   },
 })

@@ -1,28 +1,28 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import type { DisclosedPart, DisclosureState } from './room-disclosure.ts'
 
-/** How the answer goes on that a row of the change log is about. */
+/** SQL for the status of the answer that a row of the change log is about. */
 export const statusOfAnswer = (change: string) => `case when ${change}.kind like 'room-disclosures.%'
     then (select json_build_object('model', d.model, 'isGenerating', d.state = 'answering', 'error', d.error)
             from room_disclosures d where d.id = ${change}.subject::int) end`
 
 export interface AnswerTarget {
   role: string
-  /** The membership of the AI user; null where it is no member. */
+  /** The AI user's membership; null if it is no member. */
   assistant: number | null
-  /** Whether there is a message to reply to, or none was named. */
+  /** True if the message to reply to exists, or none was given. */
   hasThread: boolean
-  /** The answer that is to be replaced; null where there is no such answer. */
+  /** The answer to replace; null if it does not exist. */
   replaced: number | null
-  /** Who asked for it first; null where nobody knows any more. */
+  /** The first asker; null if unknown. */
   askedBy: number | null
-  /** Of the messages that are disclosed, those of this room. */
+  /** Disclosed messages that belong to this room. */
   known: number[]
 }
 
 /**
- * Values: the room's and the asker's id, the AI user's, the message that is replied to, the answer that is replaced, and the
- * messages that are disclosed. Nothing where the asker is no member.
+ * Finds the target of an answer; nothing if the asker is no member. Values: the ids of the room, the asker and the AI
+ * user, the message replied to, the answer to replace, and the disclosed messages.
  */
 export const findAnswerTarget = statement<AnswerTarget>(
   'find-answer-place',
@@ -39,8 +39,8 @@ export const findAnswerTarget = statement<AnswerTarget>(
 )
 
 /**
- * Values: room, asker, provider, model, parts as JSON, lease in milliseconds, and how many a room keeps. The oldest of more
- * are dropped, in a room that is locked.
+ * Inserts a disclosure into a locked room, and deletes the oldest beyond the limit. Values: room, asker, provider,
+ * model, parts as JSON, lease in milliseconds, and the limit.
  */
 export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
   'begin-disclosure',
@@ -55,7 +55,7 @@ export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
   select id, array(select id from dropped) as dropped from begun`,
 )
 
-/** Values: months, how many at most. Deletes the oldest that began earlier. */
+/** Deletes the oldest disclosures. Values: months, and the batch size. */
 export const deleteOldDisclosures = unboundedStatement<{ id: number; room: number }>(
   `delete from room_disclosures where id = any(array(
       select id from (select id, created_at, state from room_disclosures order by id limit $2) d
@@ -63,14 +63,19 @@ export const deleteOldDisclosures = unboundedStatement<{ id: number; room: numbe
    returning id, room_id as room`,
 )
 
-/** Values: its id, state, error and the id of the answer. Nothing where it has ended before. */
+/**
+ * Ends a disclosure; selects nothing if it has already ended. Values: its id, state, error and the id of the answer.
+ */
 export const endDisclosure = statement<{ room: number }>(
   'end-disclosure',
   `update room_disclosures set state = $2, error = $3, answer_id = $4, ended_at = now(), lease_until = null
     where id = $1::int and state = 'answering' returning room_id as room`,
 )
 
-/** Values: ids, lease in milliseconds. Those that have not ended and whose askers may still write in their rooms. */
+/**
+ * Renews the leases of disclosures in progress whose askers may still write in the room. Values: ids, lease in
+ * milliseconds.
+ */
 export const renewDisclosures = statement<{ id: number }>(
   'renew-disclosures',
   `update room_disclosures d set lease_until = now() + $2::int * interval '1 ms'
@@ -79,15 +84,15 @@ export const renewDisclosures = statement<{ id: number }>(
       and m.state = 'member' and m.role in ('admin', 'editor') returning d.id`,
 )
 
-/** One whose process is gone, if there is any: nearly always there is none. */
+/** Finds a disclosure with an expired lease; there is rarely one. */
 export const findLostDisclosure = statement<{ id: number }>(
   'find-lost-disclosure',
   'select id from room_disclosures where lease_until < now() limit 1',
 )
 
 /**
- * Ends those whose process is gone. Locks their rooms first, as everybody does who ends one and writes of it, and leaves rooms
- * that are in use to the next time.
+ * Ends disclosures with an expired lease. Locks their rooms first, like every writer, and skips locked rooms until the
+ * next run.
  */
 export const endLostDisclosures = statement<{ id: number; room: number }>(
   'end-lost-disclosures',
@@ -105,7 +110,10 @@ export const findDisclosure = statement<{ user: number | null }>(
   'select user_id as "user" from room_disclosures where id = $1 and room_id = $2',
 )
 
-/** Values: content, key epoch, model, metadata as JSON, the message's id. Nothing where it was deleted. */
+/**
+ * Replaces an answer; selects nothing if it was deleted. Values: content, key epoch, model, metadata as JSON, the
+ * message's id.
+ */
 export const replaceAnswer = statement<{ id: number }>(
   'replace-answer',
   `update room_messages
@@ -127,7 +135,10 @@ export interface ListedDisclosure {
   parts: DisclosedPart[]
 }
 
-/** Values: the room's id, the viewer's, the id before which to begin, how many at most. Nothing where they are no member. */
+/**
+ * Lists disclosures; selects nothing if the viewer is no member. Values: the ids of the room and of the viewer, the id
+ * before which to begin, and the limit.
+ */
 export const listDisclosures = unboundedStatement<{ disclosures: ListedDisclosure[] }>(
   `select coalesce((select json_agg(d order by d.n desc) from (
       select id as n, id::text, user_id::text as user, provider, model, state, error, ${isoTime('created_at')} as "createdAt",

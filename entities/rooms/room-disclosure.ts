@@ -4,25 +4,25 @@ import { id, moment } from '../sql/columns.ts'
 import { Room } from './room.ts'
 import { RoomMessage } from './room-message.ts'
 
-/** `lost`: the process that made the answer was gone, or stopped, before it ended. */
+/** `lost`: the process died or stopped before the answer ended. */
 const disclosureStates = ['answering', 'completed', 'failed', 'cancelled', 'lost'] as const
 export type DisclosureState = (typeof disclosureStates)[number]
 
-/** A text or a file that a model was given, without a word of it. */
+/** A text or file that was sent to a model, without its content. */
 export interface DisclosedPart {
   role: 'system' | 'user' | 'assistant'
-  /** The id of the message in the room that it is of; null where it is of none. */
+  /** The id of the message; null if it is part of none. */
   message: string | null
-  /** The attachment that it is, by its id or uuid. */
+  /** The attachment, by id or uuid. */
   attachment?: string
-  /** `text`, or the media type of a file; `name` where the model is told only that there is a file which it is not given. */
+  /** `text`, or the media type of a file; `name` if the model was only told that a file exists. */
   kind: string
   bytes: number
-  /** HMAC-SHA-256 under the key of the room, in base64url: members can compare it, and nobody else can guess short texts. */
+  /** HMAC-SHA-256 with the room's key, in base64url, so that only members can compare it or guess short texts. */
   hash: string
 }
 
-/** What a member of a room disclosed to a model for an answer in the room, and how that answer ended. */
+/** A disclosure of room content to a model for an answer, and the outcome of that answer. */
 export const RoomDisclosure = defineEntity({
   name: 'RoomDisclosure',
   tableName: 'room_disclosures',
@@ -31,16 +31,16 @@ export const RoomDisclosure = defineEntity({
     id,
     createdAt: moment().defaultRaw('now()'),
     room: () => p.manyToOne(Room).deleteRule('cascade').ref(),
-    /** Who asked; nobody where they were erased. */
+    /** The asker; null if they were erased. */
     user: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     provider: p.string().length(120),
     model: p.string().length(200),
     parts: p.json().$type<DisclosedPart[]>(),
     state: p.enum(disclosureStates),
-    /** The code of what went wrong. */
+    /** The error code. */
     error: p.string().length(64).nullable(),
     endedAt: moment().nullable(),
-    /** Renewed by the process that makes the answer; afterwards any process ends it. Nothing once it has ended. */
+    /** Lease of the process that makes the answer; after its expiry any process may end it. Null once it has ended. */
     leaseUntil: moment().nullable().index(),
     answer: () => p.manyToOne(RoomMessage).deleteRule('set null').nullable().index().ref(),
   },

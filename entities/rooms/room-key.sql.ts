@@ -4,14 +4,14 @@ import { statement, unboundedStatement } from '../sql/statement.ts'
 import type { WithdrawnInvitation } from './room-member.sql.ts'
 import { isPerson } from './room-member.ts'
 
-/** Values: the ids of rooms as an array. Those which did not ask for a new key before. */
+/** Marks rooms as needing a new key; returns those that were not marked yet. Values: ids of rooms. */
 export const requireRekey = statement<{ id: number }>(
   'require-rekey',
   `update rooms set rekey_required_since = now(), updated_at = now()
   where id = any($1::int[]) and rekey_required_since is null returning id`,
 )
 
-/** Values: the person's id. The rooms of which they are members, or to which they are invited, in the order in which everybody locks rooms. */
+/** Locks the rooms to which a person belongs or is invited, in the usual order. Values: the person's id. */
 export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
   'lock-rooms-to-rekey',
   `select r.id, m.state = 'member' as "isMember" from rooms r join room_members m on m.room_id = r.id
@@ -21,7 +21,7 @@ export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
 /** Values: the person's id. */
 export const deleteKeysOfPerson = statement<never>('delete-keys-of-person', 'delete from room_keys where user_id = $1')
 
-/** Values: the person's id. Their invitations whose key is wrapped for their public key, and for no link. */
+/** Deletes invitations whose key is wrapped for the person's public key, not for a link. Values: the person's id. */
 export const dropInvitationsForKey = statement<WithdrawnInvitation & { room: number }>(
   'drop-invitations-for-key',
   `delete from room_members
@@ -30,8 +30,9 @@ export const dropInvitationsForKey = statement<WithdrawnInvitation & { room: num
 )
 
 /**
- * Values: the room's id, twice. What everybody who is or was in it, or is invited, has of its keys: the first has the slug as its
- * name, later ones `{slug}:{keyEpoch}`. Named one by one, for an index: a keychain has entries of thousands of rooms.
+ * Deletes the room's keys from the keychains of all present, former and invited members: the first is named by the
+ * slug, later ones `{slug}:{keyEpoch}`. Listing the names allows the index, because a keychain may contain thousands of
+ * rooms. Values: the room's id, twice.
  */
 export const deleteKeychainsOfRoom = statement<never>(
   'delete-keychains-of-room',
@@ -42,7 +43,7 @@ export const deleteKeychainsOfRoom = statement<never>(
         from rooms r, generate_series(0, r.key_epoch) epoch where r.id = $1))`,
 )
 
-/** A person who is a member; one who has made no keys can be given none. */
+/** A member who is a person; without a public key they cannot receive room keys. */
 export interface KeyedMember {
   id: string
   publicKey: string | null
@@ -55,7 +56,7 @@ export const findKeyedMembers = statement<KeyedMember>(
   from room_members m join ${User.tableName} u on u.id = m.user_id where m.room_id = $1 and ${isPerson('m')} order by u.id`,
 )
 
-/** What a room says of itself, encrypted with the key whose number each text names. */
+/** Texts of a room, each encrypted with the key whose number it names. */
 export interface RoomTexts {
   roomDescription: string | null
   systemPrompt: string | null
@@ -68,7 +69,7 @@ export const findRoomTexts = statement<RoomTexts>(
   from rooms where id = $1`,
 )
 
-/** Values: room, epoch, previous key, and the texts where they were encrypted anew. */
+/** Starts a key epoch. Values: room, epoch, previous key, and the re-encrypted texts. */
 export const beginKeyEpoch = statement<never>(
   'begin-key-epoch',
   `with begun as (
@@ -99,15 +100,15 @@ interface StoredKey {
   previousKey: string | null
 }
 
-/** What a member can open in a room. */
+/** The keys of a room that a member can open. */
 export interface StoredKeys {
   keyEpoch: number
   keys: StoredKey[]
 }
 
 /**
- * Values: the room's and the person's id, the epoch behind which to begin, how many at most. The key before is withheld
- * where it is older than the first that the member was given.
+ * Finds keys; a previous key older than the member's first key is withheld. Values: the ids of the room and of the
+ * person, the epoch after which to begin, and the limit.
  */
 export const findStoredKeys = unboundedStatement<StoredKeys>(
   `select r.key_epoch as "keyEpoch", coalesce((select json_agg(k) from (
@@ -121,13 +122,13 @@ export const findStoredKeys = unboundedStatement<StoredKeys>(
    where r.id = $1 and m.user_id = $2 and m.state = 'member'`,
 )
 
-/** Which key a room has, and whether everybody has had a minute to get it. */
+/** The current key of a room, and whether all members have had a minute to get it. */
 export interface RoomEpoch {
   keyEpoch: number
   isKeySettled: boolean
 }
 
-/** Selects it from a room. */
+/** Columns of a room's epoch. */
 export const roomEpoch = (room: string) =>
   `${room}.key_epoch as "keyEpoch", ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
 

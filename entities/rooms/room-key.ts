@@ -15,14 +15,14 @@ export const RoomKey = defineEntity({
   },
 })
 
-/** A key that took the place of the one before; of the first key of a room there is no row. */
+/** A key that replaced the previous one; the first key of a room has no row. */
 export const RoomKeyEpoch = defineEntity({
   name: 'RoomKeyEpoch',
   tableName: 'room_key_epochs',
   properties: {
     room: () => p.manyToOne(Room).primary().deleteRule('cascade').ref(),
     epoch: p.integer().primary(),
-    /** The key before, encrypted with this one, where new members may read what was written earlier. */
+    /** The previous key, encrypted with this one, if new members may read earlier messages. */
     previousKey: p.text().nullable(),
     startedAt: moment().defaultRaw('now()'),
   },

@@ -3,7 +3,7 @@ import { UserKeychainValue } from '../identity/user-keychain-value.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
-/** Values: the room's id. Whoever changes a room, its members or its messages waits here for the others. */
+/** Locks a room; all changes of the room, its members and its messages wait here. Values: the room's id. */
 export const lockRoom = statement<{ slug: string; keyEpoch: number; sharesEarlierKeys: boolean }>(
   'lock-room',
   `select slug, key_epoch as "keyEpoch", shares_earlier_keys as "sharesEarlierKeys"
@@ -21,7 +21,7 @@ export const findMembership = statement<Membership>(
   `select id, role from room_members where room_id = $1 and user_id = $2 and state = 'member'`,
 )
 
-/** Values: ids of people. The rooms of which they are members. */
+/** Finds the rooms of people. Values: ids of people. */
 export const findRoomsOfPeople = statement<{ person: number; member: number; room: number; slug: string }>(
   'find-rooms-of-people',
   `select m.user_id as person, m.id as member, m.room_id as room, r.slug
@@ -29,7 +29,7 @@ export const findRoomsOfPeople = statement<{ person: number; member: number; roo
     where m.user_id = any($1::int[]) and m.state = 'member'`,
 )
 
-/** Values: a person's id. The rooms in which they may write, and so have models answer. */
+/** Finds rooms in which a person may write, and so have models answer. Values: the person's id. */
 export const findRoomsToAsk = statement<RoomToAsk>(
   'find-rooms-to-ask',
   `select r.id::text as id, r.name from room_members m join rooms r on r.id = m.room_id
@@ -41,7 +41,7 @@ export interface RoomToAsk {
   name: string
 }
 
-/** Values: the room's and the person's id, and what they want of both, or null. */
+/** Mutes or archives a room for a person. Values: the ids of room and person, and both marks, or null to keep one. */
 export const setRoomMarks = statement<{ member: number }>(
   'arrange-room',
   `update room_members set is_muted = coalesce($3::boolean, is_muted), is_archived = coalesce($4::boolean, is_archived)
@@ -49,7 +49,7 @@ export const setRoomMarks = statement<{ member: number }>(
 )
 
 export interface RoomSize {
-  /** With the AI user. */
+  /** Includes the AI user. */
   members: number
   people: number
   admins: number
@@ -78,7 +78,7 @@ export const deleteExpiredInvitations = statement<never>(
   `delete from room_members where room_id = $1 and state = 'invited' and expires_at <= now()`,
 )
 
-/** Values: how many at most. Leaves out rooms in which somebody changes something now, and invitations that are renewed meanwhile. */
+/** Deletes expired invitations, except in locked rooms and those renewed meanwhile. Values: the batch size. */
 export const deleteAllExpiredInvitations = statement<{ id: number }>(
   'delete-all-expired-invitations',
   `delete from room_members where state = 'invited' and expires_at <= now() and id = any(array(
@@ -87,13 +87,16 @@ export const deleteAllExpiredInvitations = statement<{ id: number }>(
    returning id`,
 )
 
-/** Values: ids of people as an array. Nobody is erased or renamed between an invitation and its commit. */
+/** Locks people against erasure and renaming until an invitation is committed. Values: ids of people. */
 export const lockPeople = statement<never>(
   'lock-people',
   `select from ${User.tableName} where id = any($1::int[]) order by id for share`,
 )
 
-/** Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds until it expires. */
+/**
+ * Stores an invitation. Values: room, person, role, inviter, wrapped key, its epoch, hash of the proof, milliseconds
+ * until it expires.
+ */
 export const putInvitation = statement<{ id: number; isNew: boolean }>(
   'put-invitation',
   `insert into room_members
@@ -109,12 +112,12 @@ export const putInvitation = statement<{ id: number; isNew: boolean }>(
 export interface Invitation {
   id: number
   roomId: number
-  /** Nobody where whoever has the link may accept it. */
+  /** Null if anybody with the link may accept it. */
   userId: number | null
   role: MemberRole
   wrappedKey: string
   keyEpoch: number
-  /** The first key that the person will be given. */
+  /** The first key that the person will get. */
   firstKeyEpoch: number
   proofHash: string | null
   roomName: string
@@ -123,8 +126,8 @@ export interface Invitation {
 }
 
 /**
- * Values: the invitation's id and the caller's twice. One that is meant for somebody else is not there, nor is a link that
- * somebody knows from the time before they were removed or left.
+ * Finds an invitation; those for other people are not found, nor are links from before the caller left or was removed.
+ * Values: the invitation's id, and the caller's twice.
  */
 export const findInvitation = statement<Invitation>(
   'find-invitation',
@@ -144,21 +147,24 @@ export const findFormerMembership = statement<{ id: number }>(
   `select id from room_members where room_id = $1 and user_id = $2 and state = 'removed'`,
 )
 
-/** Values: the new role, the first key and the id of a membership that has ended. */
+/** Restores an ended membership. Values: the new role, the first key, and its id. */
 export const restoreMembership = statement<never>(
   'restore-membership',
   `update room_members
   set state = 'member', role = $1, first_key_epoch = $2, updated_at = now() where id = $3`,
 )
 
-/** Values: the person's id, the first key, and the id of the invitation, which becomes their membership. */
+/** Turns an invitation into a membership. Values: the person's id, the first key, and the invitation's id. */
 export const turnIntoMembership = statement<never>(
   'turn-into-membership',
   `update room_members set state = 'member', user_id = $1, first_key_epoch = $2, inviter_id = null, wrapped_key = null,
     key_epoch = null, proof_hash = null, expires_at = null, updated_at = now() where id = $3`,
 )
 
-/** Values: the ids of the person and of the room. What was written before they came counts neither as unread nor as read by them. */
+/**
+ * Starts the read mark; earlier messages count neither as read nor as unread. Values: the ids of the person and of the
+ * room.
+ */
 export const beginReading = statement<never>(
   'begin-reading',
   `insert into room_read_marks (user_id, room_id, starts_after, up_to)
@@ -174,13 +180,13 @@ export const listInvitations = statement<WithdrawnInvitation>(
   `select id, user_id as "userId" from room_members where room_id = $1 and state = 'invited'`,
 )
 
-/** An invitation that was withdrawn, and whose it was. */
+/** A withdrawn invitation and its invitee. */
 export interface WithdrawnInvitation {
   id: number
   userId: number | null
 }
 
-/** Values: the id of a membership. Its read mark, its keys and the invitations by the person go with it. */
+/** Ends a membership, and deletes the person's read mark, keys and invitations. Values: the membership's id. */
 export const endMembership = statement<WithdrawnInvitation>(
   'end-membership',
   `with gone as (
@@ -199,21 +205,21 @@ export const endMembership = statement<WithdrawnInvitation>(
   returning i.id, i.user_id as "userId"`,
 )
 
-/** Values: the ids of the room and of the person by whom the invitations are. */
+/** Withdraws a person's invitations. Values: the ids of the room and of the inviter. */
 export const withdrawInvitations = statement<WithdrawnInvitation>(
   'withdraw-invitations',
   `delete from room_members where room_id = $1 and inviter_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
 )
 
-/** Values: the ids of the room and of the person who is invited. */
+/** Deletes invitations of a person. Values: the ids of the room and of the invitee. */
 export const dropInvitationsOf = statement<WithdrawnInvitation>(
   'drop-invitations-of',
   `delete from room_members where room_id = $1 and user_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
 )
 
-/** Values: the room's id. Everybody in whose lists it stands, as a room or as an invitation. */
+/** Lists everybody who sees the room or an invitation to it in a list. Values: the room's id. */
 export const listAffectedPeople = statement<{ id: number; invitation: number | null }>(
   'list-concerned',
   `select user_id as id, case when state = 'invited' then id end as invitation from room_members
@@ -221,8 +227,8 @@ export const listAffectedPeople = statement<{ id: number; invitation: number | n
 )
 
 /**
- * Values: the person's id, twice. Locks the rooms in which there is something of theirs, before anything in them: in one order,
- * so that two who let go of the same rooms wait for each other only once.
+ * Locks the rooms of a person's memberships and attachments in one order, which prevents deadlocks. Values: the
+ * person's id, twice.
  */
 export const lockRoomsOf = statement<never>(
   'lock-rooms-of',
@@ -237,16 +243,16 @@ export const findMemberships = statement<{ id: number; room: number }>(
   `select id, room_id as room from room_members where user_id = $1 and state = 'member' order by room_id`,
 )
 
-/** A row in which a person is shown to others. */
+/** A row that shows a person to others. */
 export interface DisplayRow {
   id: number
   room: number
   isMember: boolean
-  /** Whom an invitation is for. */
+  /** The invitee. */
   invited: number | null
 }
 
-/** Values: the person's id. Their memberships, and the invitations of them and by them. */
+/** Finds a person's memberships, and invitations of and by them. Values: the person's id. */
 export const findDisplayRows = statement<DisplayRow>(
   'find-shown',
   `select id, room_id as room, state = 'member' as "isMember", user_id as invited from room_members
@@ -261,7 +267,7 @@ export const promoteSuccessor = statement<{ id: number; user: number }>(
   ) returning id, user_id as "user"`,
 )
 
-/** Values: the person's id twice. Invitations of the person, and by them. */
+/** Deletes invitations of and by a person. Values: the person's id, twice. */
 export const dropAllInvitations = statement<WithdrawnInvitation & { room: number }>(
   'drop-all-invitations',
   `delete from room_members where state = 'invited' and (user_id = $1 or inviter_id = $1)

@@ -4,15 +4,15 @@ import { isoTime, statement } from '../sql/statement.ts'
 import { type RoomEpoch, roomEpoch } from './room-key.sql.ts'
 import { messageNumber } from './room-message.ts'
 
-/** Whoever may write in a room, with what a message needs to know. */
+/** A member who may write, with the data that a message needs. */
 export interface Writer extends RoomEpoch {
   member: number
   role: string
 }
 
 /**
- * Values: the room's id and the writer's. Messages of one room queue here. Both rows are locked, so that a membership that
- * ends at this moment has either ended, and is not found, or ends after the message.
+ * Locks room and membership; messages of a room queue here. A membership that ends concurrently has either ended, and
+ * is not found, or ends after the message. Values: the ids of the room and of the writer.
  */
 export const lockRoomForWriter = statement<Writer>(
   'lock-room-for-writer',
@@ -22,10 +22,10 @@ export const lockRoomForWriter = statement<Writer>(
 )
 
 /**
- * Values: the room's id, the member's, content, key epoch, client id, the id of the message replied to, the model that wrote it
- * and metadata as JSON. Writes the message
- * and what changed by it to the log, in one statement since others wait for the lock; selects the changes, that of the message
- * first. Writes nothing where the member has sent that client id before, or where there is nothing to reply to.
+ * Writes a message and its changes in the log, in one statement, because others wait for the lock; selects the changes,
+ * that of the message first. Writes nothing if the member has already sent the client id, or if there is no message to
+ * reply to. Values: the ids of the room and of the member, content, key epoch, client id, the message replied to, the
+ * model that wrote it, and metadata as JSON.
  */
 export const insertMessage = statement<LoggedChange>(
   'insert-message',
@@ -53,23 +53,23 @@ export const insertMessage = statement<LoggedChange>(
   ), ${writeLogSql('changed')}`,
 )
 
-/** The last message of a room, as far as a list of rooms shows it. */
+/** The last message of a room, for lists of rooms. */
 export interface LastMessage {
   room: string
   id: string
-  /** Null where there is none, or one that is too long for a list. */
+  /** Null if there is none, or if it is too long for a list. */
   content: string | null
   keyEpoch: number
   model: string | null
-  /** The name of who wrote it; null for who was erased. */
+  /** Name of the author; null if they were erased. */
   author: string | null
   createdAt: string
 }
 
-/** Ciphertext of some thousand letters. */
+/** Ciphertext of a few thousand characters. */
 const MAX_LISTED = 16 * 1024
 
-/** Values: a person's id, and how many at most. The last message of each of their rooms, the newest first. */
+/** Finds the last message of each room of a person, newest first. Values: the person's id, and the limit. */
 export const findLastMessages = statement<LastMessage>(
   'find-last-messages',
   `select m.room_id::text as room, x.id::text as id, x.key_epoch as "keyEpoch", x.model, u.name as author,
@@ -83,7 +83,7 @@ export const findLastMessages = statement<LastMessage>(
    where m.user_id = $1 and m.state = 'member' order by x.id desc limit $2`,
 )
 
-/** The number of the message that a row of the change log is about. */
+/** SQL for the number of the message that a row of the change log is about. */
 export const numberOfMessage = (change: string) => `case when ${change}.kind like 'room-messages.%'
     then (select ${messageNumber('x')} from room_messages x where x.id = ${change}.subject::int) end`
 
@@ -93,7 +93,7 @@ export const findSentMessage = statement<{ id: number }>(
   'select id from room_messages where member_id = $1 and client_id = $2',
 )
 
-/** Values: the message's id. Whoever changes it waits for its room, so that no membership ends beside the change. */
+/** Locks the room of a message, so that no membership ends during the change. Values: the message's id. */
 export const lockRoomOfMessage = statement<object>(
   'lock-room-of-message',
   'select from rooms r join room_messages m on m.room_id = r.id where m.id = $1 for no key update of r',
@@ -105,7 +105,7 @@ export const findRoomOfMessage = statement<{ room: number }>(
   'select room_id as room from room_messages where id = $1',
 )
 
-/** Values: the message's id. Only its place is left. */
+/** Erases a message; only its number is left. Values: the message's id. */
 export const eraseMessage = statement<{ room: number }>(
   'erase-message',
   `update room_messages set content = null, deleted_at = now(), updated_at = now()
@@ -113,8 +113,8 @@ export const eraseMessage = statement<{ room: number }>(
 )
 
 /**
- * Values: the id of the last message that was read, the room's id and the reader's. A mark never goes back. The membership
- * is locked, one that has ended marks nothing; and the room before it, in the order of who deletes the room.
+ * Moves the read mark forward. The membership is locked, so that an ended one marks nothing, and the room before it, in
+ * the order of a room's deletion. Values: the id of the last read message, the room's id and the reader's.
  */
 export const markRead = statement<{ member: number; isNew: boolean }>(
   'mark-read',

@@ -4,25 +4,25 @@ import { moment } from '../sql/columns.ts'
 import { unboundedStatement } from '../sql/statement.ts'
 import { Room } from './room.ts'
 
-/** How far a person has read in a room: ids of a room's messages are in the order in which they came. */
+/** Read mark of a person in a room; ids of messages follow their order. */
 export const RoomReadMark = defineEntity({
   name: 'RoomReadMark',
   tableName: 'room_read_marks',
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade').ref(),
     room: () => p.manyToOne(Room).primary().deleteRule('cascade').ref(),
-    /** The id of the last message they have read, or that was there when they came. */
+    /** The last message that they have read, or that existed when they joined. */
     upTo: p.integer(),
-    /** The id of the last message that was there when they came: up to it they have read nothing, though nothing is unread. */
+    /** The last message when they joined: earlier ones count neither as read nor as unread. */
     startsAfter: p.integer().default(0),
     readAt: moment().defaultRaw('now()'),
   },
 })
 
-/** The ids of a member and of their person, and of messages: they have read those after the one, up to the other. */
+/** A read mark: ids of member and person, and the range of messages they have read. */
 export type ReadMark = readonly [member: number, person: number, after: number, upTo: number]
 
-/** Values: the ids of rooms, and that of the person who comes first. How far the members of each have read. */
+/** Finds the read marks of rooms' members. Values: ids of rooms, and the person who comes first. */
 export const findReadMarks = unboundedStatement<{ room: number; marks: ReadMark[] }>(
   `select m.room_id as room,
       json_agg(json_build_array(m.id, m.user_id, coalesce(k.starts_after, 0), coalesce(k.up_to, 0))

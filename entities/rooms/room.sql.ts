@@ -2,13 +2,13 @@ import { User } from '../identity/user.ts'
 import { statement } from '../sql/statement.ts'
 import { isPending } from './room-member.ts'
 
-/** Values: the slug. Whoever is told of the room is asked about by its scope. */
+/** Finds a room by its slug; the caller must check its visibility. Values: the slug. */
 export const findRoomBySlug = statement<{ id: string }>(
   'find-room-by-slug',
   'select id::text as id from rooms where slug = $1',
 )
 
-/** Values: the room's id and the number of a message as two. */
+/** Values: the room's id, and the number of a message as two values. */
 export const findMessageByNumber = statement<{ id: string }>(
   'find-message-by-number',
   'select id::text as id from room_messages where room_id = $1 and seq = $2 and sub_seq = $3',
@@ -20,13 +20,13 @@ export const findPeopleByName = statement<{ id: string; username: string }>(
   `select id::text as id, username from ${User.tableName} where username = any($1::text[])`,
 )
 
-/** Values: the person's id, how many at most. The invitations that they can accept, the newest first. */
+/** Finds pending invitations, newest first. Values: the person's id, and the limit. */
 export const findInvitationsOf = statement<{ id: number }>(
   'find-invitations-of',
   `select m.id from room_members m where m.user_id = $1 and ${isPending('m')} order by m.id desc limit $2`,
 )
 
-/** Values: its id. Selects the picture that it had. */
+/** Deletes a room, and selects its picture. Values: its id. */
 export const deleteRoom = statement<{ avatar: string | null }>(
   'delete-room',
   'delete from rooms where id = $1 returning avatar',

@@ -1,6 +1,6 @@
 import type { ParameterBinder, SqlPredicate } from './scope.ts'
 
-/** A column with the value that the caller prefers and the value that is the fallback. */
+/** A column with its preferred and its fallback value. */
 type Preference = (sql: ParameterBinder) => { column: string; wished: string; fallback: string }
 
 /** Prefers the caller's usage type, then that of the front end. */
@@ -10,14 +10,14 @@ export const preferUsage: Preference = (sql) => ({
   fallback: `'main'`,
 })
 
-/** Prefers the caller's language, then the default one. */
+/** Prefers the caller's language, then the default language. */
 export const preferLanguage: Preference = (sql) => ({
   column: 'locale',
   wished: sql.param('locale'),
   fallback: sql.param('defaultLocale'),
 })
 
-/** Selects, of the rows with the same key, the one that matches best; earlier preferences weigh more. */
+/** Selects the best match among the rows with the same key; earlier preferences have more weight. */
 export const bestMatch =
   (table: string, key: string, wishes: readonly Preference[]): SqlPredicate =>
   (row, sql) => {
@@ -27,6 +27,6 @@ export const bestMatch =
     const matches = (r: string) => columns.map(({ column, wished }) => `${r}.${column} = ${wished}`)
     const rank = (r: string) => `(${matches(r).join(', ')})`
     const nearer = sql.exists(table, (r) => `${r}.${key} = ${row}.${key} and ${fits(r)} and ${rank(r)} > ${rank(row)}`)
-    // A row that matches every preference needs no comparison with the others.
+    // A row that matches every preference need not be compared with others.
     return `(${matches(row).join(' and ')} or ${fits(row)} and not ${nearer})`
   }

@@ -4,7 +4,7 @@ export const id = p.integer().primary()
 
 const timestamp = () => p.datetime(3).columnType('timestamptz(3)')
 
-/** A point in time, kept in UTC with milliseconds. */
+/** A point in time in UTC with milliseconds. */
 export const moment = timestamp
 
 export const timestamps = {

@@ -1,11 +1,11 @@
 import { statement } from './statement.ts'
 
-/** A table whose rows lie in partitions by day, `change_log_20261122`, with `change_log_default` for the rest. */
+/** A table partitioned by day, as `change_log_20261122`, with `change_log_default` for all other rows. */
 export interface DailyTable {
   table: string
-  /** The column with the time. */
+  /** The column that contains the time. */
   column: string
-  /** How many days its rows are kept. */
+  /** Days for which rows are kept. */
   keptDays: number
 }
 
@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * 60_000
 
 export const daysFrom = (day: Date, days: number) => new Date(day.getTime() + days * DAY_MS)
 
-/** `2026-11-22`, in UTC. */
+/** Formats a day in UTC, as `2026-11-22`. */
 const toDate = (day: Date) => day.toISOString().slice(0, 10)
 
 export const namePartition = ({ table }: DailyTable, day: Date) => `${table}_${toDate(day).replaceAll('-', '')}`
@@ -30,7 +30,7 @@ export const createPartition = (daily: DailyTable, day: Date) =>
 
 export const dropPartition = (name: string) => `drop table ${name}`
 
-/** Values: the time before which rows go, and how many at most. */
+/** Values: the time before which rows are deleted, and the batch size. */
 export const deleteFromDefault = ({ table, column }: DailyTable) =>
   `delete from ${table}_default
     where ctid in (select ctid from ${table}_default where ${column} < $1 limit $2)`

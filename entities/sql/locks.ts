@@ -1,6 +1,6 @@
 import { statement } from './statement.ts'
 
-/** The numbers of the advisory locks: two tasks that share one would wait for each other. */
+/** Ids of the advisory locks; they must be unique. */
 export const locks = {
   migrateSchema: 7_240_119,
   syncModels: 7_240_120,
@@ -15,13 +15,13 @@ export const locks = {
   closeUsage: 7_240_129,
 } as const
 
-/** Values: one of the numbers. Waits for whoever has the lock, and keeps it until the transaction ends. */
+/** Acquires an advisory lock until the transaction ends, and waits for it. Values: the id of the lock. */
 export const acquireLock = statement<never>('wait-for-turn', 'select pg_advisory_xact_lock($1)')
 
-/** As `waitForTurn`, beside others who wait like this. */
+/** Acquires an advisory lock in shared mode. Values: the id of the lock. */
 export const acquireSharedLock = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
 
-/** Lets a transaction of a task, a start or a command wait and work longer than one of a request. */
+/** Extends the timeouts of a transaction for background tasks, startup and commands. */
 export const extendTimeouts = statement<never>(
   'be-patient',
   `select set_config('lock_timeout', '20s', true), set_config('statement_timeout', '0', true)`,

@@ -1,4 +1,4 @@
-/** A deeply read-only type. */
+/** Makes a type deeply read-only. */
 export type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? number extends T['length']
     ? ReadonlyList<Item>
@@ -9,5 +9,5 @@ export type DeepReadonly<T> = T extends readonly (infer Item)[]
 
 type ReadonlyMembers<T> = { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
 
-/** An interface, because only an interface can refer to itself, as nested JSON lists do. */
+/** Only an interface can refer to itself, which nested JSON lists require. */
 interface ReadonlyList<Item> extends ReadonlyArray<DeepReadonly<Item>> {}

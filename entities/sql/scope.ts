@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Statement } from './statement.ts'
 
-/** The caller as parameters of a statement. */
+/** The caller in the form of statement parameters. */
 export interface Viewer {
   /** The person's id; 0 for a guest. */
   viewer: number
   usage: string
-  /** The groups of the person; null for those who may use what is for any group. */
+  /** The groups of the person; null for access to the models of all groups. */
   groups: readonly string[] | null
   locale: string
   defaultLocale: string
-  /** The word for the service. */
+  /** The name of the service. */
   brand: string
 }
 
@@ -36,15 +36,15 @@ export type ParameterValues = Partial<Record<ParameterName, unknown>> & {
 /** The PostgreSQL types that a filter's value can have. */
 type ValueType = 'int' | 'int[]' | 'text' | 'text[]' | 'boolean' | 'timestamptz'
 
-/** SQL for a row under an alias. */
+/** SQL of a condition on a row under an alias. */
 export type SqlPredicate = (row: string, sql: ParameterBinder) => string
-/** SQL for a row under an alias and a filter's value; `value` binds the whole value or one member of it. */
+/** SQL of a condition on a row and a filter's value; `value` binds the whole value or one of its members. */
 export type FilterPredicate = (row: string, sql: ParameterBinder, value: BindValue) => string
 export type BindValue = (type: ValueType, member?: string) => string
 
-/** Builds one statement: numbers its parameters and names its table aliases. No input of a caller becomes SQL text. */
+/** Builds one statement: numbers its parameters and table aliases. Values never become part of the text. */
 export class ParameterBinder {
-  /** Whether the statement is for administrators, who see every row. */
+  /** True for statements of administrators, who see every row. */
   readonly unrestricted: boolean
   readonly #plannedOnce: boolean
   readonly #readers = new Map<string, (given: ParameterValues) => unknown>()
@@ -55,12 +55,12 @@ export class ParameterBinder {
     this.#plannedOnce = plannedOnce
   }
 
-  /** The placeholder of a value that every statement may use. */
+  /** Returns the placeholder of a common parameter. */
   param(name: ParameterName): string {
     return this.#placeholder(name, types[name], (given) => given[name])
   }
 
-  /** Binds the value of one filter, apart from those of all others. */
+  /** Returns a function that binds the value of a filter. */
   bindFilter(filter: string): BindValue {
     return (type, member) => {
       const read = ({ filters }: ParameterValues) => {
@@ -71,36 +71,36 @@ export class ParameterBinder {
     }
   }
 
-  /** An alias that is unique in the statement, also in nested scopes. */
+  /** Returns a unique table alias, also for nested scopes. */
   alias(): string {
     this.#aliases += 1
     return `t${this.#aliases}`
   }
 
-  /** `exists` on a table. */
+  /** Builds an `exists` condition on a table. */
   exists(table: string, where: (row: string) => string): string {
     const row = this.alias()
     return `exists (select from ${table} ${row} where ${where(row)})`
   }
 
-  /** A subquery for a column of one row. */
+  /** Builds a subquery for one column of one row. */
   selectColumn(table: string, column: string, where: (row: string) => string): string {
     const row = this.alias()
     return `(select ${row}.${column} from ${table} ${row} where ${where(row)})`
   }
 
-  /** A subquery for a column of all matching rows, ordered by it. */
+  /** Builds a subquery for one column of all matching rows, ordered by it. */
   selectArray(table: string, column: string, where: (row: string) => string, order = 'asc'): string {
     const row = this.alias()
     return `array(select ${row}.${column} from ${table} ${row} where ${where(row)} order by 1 ${order})`
   }
 
-  /** The functions that read each value, in the order of the placeholders. */
+  /** Functions that read the values, in the order of the placeholders. */
   get readers(): ((given: ParameterValues) => unknown)[] {
     return [...this.#readers.values()]
   }
 
-  /** The placeholder of a value; equal keys share one. */
+  /** Returns the position of a parameter among the placeholders. */
   indexOf(name: ParameterName): number {
     return [...this.#readers.keys()].indexOf(name)
   }
@@ -108,29 +108,31 @@ export class ParameterBinder {
   #placeholder(key: string, type: string, read: (given: ParameterValues) => unknown): string {
     if (!this.#readers.has(key)) this.#readers.set(key, read)
     const placeholder = `$${[...this.#readers.keys()].indexOf(key) + 1}::${type}`
-    // A value inside a subquery is opaque to the planner, so it keeps one generic plan.
+    // The planner does not look into a subquery, so the statement keeps one generic plan.
     return this.#plannedOnce ? `(select ${placeholder})::${type}` : placeholder
   }
 }
 
-/** A statement whose parameters are given by name. */
+/** A statement with named parameters. */
 export interface CompiledStatement<Row> {
   statement: Statement<Row>
   values(given: ParameterValues): unknown[]
 }
 
 interface CompileOptions<Row> {
-  /** Whether the statement is for callers who see every row. */
+  /** True for statements of callers who see every row. */
   unrestricted: boolean
-  /** Whether callers share its rows: those with equal values or, for `byIds`, those whose values differ only in the ids. */
+  /**
+   * The callers that share rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
+   */
   coalesced?: 'equal' | 'byIds' | undefined
-  /** Whether it has one plan, whatever its values; PostgreSQL plans any other with its values while that is cheaper. */
+  /** True if the statement has one plan for all values; otherwise PostgreSQL may plan each call with its values. */
   plannedOnce: boolean
-  /** As in a statement. */
+  /** Reads a row, as in `Statement`. */
   read?: Statement<Row>['read']
 }
 
-/** Builds a statement once for all calls. Its name is a hash of its text, so equal texts share one plan. */
+/** Builds a statement for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
   { unrestricted, coalesced, plannedOnce, read }: CompileOptions<Row>,
   write: (sql: ParameterBinder) => string,
@@ -153,7 +155,7 @@ export const everyRow: SqlPredicate = () => 'true'
 /** Shows rows only to callers who see every row. */
 export const everyRowForAdminsAlone: SqlPredicate = (_, sql) => (sql.unrestricted ? 'true' : 'false')
 
-/** Separate statements for administrators and for others let PostgreSQL use joins instead of a look-up per row. */
+/** Returns everything to administrators. Separate statements let PostgreSQL use joins instead of a look-up per row. */
 export const everyRowForAdmins =
   (others: SqlPredicate): SqlPredicate =>
   (row, sql) =>

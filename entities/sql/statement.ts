@@ -1,26 +1,26 @@
 import type { DeepReadonly } from './read-only.ts'
 
-/** A statement with a name of its own, which PostgreSQL parses once per connection. `Row` is what it selects. */
+/** A named statement, which PostgreSQL parses once per connection. `Row` is the type of the selected rows. */
 export interface Statement<Row> {
   readonly name: string
   readonly text: string
-  /** Calls with equal values in one turn of the event loop share one run and its rows. */
+  /** True if concurrent calls with equal values in one turn of the event loop share one run and its rows. */
   readonly coalesced?: true
   /**
-   * The position of a list of ids among the values of a coalesced statement: callers who differ in nothing else share one
-   * run for the ids of all, and each gets the rows of all.
+   * Position of a list of ids among the values of a coalesced statement: calls that differ only in it share one run for
+   * all ids, and each gets all rows.
    */
   readonly idsAt?: number
-  /** Makes a row of what PostgreSQL sent: once, for all who share it. No transaction runs a statement that has one. */
+  /** Converts a received row once for all callers that share it. Statements in transactions must not have it. */
   read?(sent: object): Row
-  /** Exists only for the type. */
+  /** Exists only for type inference. */
   readonly row?: Row
 }
 
 /** Runs a statement with its values as parameters. */
 export type Sql = <Row>(statement: Statement<Row>, values?: readonly unknown[]) => Promise<Row[]>
 
-/** Runs a statement whose rows are too many to hold at once: a thousand at a time, or so many. */
+/** Runs a statement whose rows do not fit into memory, in batches of a thousand or the given size. */
 export type ReadInBatches = <Row>(
   statement: Statement<Row>,
   values: readonly unknown[],
@@ -29,7 +29,10 @@ export type ReadInBatches = <Row>(
 
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({ name, text })
 
-/** A statement over a table that grows without bound: without a name, so that PostgreSQL plans each call with its values. */
+/**
+ * Creates a statement over a table that grows without bound. It has no name, so PostgreSQL plans each call with its
+ * values.
+ */
 export const unboundedStatement = <Row>(text: string): Statement<Row> => ({ name: '', text })
 
 export const coalescedStatement = <Row>(
@@ -45,13 +48,13 @@ export const isoTime = (column: string) => `to_char(${column} at time zone 'utc'
 export const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
 
 /**
- * For a list of values whose length stands beside it: makes PostgreSQL expect so few rows that it looks each one up by an
- * index. A plan made while a table was small would read all of it, and all that was deleted from it, ever after.
+ * Limits a list of values to its own length, so that PostgreSQL expects few rows and uses an index. A plan made for a
+ * small table would scan it forever.
  */
 export const expectFew = (count: string) => `limit ${count}::int`
 
 /**
- * Compares a column with a value of another table so that PostgreSQL looks each value up by the index of the column. Of an
- * equation it may read the index from end to end instead, and compare all with all, where it believes that there is one row.
+ * Compares columns so that PostgreSQL uses the index of `column` for each value. For a plain equation it may scan the
+ * whole index if it expects one row.
  */
 export const lookUp = (column: string, value: string) => `${column} = any(array[${value}])`

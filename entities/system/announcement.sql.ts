@@ -26,7 +26,7 @@ const isAccepted = (user: string) => `exists (
     select from announcement_receipts r
      where r.announcement_id = a.id and r.user_id = ${user} and r.accepted_at is not null)`
 
-/** Values: the user's id. Those that are still to be accepted; what keeps people from writing first, and no more than anybody reads. */
+/** Lists unaccepted announcements, blocking ones first. Values: the user's id. */
 export const listPendingAnnouncements = statement<AnnouncementRow>(
   'list-pending-announcements',
   `select ${columns} from announcements a
@@ -40,14 +40,14 @@ export const findAnnouncement = statement<AnnouncementRow>(
   `select ${columns} from announcements a where a.id = $1 and ${isActive} and ${isFor('$2')}`,
 )
 
-/** The newest one for everybody. */
+/** Finds the newest policy for everybody. */
 export const findLatestPolicy = statement<AnnouncementRow>(
   'find-latest-policy',
   `select ${columns} from announcements a
     where ${isActive} and a.type = 'policy' and a.is_global order by a.starts_at desc, a.id desc limit 1`,
 )
 
-/** Values: the id of an announcement and the user's. The first time is kept. */
+/** Marks an announcement as seen; the first time is kept. Values: the ids of the announcement and of the user. */
 export const markAnnouncementSeen = statement<{ id: number }>(
   'mark-announcement-seen',
   `insert into announcement_receipts (announcement_id, user_id)
@@ -56,7 +56,10 @@ export const markAnnouncementSeen = statement<{ id: number }>(
    returning announcement_id as id`,
 )
 
-/** Values: the id of an announcement, the user's, and the version of the text. What was accepted first is kept. */
+/**
+ * Marks an announcement as accepted; the first acceptance is kept. Values: the ids of the announcement and of the user,
+ * and the version of the text.
+ */
 export const markAnnouncementAccepted = statement<{ id: number }>(
   'mark-announcement-accepted',
   `insert into announcement_receipts (announcement_id, user_id, accepted_at, version)
@@ -67,13 +70,13 @@ export const markAnnouncementAccepted = statement<{ id: number }>(
    returning announcement_id as id`,
 )
 
-/** The ids of those that people must accept before they write. */
+/** Lists announcements that people must accept before they write. */
 export const listForcedAnnouncements = statement<{ id: number }>(
   'list-forced-announcements',
   `select a.id from announcements a where a.is_forced and a.anchor is null and ${isActive} order by a.id`,
 )
 
-/** Values: the user's id. The first that they must accept and have not. */
+/** Finds the first announcement that the user must still accept. Values: the user's id. */
 export const findUnacceptedAnnouncement = statement<{ id: number; view: string }>(
   'find-unaccepted-announcement',
   `select a.id, a.view from announcements a
@@ -81,14 +84,14 @@ export const findUnacceptedAnnouncement = statement<{ id: number; view: string }
     order by a.id limit 1`,
 )
 
-/** Those in force, for whomever; what keeps people from writing first, and no more than anybody reads. */
+/** Lists active announcements for all recipients, blocking ones first. */
 export const listCurrentAnnouncements = statement<{ id: number; view: string; isForced: boolean }>(
   'list-current-announcements',
   `select a.id, a.view, a.is_forced as "isForced" from announcements a
     where ${isActive} order by a.is_forced desc, a.id limit 100`,
 )
 
-/** All there are, with how many have seen and accepted each; the newest first. */
+/** Lists all announcements with the numbers of people who have seen and accepted them, newest first. */
 export const listAnnouncements = statement<AnnouncementRow & { seen: number; accepted: number }>(
   'list-announcements',
   `select ${columns}, count(r.user_id)::int as seen, count(r.accepted_at)::int as accepted
@@ -96,7 +99,7 @@ export const listAnnouncements = statement<AnnouncementRow & { seen: number; acc
     group by a.id order by a.id desc limit 1000`,
 )
 
-/** Selects the people who have seen one. Values: its id, how many rows, after how many. */
+/** Lists the people who have seen an announcement. Values: its id, limit and offset. */
 export const listReceipts = statement<{
   userId: number
   username: string
@@ -110,7 +113,7 @@ export const listReceipts = statement<{
     where r.announcement_id = $1 order by r.accepted_at desc nulls last, r.seen_at desc, u.id limit $2 offset $3`,
 )
 
-/** Values: the id of an announcement. Somebody who has accepted it. */
+/** Finds a person who has accepted an announcement. Values: its id. */
 export const findAcceptance = statement<{ user: number }>(
   'find-acceptance',
   `select user_id as user from announcement_receipts where announcement_id = $1 and accepted_at is not null limit 1`,

@@ -5,7 +5,7 @@ import { id, moment, timestamps } from '../sql/columns.ts'
 export const announcementTypes = ['policy', 'news', 'system', 'event', 'info'] as const
 export type AnnouncementType = (typeof announcementTypes)[number]
 
-/** What everybody, or those it is for, should read. Its texts are files, one for each language. */
+/** An announcement for everybody or for selected people. Its texts are files, one per language. */
 export const Announcement = defineEntity({
   name: 'Announcement',
   tableName: 'announcements',
@@ -16,9 +16,9 @@ export const Announcement = defineEntity({
     /** The folder of its texts. */
     view: p.string().length(120),
     type: p.enum(announcementTypes),
-    /** Whether people must accept it before they write or ask a model; with an anchor, a front end asks for that. */
+    /** True if people must accept it before they write or ask a model; with an anchor, a front end asks for it. */
     isForced: p.boolean(),
-    /** Whether it is for everybody. */
+    /** True if it is for everybody. */
     isGlobal: p.boolean(),
     /** The event of a front end at which it is shown. */
     anchor: p.string().length(60).nullable(),
@@ -27,7 +27,7 @@ export const Announcement = defineEntity({
   },
 })
 
-/** For whom an announcement is that is not for everybody. */
+/** A recipient of an announcement that is not for everybody. */
 export const AnnouncementTarget = defineEntity({
   name: 'AnnouncementTarget',
   tableName: 'announcement_targets',
@@ -37,7 +37,7 @@ export const AnnouncementTarget = defineEntity({
   },
 })
 
-/** That a person has seen an announcement, and accepted it. */
+/** A receipt: a person has seen, and perhaps accepted, an announcement. */
 export const AnnouncementReceipt = defineEntity({
   name: 'AnnouncementReceipt',
   tableName: 'announcement_receipts',
@@ -46,7 +46,7 @@ export const AnnouncementReceipt = defineEntity({
     announcement: () => p.manyToOne(Announcement).primary().deleteRule('cascade').ref(),
     seenAt: moment().defaultRaw('now()'),
     acceptedAt: moment().nullable(),
-    /** Which text was accepted: its SHA-256, as files change. */
+    /** Version of the accepted text: its SHA-256, because files change. */
     version: p.string().length(64).nullable(),
   },
 })

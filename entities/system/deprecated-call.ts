@@ -4,7 +4,7 @@ import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 
-/** How often somebody called a deprecated route, by a token or by a session. Goes with the person, and with the token. */
+/** Calls of a deprecated route by a person with a token or a session. Deleted with the person or the token. */
 export const DeprecatedCall = defineEntity({
   name: 'DeprecatedCall',
   tableName: 'deprecated_calls',
@@ -19,14 +19,14 @@ export const DeprecatedCall = defineEntity({
     /** Method and path, such as `GET /api/user`. */
     route: p.string().length(200),
     user: () => p.manyToOne(User).deleteRule('cascade').ref(),
-    /** Null where a session called. */
+    /** Null if a session called. */
     token: () => p.manyToOne(AccessToken).deleteRule('cascade').nullable().index().ref(),
     calls: p.bigint('number'),
     lastCalledAt: moment(),
   },
 })
 
-/** Adds calls to what was counted. Values, beside each other: routes, ids of users, ids of tokens or null. */
+/** Adds calls to the counts. Values, beside each other: routes, ids of users, ids of tokens or null. */
 export const countDeprecatedCalls = statement<never>(
   'count-deprecated-calls',
   `insert into deprecated_calls as known (route, user_id, token_id, calls, last_called_at)
@@ -41,13 +41,13 @@ export const countDeprecatedCalls = statement<never>(
 export interface DeprecatedCaller {
   route: string
   username: string
-  /** Null where a session called. */
+  /** Null if a session called. */
   token: string | null
   calls: number
   lastCalledAt: string
 }
 
-/** Who calls deprecated routes, the last caller first. Values: how many rows at most. */
+/** Lists callers of deprecated routes, the latest first. Values: the limit. */
 export const listDeprecatedCallers = statement<DeprecatedCaller>(
   'list-deprecated-callers',
   `select c.route, u.username, t.name as token, c.calls::float8 as calls, ${isoTime('c.last_called_at')} as "lastCalledAt"

@@ -11,7 +11,7 @@ export const { recordChanges, findChangesOfStreams } = describeChanges({
   status: statusOfAnswer,
 })
 
-/** Deletes the streams of rooms and people that are gone, once the log has nothing of them. Those of all and of administrators are never gone. */
+/** Deletes streams of deleted rooms and people that have no rows left. The streams `all` and `admins` are permanent. */
 export const deleteEndedStreams = statement<never>(
   'delete-ended-streams',
   `delete from ${ChangeStream.tableName} s

@@ -2,7 +2,7 @@ import { AI_USER_ID } from '../identity/user.ts'
 import { RoomMember } from '../rooms/room-member.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
 
-/** The caller, the AI user, and the members of the caller's rooms. PostgreSQL looks up who that is once per statement. */
+/** The caller, the AI user, and the members of the caller's rooms. PostgreSQL evaluates the list once per statement. */
 export const knownUsers = everyRowForAdmins((user, sql) => {
   const [own, other, members] = [sql.alias(), sql.alias(), RoomMember.tableName]
   const companions = `array(select ${other}.user_id from ${members} ${own} join ${members} ${other} using (room_id)

@@ -11,21 +11,21 @@ import { Room } from '../rooms/room.ts'
 import { statement } from '../sql/statement.ts'
 
 export type NamedLimitState = LimitState & {
-  /** The name of a person, of the owner of a token, or of an app, or the slug of a room; null of all else. */
+  /** Name of the person, of the token's owner or of the app, or slug of the room; otherwise null. */
   subjectName: string | null
-  /** For whom it was set: each one of a kind, as in `user`, or one of them, as in `user:ada`. */
+  /** Target of the limit: a kind, as in `user`, or a single subject, as in `user:ada`. */
   target: string
-  /** The id of the one for whom it was set; null where it is for each, or for the installation. */
+  /** Id of the single subject; null if the limit is for each of a kind or for the installation. */
   ownId: string | null
-  /** The cap that was set, without what was topped up. */
+  /** The cap without top-ups. */
   baseCap: number
   unpricedCost: number | null
   timeZone: string
-  /** It stands in the file that LIMITS names, and is changed there alone. */
+  /** True if the limit is in the file that LIMITS names, and can be changed only there. */
   fromFile: boolean
 }
 
-/** Limits with all who were counted in the running period. */
+/** SQL for limits with all subjects counted in the current period. */
 const selectLimitStates = (
   condition: string,
   { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {},
@@ -49,12 +49,15 @@ const selectLimitStates = (
 
 export const listLimits = statement<NamedLimitState>('list-limits', selectLimitStates('true'))
 
-/** Of one. Values: its name. */
+/** Selects one limit. Values: its name. */
 export const showLimit = statement<NamedLimitState>('show-limit', selectLimitStates('l.name = $1'))
 
 const usedShare = (used: string, cap: string) => `(${used})::float8 / nullif(${cap}, 0)`
 
-/** Those of whom a limit in force has left least. Values: from which share on, 0.9 for nine tenths. */
+/**
+ * Lists the subjects with the least left of an active limit. Values: the used share from which to list, 0.9 for nine
+ * tenths.
+ */
 export const listNearLimits = statement<NamedLimitState>(
   'list-near-limits',
   selectLimitStates('l.active and c.used + c.held >= $1::float8 * (l.cap + c.topped_up) and c.used + c.held > 0', {
@@ -64,7 +67,7 @@ export const listNearLimits = statement<NamedLimitState>(
   }),
 )
 
-/** Whether there is one of the kind. Values: the kind, its id or name as counters have it. */
+/** Tells if the subject exists. Values: its kind, and its id or name as in counters. */
 export const limitSubjectExists = statement<{ exists: boolean }>(
   'limit-subject-exists',
   `select case $1
@@ -79,7 +82,7 @@ export const limitSubjectExists = statement<{ exists: boolean }>(
    end as exists`,
 )
 
-/** The people, apps and rooms of some names. Values: usernames, names of apps, slugs of rooms. */
+/** Finds people, apps and rooms by name. Values: usernames, names of apps, slugs of rooms. */
 export const findNamed = statement<{ subject: LimitSubject; name: string; id: number }>(
   'find-named',
   `select 'user' as subject, username as name, id from ${User.tableName} where username = any($1::text[])

@@ -7,10 +7,10 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 
-/** SQL: the provider did not answer the call `r`, or not to the end. A person who stops an answer is no failure. */
+/** SQL for calls `r` that the provider did not answer completely. An answer that a person stops is no failure. */
 const failed = `count(*) filter (where r.outcome in ('failed', 'lost'))::int`
 
-/** SQL: the time that so large a share of the answered calls took at most. */
+/** SQL for a percentile of the duration of answered calls. */
 const durationAtShare = (column: 'duration_ms' | 'first_piece_ms', share: number) =>
   `(percentile_cont(${share}) within group (order by r.${column}) filter (where r.outcome = 'completed'))::float8`
 
@@ -22,7 +22,7 @@ export interface HourOfCalls {
   outputTokens: number
 }
 
-/** Each hour of the last ones, also those without a call. Values: how many. */
+/** Calls per hour, including hours without calls. Values: the number of hours. */
 export const callsByHour = unboundedStatement<HourOfCalls>(
   `select ${isoTime('h.hour')} as hour, count(r.id)::int as calls, ${failed} as failed,
           coalesce(sum(r.input_tokens), 0)::float8 as "inputTokens", coalesce(sum(r.output_tokens), 0)::float8 as "outputTokens"
@@ -37,16 +37,16 @@ export interface ModelQuality {
   provider: string
   calls: number
   failed: number
-  /** In milliseconds, of the calls that were answered; null where none was. */
+  /** Milliseconds, of answered calls only; null if there were none. */
   medianMs: number | null
   slowestMs: number | null
-  /** Until the first piece of an answer, as half of the calls had it. */
+  /** Median time until the first piece of an answer. */
   firstPieceMs: number | null
 }
 
 export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
 
-/** The models that were asked in the last days, in an order. Values: how many days. The slowest twentieth is left out of the slowest time. */
+/** Models that were used in the last days. The slowest time is the 95th percentile. Values: the number of days. */
 export const selectModelQuality = (order: keyof typeof qualityOrders) =>
   unboundedStatement<ModelQuality>(
     `select * from (
@@ -56,7 +56,7 @@ export const selectModelQuality = (order: keyof typeof qualityOrders) =>
       order by ${qualityOrders[order]}, calls desc, model limit 50`,
   )
 
-/** The number of all rows, beside each row of a short list. */
+/** The total number of rows, beside each row of a short list. */
 interface Counted {
   total: number
 }
@@ -67,11 +67,11 @@ const MOST = 20
 export interface ToolToApprove extends Counted {
   name: string
   server: string
-  /** It was approved before, and says something else now. */
+  /** True if the definition has changed since its approval. */
   hasChanged: boolean
 }
 
-/** Tools of servers that say of themselves what nobody has approved. */
+/** Server tools whose definition is not approved. */
 export const toolsToApprove = statement<ToolToApprove>(
   'tools-to-approve',
   `select t.name, s.server_label as server, t.approved is not null as "hasChanged", ${counted}
@@ -82,11 +82,11 @@ export const toolsToApprove = statement<ToolToApprove>(
 export interface OfflineModel extends Counted {
   modelId: string
   provider: string
-  /** When it was last seen otherwise, or changed. */
+  /** Time of the last change of the model, such as that of its status. */
   since: string
 }
 
-/** Models that are switched on and that the last check did not find. */
+/** Active models that the last check did not find. */
 export const offlineModels = statement<OfflineModel>(
   'offline-models',
   `select m.model_id as "modelId", p.provider_id as provider, ${isoTime('m.updated_at')} as since, ${counted}
@@ -103,7 +103,7 @@ export interface AbandonedToken extends Counted {
   usedAt: string | null
 }
 
-/** People who are kept out, or have not signed in for half a year, and whose own tokens have not expired. */
+/** Valid tokens of disabled people, and of those who have not signed in for half a year. */
 export const abandonedTokens = statement<AbandonedToken>(
   'left-tokens',
   `select u.id as "userId", u.username, u.disabled, ${isoTime('u.signed_in_at')} as "signedInAt", count(*)::int as tokens,

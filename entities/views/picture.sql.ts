@@ -18,7 +18,7 @@ const selectFollowing = (table: string) =>
   `(select avatar as name, '${table}' as table, id from ${table}
      where avatar is not null and avatar collate "C" > $1 order by avatar collate "C" limit $2)`
 
-/** Values: a key, and how many at most. People and rooms whose keys follow, in the order of the keys. */
+/** Lists pictures in the order of their keys. Values: the key after which to continue, and the batch size. */
 export const listPicturesByKey = unboundedStatement<PictureRow>(
   `select name, "table", id from (${tables.map(selectFollowing).join(' union all ')}) rows order by name collate "C" limit $2`,
 )
@@ -27,25 +27,25 @@ const selectByKeys = (table: string) =>
   `select avatar as name, '${table}' as table, id from ${table}
     where avatar is not null and avatar collate "C" = any($1::text[])`
 
-/** Values: keys. People and rooms who still have one of them. */
+/** Finds rows that still have a picture. Values: keys. */
 export const findExistingPictures = unboundedStatement<PictureRow>(tables.map(selectByKeys).join(' union all '))
 
 const isUnreferenced = (table: string) =>
   `not exists (select from ${table} p where p.avatar is not null and p.avatar collate "C" = file.name)`
 
-/** Values: keys. Selects those that no row names. */
+/** Selects keys without a row. Values: keys. */
 export const findOrphanedPictures = unboundedStatement<{ name: string }>(
   `select file.name from unnest($1::text[]) file (name) where ${tables.map(isUnreferenced).join(' and ')}`,
 )
 
 const countRows = (table: string) => `(select count(*)::float8 from ${table} where avatar is not null)`
 
-/** How many people and rooms have a picture. */
+/** Counts people and rooms with a picture. */
 export const countPictures = unboundedStatement<{ people: number; rooms: number }>(
   `select ${countRows(User.tableName)} as people, ${countRows(Room.tableName)} as rooms`,
 )
 
-/** Finds whether the viewer sees a row whose picture has a storage key. */
+/** Compiles a statement that tells if the viewer sees a row with a picture. */
 const compileVisiblePicture = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
   compile<{ key: string }>(
     { unrestricted, plannedOnce: true },
@@ -55,7 +55,10 @@ const compileVisiblePicture = (table: string, scope: SqlPredicate, unrestricted:
 
 const roomPictures = compileVisiblePicture(Room.tableName, joinedRooms, false)
 
-/** By what a picture shows, and whether the viewer sees every row: pictures of rooms are for members alone. */
+/**
+ * Statements by category of the picture, and by whether the viewer sees every row; pictures of rooms are visible to
+ * members only.
+ */
 export const visiblePictures = {
   profile_avatars: {
     all: compileVisiblePicture(User.tableName, knownUsers, true),

@@ -6,14 +6,14 @@ import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 
 export interface BillRow {
-  /** Null for calls of nobody: of people who are gone, of no group, or of no app. */
+  /** Null for calls of erased people, and for calls without a group or an app. */
   name: string | null
   requests: number
   estimated: number
   unpriced: number
   inputTokens: number
   outputTokens: number
-  /** Millionths of the currency; null where no price is known. */
+  /** Millionths of the currency; null if no price is known. */
   costMicros: number | null
   currency: string | null
 }
@@ -24,8 +24,8 @@ const recordColumns = `${columns}, 1 as requests, estimated::int as estimated, (
 const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
 
 /**
- * The calls of a month, and those of earlier ones that were recorded after the month before was closed. Values: its first and its
- * last day, the last call of the month before that was closed, and the last call to count.
+ * SQL for the calls of a month, and earlier ones recorded after the previous month was closed. Values: its first and
+ * last day, the last call of the previous closed month, and the last call to count.
  */
 const calls = `(
     select ${recordColumns} from ${UsageRecord.tableName}
@@ -37,7 +37,7 @@ const calls = `(
      where id > $3::bigint and id <= $4::bigint and created_at < ${start('$1')}
   )`
 
-/** SQL: the keys that rows are summed up by: a person by their row, all else by a name. Groups are those of now. */
+/** SQL for the grouping keys: the id of a person, otherwise a name. Groups are the current ones. */
 const groupings: Record<BillGrouping, { user?: string; name: string; join?: string }> = {
   user: { user: 'r.user_id', name: 'null::text' },
   group: {
@@ -51,33 +51,33 @@ const groupings: Record<BillGrouping, { user?: string; name: string; join?: stri
 
 const sum = (column: string) => `sum(r.${column})::bigint as ${column}`
 
-/** A bill as it is now, in the columns of the table of bills. */
+/** SQL for a current bill, in the columns of the bills table. */
 const selectBill = (grouping: BillGrouping) => {
   const { user = 'null::int', name, join = '' } = groupings[grouping]
   const sums = ['requests', 'estimated', 'unpriced', 'input_tokens', 'output_tokens', 'cost_micros'].map(sum).join(', ')
   return `select ${user} as user_id, ${name} as name, r.currency, ${sums} from ${calls} r ${join} group by 1, 2, 3`
 }
 
-/** SQL: the name of a row `b`; people have the username that they have now. */
+/** SQL for a bill's row `b`; people appear with their current username. */
 const billColumns = `coalesce(p.username, b.name) as name, b.requests::float8 as requests, b.estimated::float8 as estimated,
        b.unpriced::float8 as unpriced, b.input_tokens::float8 as "inputTokens", b.output_tokens::float8 as "outputTokens",
        b.cost_micros::float8 as "costMicros", b.currency`
 const billOrder = `order by b.cost_micros desc nulls last, b.requests desc, 1, b.currency`
 
-/** A bill of a month that is open. Values: those of its calls, how many rows, and behind how many. */
+/** Selects the bill of an open month. Values: those of its calls, limit and offset. */
 export const selectOpenBill = (grouping: BillGrouping) =>
   unboundedStatement<BillRow>(
     `select ${billColumns} from (${selectBill(grouping)}) b left join ${User.tableName} p on p.id = b.user_id
      ${billOrder} limit $5 offset $6`,
   )
 
-/** A bill of a month that is closed. Values: the id of its closing, what it sums up by, how many rows, and behind how many. */
+/** Selects the bill of a closed month. Values: the id of its closing, the grouping, limit and offset. */
 export const selectClosedBill = unboundedStatement<BillRow>(
   `select ${billColumns} from ${UsageBill.tableName} b left join ${User.tableName} p on p.id = b.user_id
     where b.closing_id = $1 and b.grouping = $2 ${billOrder} limit $3 offset $4`,
 )
 
-/** Keeps a bill. Values: those of its calls, and the id of the closing. */
+/** Stores a bill. Values: those of its calls, and the id of the closing. */
 export const storeBill = (grouping: BillGrouping) =>
   unboundedStatement<never>(
     `insert into ${UsageBill.tableName} (closing_id, "grouping", user_id, name, currency, requests, estimated, unpriced, input_tokens, output_tokens, cost_micros)
@@ -87,27 +87,27 @@ export const storeBill = (grouping: BillGrouping) =>
 
 export interface Closing {
   id: number
-  /** Such as `2026-01`. */
+  /** The month, as in `2026-01`. */
   month: string
   closedAt: string
   lastRecord: number
 }
 
-/** The months that are closed, the last one first. */
+/** Closed months, the latest first. */
 export const listClosings = statement<Closing>(
   'list-usage-closings',
   `select id, to_char(month, 'YYYY-MM') as month, ${isoTime('closed_at')} as "closedAt", last_record::float8 as "lastRecord"
      from ${UsageClosing.tableName} order by month desc limit 1200`,
 )
 
-/** Waits until all calls are recorded whose numbers were given already, so that none of them comes later. */
+/** Waits until all calls with an allocated id are recorded. */
 export const waitForRecords = statement<never>('wait-for-records', `lock table ${UsageRecord.tableName} in share mode`)
 
 export const findLastRecord = unboundedStatement<{ last: number }>(
   `select coalesce(max(id), 0)::float8 as last from ${UsageRecord.tableName}`,
 )
 
-/** Values: the first day of the month, and the last call that counts. */
+/** Closes a month. Values: its first day, and the last call that counts. */
 export const closeMonth = statement<{ id: number; closedAt: string }>(
   'close-usage-month',
   `insert into ${UsageClosing.tableName} (month, last_record) values ($1::date, $2::bigint)

@@ -9,17 +9,17 @@ export type UsageGrouping = (typeof usageGroupings)[number]
 
 export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
 
-/** What rows are grouped by, and what is needed for it. */
+/** Grouping keys with the joins that they need. */
 const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
   user: { key: 'u.username', join: `left join ${User.tableName} u on u.id = r.user_id` },
-  // By the groups that people have now; a call counts for each of them.
+  // Uses the current groups of people; a call counts for each of them.
   group: {
     key: 'g.name',
     join: `left join ${User.tableName} u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true`,
   },
-  // Calls outside of rooms, and in those that are gone, share one row. Limits name a room by its id.
+  // Calls outside rooms and in deleted ones share one row. Limits name a room by its id.
   room: { key: "r.room_id || ' ' || o.slug", join: `left join ${Room.tableName} o on o.id = r.room_id` },
-  // Calls of no app share one row; an app that is gone keeps its id.
+  // Calls without an app share one row; a deleted app is shown by its id.
   app: { key: 'coalesce(a.name, r.app_id::text)', join: `left join ${ExtApp.tableName} a on a.id = r.app_id` },
   model: { key: 'r.model' },
   provider: { key: 'r.provider' },
@@ -29,7 +29,7 @@ const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
 /** Values: the first and the last day. */
 export const selectUsageBy = (grouping: UsageGrouping) => unboundedStatement<GroupedUsage>(selectUsage(grouping))
 
-/** A page of the same. Values: the first and the last day, how many rows, and behind how many. */
+/** Selects a page of the same. Values: the first and the last day, limit and offset. */
 export const selectUsagePage = (grouping: UsageGrouping) =>
   unboundedStatement<GroupedUsage>(`${selectUsage(grouping)} limit $3 offset $4`)
 

@@ -10,7 +10,10 @@ import { runStatement } from './run-statement.ts'
 
 type Input = Record<string, unknown>
 
-/** What people do for themselves that the audit log tells of, and with which input; no input of it is recorded. */
+/**
+ * Calls in which people act on their own account and that are audited, each with a condition on its input. The input
+ * itself is not recorded.
+ */
 const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'accountInvitations.accept': () => true,
   'audit.export': () => true,
@@ -41,7 +44,10 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
 
 export const selfServicePaths = Object.keys(selfServiceCalls)
 
-/** The act that a call is, if the audit log tells of it: those of administrators, of commands, and some that people do for themselves. */
+/**
+ * Returns the audited call if the audit log records it: calls of administrators and commands, and some that people make
+ * for themselves.
+ */
 export function startAuditedCall({ origin, operator }: Context, call: AuditedCallInit): AuditedCall | undefined {
   const own = selfServiceCalls[call.path]
   const input = (call.input ?? {}) as Input
@@ -51,12 +57,12 @@ export function startAuditedCall({ origin, operator }: Context, call: AuditedCal
   return new AuditedCall({ ...call, isAutomatic })
 }
 
-/** Columns that nobody reads. */
+/** Columns that are not recorded. */
 const ignoredColumns = ['id', 'synced', 'createdAt', 'updatedAt']
 
 type Values = Record<string, unknown>
 
-/** Notes the rows that a transaction writes from here on, by their entities: what they were and what they are. */
+/** Records the rows that a transaction writes from now on, with their old and new values. */
 export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
   const written = { created: [] as string[], updated: {} as Values, deleted: [] as string[] }
   const observe = ({ meta: { tableName }, type, entity, originalEntity = {}, payload }: ChangeSet<object>) => {
@@ -75,8 +81,8 @@ export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
 }
 
 /**
- * Adds the entry of an act to its transaction, as the last thing before the commit: who adds one locks the head of the log.
- * Returns what administrators are told of it.
+ * Adds the entry of a call to its transaction, as the last step before the commit, because adding locks the head of the
+ * log. Returns the changes that administrators are notified of.
  */
 export async function recordCallInTransaction(
   ctx: Context,
@@ -86,7 +92,9 @@ export async function recordCallInTransaction(
   return runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
 }
 
-/** Writes down an act that no transaction has: what an administrator did before the answer, all else behind it. */
+/**
+ * Writes the entry of a call without a transaction: for administrators before the response is sent, otherwise after it.
+ */
 export async function recordCompletedCall(ctx: Context, act: AuditedCall): Promise<void> {
   if (!act.needsEntry) return
   const entry = toEntry(ctx, act)
@@ -95,10 +103,10 @@ export async function recordCompletedCall(ctx: Context, act: AuditedCall): Promi
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
 }
 
-/** By these somebody who tries passwords is seen; what else people are refused for themselves is of no concern. */
+/** Failures that reveal password guessing; other refusals of people's own calls are not recorded. */
 const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
 
-/** Writes down behind the answer that an act was refused, without what was asked for. */
+/** Writes after the response that a call was refused, without its input. */
 export function recordRefusedCall(ctx: Context, act: AuditedCall, code: string): void {
   if (act.isAutomatic || (!act.isAdministrative && !signInFailures.includes(code))) return
   const entry = { ...toEntry(ctx, act, code), change: null }
@@ -118,7 +126,7 @@ function toEntry(ctx: Context, { path, subject, change }: AuditedCall, outcome =
   }
 }
 
-/** Who is signed in at the end; at a sign-out who was at the begin. */
+/** Names the current caller; after a sign-out, the caller at the start of the call. */
 function nameActor({ origin, caller, callerContext: { current } }: Context): string {
   const actor = current.type === 'guest' ? caller : current
   if (origin === 'host') return 'host'
@@ -132,7 +140,7 @@ function toOrigin({ address, operator, callerContext: { current }, services: { s
   return { ...(shown && { address: shown }), ...(token && { token }), ...(operator && { operator }) }
 }
 
-/** An address as the policy of the installation lets it be kept. */
+/** Returns the address in the form that the installation's policy allows. */
 function anonymizeAddress(address: string, policy: 'full' | 'network' | 'none'): string | undefined {
   if (policy === 'none' || !ipaddr.isValid(address)) return undefined
   const parsed = ipaddr.process(address)
@@ -144,7 +152,10 @@ function anonymizeAddress(address: string, policy: 'full' | 'network' | 'none'):
 
 const MAX_JSON = 64 * 1024
 
-/** As JSON with a salt, by which nobody finds what is erased by trying what has the same digest; null for nothing. */
+/**
+ * Serializes as JSON with a salt, so that nobody can find erased content by hashing guesses; returns null if there is
+ * nothing.
+ */
 function toSaltedJson(members: object | undefined): string | null {
   if (!members || Object.keys(members).length === 0) return null
   const salt = randomBytes(16).toString('hex')

@@ -3,23 +3,23 @@ type Input = Record<string, unknown>
 export interface AuditedCallInit {
   path: string
   isMutation: boolean
-  /** Whether administrators call it, or the host. */
+  /** True if only administrators or the host may call it. */
   isAdministrative: boolean
-  /** The service does it by itself, and the log tells only of what it changes. */
+  /** True if the service makes the call on its own; the log then records only the changes. */
   isAutomatic?: boolean
   input: unknown
 }
 
-/** A call that the audit log tells of, from its begin until it is written down. */
+/** A call that appears in the audit log, from its start until its entry is written. */
 export class AuditedCall {
   readonly path: string
   readonly isAdministrative: boolean
-  /** What it is done to, such as `user:5`. */
+  /** The object of the call, such as `user:5`. */
   subject: string | undefined
-  /** Whether it is known who acts only once it is over, so that no transaction of it writes the entry. */
+  /** True for sign-ins: the actor is known only after the call, so no transaction of the call writes the entry. */
   readonly isSignIn: boolean
   readonly isAutomatic: boolean
-  /** The rows that it writes are its change, as it brings them to what a file or a server says. */
+  /** True if the written rows are recorded as the change, because the call copies them from a file or a tool server. */
   readonly shouldRecordRows: boolean
   #isWritten = false
   readonly #input: unknown
@@ -39,24 +39,24 @@ export class AuditedCall {
     return this
   }
 
-  /** Records this in place of the input. What is noted after an entry was written gets another one. */
+  /** Records this in place of the input. Changes recorded after an entry was written get another entry. */
   recordChange(change: Input): void {
     this.#change = { ...this.#change, ...change }
     this.#isWritten = false
   }
 
-  /** There is something for an entry that none has yet. */
+  /** True if there is something that no entry contains yet. */
   get needsEntry(): boolean {
     return !this.#isWritten && (!this.isAutomatic || this.#change !== undefined)
   }
 
-  /** Its transaction, if it has several the last one, has written the entry. */
+  /** Marks the entry as written; the last transaction of the call calls this. */
   markWritten(): void {
     this.#isWritten = true
     this.#change = undefined
   }
 
-  /** What changed, or what was asked for, without secrets, and without the person, who is the subject. */
+  /** The changes, or else the input, without secrets and without the person, who is the subject. */
   get change(): Input | undefined {
     if (this.#change) return redact(this.#change) as Input
     if (this.isAutomatic || typeof this.#input !== 'object' || this.#input === null) return undefined
@@ -65,11 +65,11 @@ export class AuditedCall {
   }
 }
 
-/** These bring rows to what a file says; the rows themselves tell what that changed. */
+/** These calls copy rows from a file or a tool server, so the changed rows are recorded. */
 const syncPaths = ['extApps.sync', 'limits.sync', 'models.sync']
 const pathsThatRecordRows = [...syncPaths, 'mcp.approve', 'mcp.sync']
 
-/** Tells if the audit log has what the service does by itself at a start. */
+/** Returns true if the audit log records this call even when the service makes it on its own at startup. */
 export const isSyncCall = (path: string): boolean => syncPaths.includes(path)
 
 const MAX_TEXT = 4096
@@ -79,7 +79,7 @@ const MAX_DEPTH = 6
 const secretName =
   /(password|passkey|secret|token|key|credential|authorization|cookie|headers|env|hash|cipher(text)?|backup|code|image|avatar|logo|content|query|config)$/i
 
-/** A copy without secrets, bytes and long texts. */
+/** Copies a value without secrets, bytes and long texts. */
 function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return shortenText(value)
   if (typeof value === 'bigint') return String(value)
@@ -97,7 +97,7 @@ function redact(value: unknown, depth = 0): unknown {
 
 const hasValue = (value: unknown) => value !== null && value !== undefined && value !== ''
 
-/** An address may hold a password, or a key among its parameters. */
+/** Removes username, password and query from a URL, and shortens other texts. */
 function shortenText(text: string): string {
   const url = /^[a-z]+:\/\//i.test(text) ? URL.parse(text) : null
   if (!url) return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text

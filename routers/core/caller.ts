@@ -4,15 +4,15 @@ import type { UsageType } from '../../entities/sql/columns.ts'
 
 export type Person = Omit<KnownUser, 'hasKeys' | 'passwordChangedAt'>
 
-/** A token by which a person calls; a session has all abilities and no token. */
+/** A token with which a person calls; a session has all abilities and no token. */
 export interface Credential {
   id: number
   abilities: readonly Ability[]
-  /** The app that holds it. */
+  /** The external app that holds the token. */
   appId?: number
 }
 
-/** Who has signed in and has no keys yet, also where the host has made the person beforehand. */
+/** A person who has signed in and has no keys yet, including accounts that the host has created. */
 export interface Newcomer {
   type: 'registering'
   username: string
@@ -20,7 +20,7 @@ export interface Newcomer {
   email: string
 }
 
-/** A program by its own credential. It has no account: what it is told of itself is what its registration says. */
+/** A program that authenticates with its own credential. It has no account, so its data comes from its registration. */
 export interface ExternalApp {
   type: 'external-app'
   appId: number
@@ -30,7 +30,7 @@ export interface ExternalApp {
   updatedAt: string
 }
 
-/** Who is calling. The tag is the user type; what is known about the caller hangs off it. */
+/** The caller of a request. The tag is the user type; the other members depend on it. */
 export type Caller = { type: 'guest' } | Newcomer | { type: 'user'; person: Person; token?: Credential } | ExternalApp
 
 export type UserType = Caller['type']

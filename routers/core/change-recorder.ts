@@ -2,21 +2,21 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
 export type StreamKind = 'room' | 'user'
-/** What can be followed: a room, what concerns one person, what everybody sees, or what only administrators see. */
+/** A stream that can be followed: a room, a person, everybody, or administrators only. */
 export type Stream = `${StreamKind}:${number}` | 'all' | 'admins'
 
 type ChangeVerb = 'created' | 'updated' | 'deleted'
 
-/** Takes note of what a transaction changes. */
+/** Records what a transaction changes. */
 export interface ChangeRecorder {
-  /** Of the streams that are named. */
+  /** Adds a change to the given streams. */
   add(streams: readonly Stream[], verb: ChangeVerb, type: string, id: number | string): void
-  /** Of the streams to which its declaration says the row belongs. */
+  /** Adds a change to the streams that the row belongs to by its declaration. */
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
-  /** Those that a statement has written to the log itself. */
+  /** Adds changes that a statement has already written to the log. */
   addLogged(changes: readonly LoggedChange[]): void
-  /** Sessions and tokens that hold no longer once this is committed. */
+  /** Adds sessions and tokens that end with the commit. */
   addEnded(credentials: readonly string[]): void
-  /** Names files to which nothing refers after the commit, when they are removed. */
+  /** Names files that are removed after the commit, because nothing refers to them any more. */
   dropFiles(names: readonly string[]): void
 }

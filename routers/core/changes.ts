@@ -11,9 +11,9 @@ import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
 
 /**
- * Carries out a transaction and writes to the change log what it changed. The log is written last and in one statement, so
- * that a stream is locked for as short as can be. Other replicas hear of it after the commit, and of nothing else. `stream`
- * is one that many change.
+ * Runs a transaction and writes its changes to the change log. The log is written last and in one statement, so that a
+ * stream is locked as briefly as possible. Other replicas are notified after the commit. `stream` is a stream that many
+ * transactions change.
  */
 export async function withChangeLog<T>(
   ctx: Context,
@@ -31,7 +31,7 @@ export async function withChangeLog<T>(
     return result
   }
   const { result, told } = await runTransaction(ctx, stream, finish, noted)
-  // Nobody whose session or token has ended hears of what follows.
+  // Announce ended credentials first, so that their holders receive no further changes.
   const announced = ctx.services.credentials.announce(ended)
   publish(ctx, [...logged, ...told])
   await announced
@@ -39,7 +39,7 @@ export async function withChangeLog<T>(
   return result
 }
 
-/** Begins a transaction when those before it that change the same stream are over: until then it has no connection. */
+/** Runs a transaction after earlier ones on the same stream have finished; while it waits, it holds no connection. */
 export async function runInTransaction<T>(
   ctx: Context,
   stream: Stream | undefined,
@@ -50,12 +50,12 @@ export async function runInTransaction<T>(
   return result
 }
 
-/** Returns with the result what administrators are to be told of the act, which is the last thing that is written. */
+/** Returns the result, and the changes that administrators are notified of; their entry is written last. */
 async function runTransaction<T>(
   ctx: Context,
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
-  /** What the work has noted once it is done. */
+  /** The changes that the work has recorded when it is done. */
   noted: readonly PendingChange[] = [],
 ): Promise<{ result: T; told: LoggedChange[] }> {
   using _turn = stream && (await ctx.services.semaphores.change.acquire(stream))
@@ -65,7 +65,7 @@ async function runTransaction<T>(
       if (ctx.origin === 'host') await runStatement(em, extendTimeouts, [])
       if (act?.shouldRecordRows) recordRowWrites(em, act)
       const result = await work(em)
-      // The rows that it still has to write belong to its entry.
+      // Rows that are still to be written belong to the entry.
       await em.flush()
       return { result, told: await notifyAdministrators(ctx, em, act, noted) }
     }),
@@ -74,7 +74,10 @@ async function runTransaction<T>(
   return ended
 }
 
-/** By the entry of the act; what no act tells of, such as a model that does not answer any more, by what everybody is told. */
+/**
+ * Notifies administrators by the audit entry, or, if there is none, by the changes that everybody is notified of, such
+ * as a model that went offline.
+ */
 async function notifyAdministrators(
   ctx: Context,
   em: EntityManager,
@@ -129,12 +132,12 @@ function publish({ services, hints, caller }: Context, logged: readonly LoggedCh
   hints.positions = [...(hints.positions ?? []), ...positions]
 }
 
-/** What stays is found by the hourly sweep. */
+/** The hourly cleanup finds files that could not be removed. */
 async function removeFiles({ services: { files, log } }: Context, names: readonly string[]): Promise<void> {
   await files.remove(names).catch((error: unknown) => log.warn({ error }, 'a file could not be removed'))
 }
 
-/** The streams that a row belongs to, by the properties that its declaration names. */
+/** Returns the streams that a row belongs to, by the properties that its declaration names. */
 function findStreams({ streams }: Resource, row: object): Stream[] {
   if (streams === 'all') return [streams]
   const kinds = Object.entries(streams) as [StreamKind, string][]
@@ -144,7 +147,7 @@ function findStreams({ streams }: Resource, row: object): Stream[] {
   })
 }
 
-/** Of a column, or of a reference to another row. */
+/** Reads an id from a column or from a reference to another row. */
 function readId(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return value ? (value as { id: number }).id : undefined

@@ -7,7 +7,7 @@ import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
 import type { Services } from './services.ts'
 
-/** Holds the caller of one request. Each change of user type is announced at once. */
+/** Holds the caller of one request, and announces each change of the user type at once. */
 class CallerContext {
   #caller: Caller
   readonly #hooks: HookRegistry
@@ -32,52 +32,52 @@ class CallerContext {
   }
 }
 
-/** What is known of one call before it is handled. */
+/** Details of a call before it is handled. */
 export interface CallDetails {
   caller?: Caller | undefined
-  /** Set where the call itself makes a guest the caller, of which the hooks are told. */
+  /** Set if the call itself authenticates a guest; the hooks are then run. */
   cause?: TypeChangeCause | undefined
   usage?: UsageType | undefined
-  /** Host access is where a call comes from, not a kind of user: no request can ask for it. */
+  /** Host access depends on where a call comes from, so no request can obtain it. */
   origin?: 'wire' | 'host' | undefined
-  /** Who of the system of the host gives a command; nobody where the service calls for itself. */
+  /** The operating-system user who runs a command; absent if the service calls on its own. */
   operator?: string | undefined
-  /** The network address that calls. */
+  /** The network address of the caller. */
   address?: string | undefined
   requestId: string
-  /** Where a browser calls with its session, or could begin one. */
+  /** The browser, if one calls with a session or could start one. */
   browser?: BrowserSession | undefined
-  /** The default one where nothing says which. */
+  /** The default locale if absent. */
   locale?: string | undefined
-  /** Ends when the caller goes away; made when first asked for, as most calls are over before anybody asks. */
+  /** Aborts when the caller disconnects; created lazily, because most calls never need it. */
   signal?: (() => AbortSignal) | undefined
-  /** Ends the connection of the caller, who does not read what is sent. */
+  /** Closes the connection of a caller who does not read the response. */
   hangUp?: (() => void) | undefined
-  /** Ends it only where something of the answer is still to be taken. */
+  /** Closes the connection only if part of the response is still unread. */
   hangUpUnread?: (() => void) | undefined
 }
 
 export interface IncomingFile {
-  /** As the bytes arrive. */
+  /** The bytes as they arrive. */
   content: AsyncIterable<Uint8Array>
-  /** The announced size of all that is sent, a little more than the file's; 0 where nobody said. */
+  /** The announced size of the whole body, slightly more than the file; 0 if unknown. */
   announced: number
 }
 
 export interface Context {
-  /** What the process gives, but its entity manager, which sees every row. */
+  /** Services of the process, except its entity manager, which sees every row. */
   services: Omit<Services, 'em'>
-  /** The entity manager of this call, made when first needed and set to the rows its caller may see. */
+  /** Returns the entity manager of this call, created lazily and restricted to rows that the caller may see. */
   em(): EntityManager
-  /** Who is calling now, which a login, a registration and a logout change. */
+  /** The current caller, which a login, a registration or a logout changes. */
   callerContext: CallerContext
-  /** Who was calling when the call began; base procedures narrow its type. */
+  /** The caller when the call began; base procedures narrow its type. */
   readonly caller: Caller
   usage: UsageType
   origin: 'wire' | 'host'
   operator: string | undefined
   address: string | undefined
-  /** The call under way, where the audit log tells of it. */
+  /** The audited call, if the audit log records it. */
   auditedCall: AuditedCall | undefined
   requestId: string
   locale: string
@@ -87,9 +87,9 @@ export interface Context {
   browser: BrowserSession | undefined
   /** The file that comes with the input, set by the facade. */
   file: IncomingFile | undefined
-  /** Whether the caller wants an attribute that is sent on demand, set by the facade. */
+  /** Returns true if the caller requests an attribute that is sent on demand; set by the facade. */
   isRequested(type: string, attribute: string): boolean
-  /** What a facade tells beside the result. */
+  /** Data for response headers, beside the result. */
   hints: ResponseHints
 }
 
@@ -136,7 +136,7 @@ export function createContext(services: Services, call: CallDetails): Context {
   }
 }
 
-/** Without a viewer, which a guest is not, every scoped query throws. */
+/** Every query with a scope throws if there is no viewer, as for a guest. */
 function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['origin']): EntityManager {
   const fork = em.fork()
   const viewer = origin === 'host' ? 'host' : caller.type === 'user' ? caller.person.id : undefined
@@ -144,7 +144,7 @@ function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['o
   return fork
 }
 
-/** By what somebody calls who is signed in: `token:{id}` or `session:{hash}`. The host has neither. */
+/** Returns the credential of the caller: `token:{id}` or `session:{hash}`. The host has neither. */
 export function findCredential({ callerContext: { current }, browser }: Context): string | undefined {
   if (current.type === 'user' && current.token) return `token:${current.token.id}`
   return browser?.session && `session:${browser.session.handle}`
@@ -156,7 +156,7 @@ export function requireCredential(ctx: Context): string {
   return credential
 }
 
-/** Who does something, as the log tells it: `host`, `user:{id}` or `app:{id}`, and by which token if by one. */
+/** Describes the actor for the log: `host`, `user:{id}` or `app:{id}`, with the id of the token if one was used. */
 export function describeActor({ origin, requestId, callerContext: { current } }: Context) {
   if (origin === 'host') return { requestId, by: 'host' }
   if (current.type === 'user') return { requestId, by: `user:${current.person.id}`, byToken: current.token?.id }

@@ -1,15 +1,15 @@
 import { Problem } from './problems.ts'
 
-/** What the system says where there is no connection to be had, or one is lost. */
+/** Error codes of the system for lost or failed connections. */
 const networkCodes = /^(ECONN\w+|EPIPE|ETIMEDOUT|EHOSTDOWN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
-/** What PostgreSQL says where it cannot serve now: no connection, no resources, a shutdown, a standby, a deadlock that it ended. */
+/** SQLSTATE codes if PostgreSQL is unavailable: no connection, no resources, shutdown, standby, deadlock. */
 const sqlStates = /^(08\w{3}|53\w{3}|57P0\d|25006|40P01)$/
 
-/** What PostgreSQL says where something took longer than a request may wait: for a lock, in a statement, between two of them. */
+/** SQLSTATE codes of timeouts: for a lock, a statement or an idle transaction. */
 const timeoutStates = /^(55P03|57014|25P03)$/
 
-/** What the driver and its pool say without a code. */
+/** Messages of the driver and its pool that have no code. */
 const driverMessages = new RegExp(
   [
     '^Connection terminated',
@@ -21,7 +21,7 @@ const driverMessages = new RegExp(
   ].join('|'),
 )
 
-/** The problem that the database is out of reach, or the caller, where that is why something failed; else the failure as it came. */
+/** Returns a problem if the database is unavailable or the client has disconnected; otherwise the failure itself. */
 export function translateDatabaseError<T>(failure: T): T | Problem {
   if (failure instanceof Problem) return failure
   if (isBrokenRequest(failure)) return new Problem('client_gone', { cause: failure })
@@ -31,7 +31,7 @@ export function translateDatabaseError<T>(failure: T): T | Problem {
 
 export const isUnavailable = (failure: unknown) => failure instanceof Problem && failure.problem === 'unavailable'
 
-/** What Node.js says of a body whose sender goes away, by the code that a lost connection to the database has, too. */
+/** Node.js reports an aborted request body with the same code as a lost database connection. */
 const isBrokenRequest = (error: unknown): boolean =>
   error instanceof Error &&
   ((error.message === 'aborted' && (error as { code?: unknown }).code === 'ECONNRESET') || isBrokenRequest(error.cause))

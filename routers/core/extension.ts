@@ -10,7 +10,7 @@ import { withTimeout } from './timeout.ts'
 
 export type { FunctionTool }
 
-/** What a block of public configuration may look at. */
+/** Data that a block of public configuration may use. */
 export interface BlockContext {
   readonly caller: Caller
   readonly usage: UsageType
@@ -41,7 +41,7 @@ export interface ToolCapability {
   iconPath: string | null
 }
 
-/** What an operator's module exports as `extension`. */
+/** An operator's module exports this as `extension`. */
 export interface Extension {
   name: string
   listeners?: { [K in keyof Hooks]?: Listener<Hooks[K]> }
@@ -55,7 +55,7 @@ export interface Extension {
 
 type HealthOutcome = Omit<HealthResult, 'name'>
 
-/** What all extensions together add. */
+/** The combined contributions of all extensions. */
 export interface Extensions {
   configBlocks: readonly ConfigBlock[]
   tools: ReadonlyMap<string, FunctionTool>
@@ -68,7 +68,7 @@ export function registerExtensions(hooks: HookRegistry, extensions: readonly Ext
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
       const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
-      // A failing listener of the health check is itself a result, which that check reports.
+      // A failing listener of the health check is a result that the check itself reports.
       const hears = listener as Listener<unknown>
       hooks.on(event as keyof Hooks, event === 'health-check' ? hears : catchListenerErrors(hears, failed))
     }
@@ -88,7 +88,7 @@ export function registerExtensions(hooks: HookRegistry, extensions: readonly Ext
   return { configBlocks, modelFlags, toolCapabilities, tools: new Map(tools.map((tool) => [tool.name, tool])) }
 }
 
-/** A listener that fails stops neither what it hears of nor the process. */
+/** Catches errors of a listener, so that they stop neither the event nor the process. */
 const catchListenerErrors =
   (listener: Listener<unknown>, failed: (error: unknown) => void): Listener<unknown> =>
   (payload) => {
@@ -100,7 +100,7 @@ const catchListenerErrors =
     }
   }
 
-/** In milliseconds, and less than all custom checks have together: so the name of the one that hangs is known. */
+/** Milliseconds; less than the limit for all custom checks together, so that a hanging check is named. */
 const CHECK_TIMEOUT_MS = 3000
 
 async function runHealthCheck(

@@ -5,14 +5,14 @@ interface FileFacts {
   name: string
   mime: string
   bytes: number
-  /** Stands for exactly these bytes. */
+  /** Identifies exactly these bytes. */
   tag: string
 }
 
-/** What a procedure answers with that sends a file. Where an answer must be JSON, it is the facts alone. */
+/** The result of a procedure that sends a file. As JSON it is only the facts. */
 export class FileContent {
   readonly facts: FileFacts
-  /** The bytes, or a part of them. */
+  /** Opens the bytes, or a range of them. */
   readonly read: (range?: ByteRange) => Readable
 
   constructor(facts: FileFacts, read: (range?: ByteRange) => Readable) {

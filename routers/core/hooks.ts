@@ -7,47 +7,47 @@ import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeRecorder } from './change-recorder.ts'
 
-/** A number of a stream of the change log. */
+/** A position in a stream of the change log. */
 export interface StreamPosition {
   stream: string
   epoch: string
   seq: number
 }
 
-/** What a facade says beside the result of a call. */
+/** Data for a response beside the result of a call. */
 export interface ResponseHints {
-  /** What is left of a rate limit, once one was counted. */
+  /** State of the rate limit, if one was counted. */
   rateLimit?: RateLimitStatus
-  /** When to come again after a refusal, in seconds, where that is not when the rate limit is reset; null for never. */
+  /** Seconds after which to retry a refused call, if this is not when the rate limit resets; null for never. */
   retryAfterSeconds?: number | null
-  /** What is left of usage limits, where it was looked up. */
+  /** Remaining usage limits, if they were looked up. */
   limits?: readonly LimitLeft[]
   /** Members of the request that were ignored, by their names. */
   ignoredParameters?: readonly string[]
-  /** Parameters that the model was asked without, by our own names. */
+  /** Parameters that were not sent to the model, by our own names. */
   unsentParameters?: readonly string[]
-  /** The model that answered in place of the one that was asked. */
+  /** The fallback model that answered. */
   answeredBy?: string
-  /** Set where repeating the request is of no use: a limit is spent, or the provider was asked several times already. */
+  /** Set if a retry is useless: a limit is used up, or the provider was already retried. */
   isFinal?: boolean
-  /** Set where the browser must delete all it kept of a person. */
+  /** Set if the browser must delete all data of a person. */
   clearSiteData?: true
-  /** How many issues were told of so far: the calls of a batch share one answer. */
+  /** Number of issues reported so far; the calls of a batch share one response. */
   reportedIssues?: number
-  /** Where the change log stands after what was written, where callers are told. */
+  /** Positions of the change log after the writes, for callers that receive them. */
   positions?: StreamPosition[]
 }
 
-/** Why the type of a caller changes. A session that goes on, or has run out, changes none. */
+/** The reason for a change of the user type. A session that continues or expires changes nothing. */
 export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
 
 export interface Erasure {
   userId: number
   em: EntityManager
   changes: ChangeRecorder
-  /** How many rows go, and how many stay without the person, per table. */
+  /** Numbers of deleted rows and of rows kept without the person, per table. */
   report: ErasureReport
-  /** Storage keys of files to which nothing will refer after the commit. */
+  /** Storage keys of files to be removed after the commit. */
   files: string[]
 }
 
@@ -69,19 +69,19 @@ export interface AcceptedPolicy {
   version: string
 }
 
-/** A person of whom others see something new, in a transaction that holds the person. */
+/** A person whose data visible to others has changed, in a transaction that locks the person. */
 export interface ChangedPerson {
   userId: number
   em: EntityManager
   changes: ChangeRecorder
 }
 
-/** How many rows went, and how many stayed without the person, per table. */
+/** Numbers of deleted rows and of rows kept without the person, per table. */
 export type ErasureReport = Record<string, { deleted: number; kept: number }>
 
 /**
- * Every hook with its payload. A hook runs in the request, and its listeners may change what happens by the payload; only that
- * of limits runs behind the requests, once for all replicas.
+ * Every hook with its payload. A hook runs in the request, and its listeners may change the outcome through the
+ * payload. Only the hook of usage limits runs outside requests, once for all replicas.
  */
 export interface Hooks {
   'user-type-changed': {
@@ -91,21 +91,21 @@ export interface Hooks {
     userId?: number | undefined
     hints: ResponseHints
   }
-  /** A person or an app gets a name, in a transaction. */
+  /** A person or an app takes a name, in a transaction. */
   'name-taken': NameHolder
-  /** A person or an app gives up its name, in a transaction: it is about to go, or has another. */
+  /** A person or an app releases its name, in a transaction: it is being deleted or renamed. */
   'name-freed': NameHolder
-  /** Somebody gets their first keys, in a transaction, and has accepted the policy that was shown to them, if one was. */
+  /** A person stores their first keys, in a transaction, and has accepted the policy if one was shown. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
-  /** Somebody is about to be erased, in a transaction: what refers to them in other ways than by a column is let go of first. */
+  /** A person is about to be erased, in a transaction; listeners remove references that are not foreign keys. */
   'user-erasing': Erasure
-  /** What was wrapped for the public key that a person had is of no use to them any more. */
+  /** A person's public key has changed, so everything wrapped for the old key is useless. */
   'user-keys-changed': ChangedPerson
-  /** Others see another name, picture, text or public key of a person. */
+  /** A person's public name, picture, text or key has changed. */
   'user-profile-changed': ChangedPerson
-  /** Somebody is about to write, or to ask a model. */
+  /** A person is about to write or to ask a model. */
   'user-acting': { userId: number; sql: Sql }
-  /** Somebody asks how the parts of this replica are: each says so in a sentence. */
+  /** Collects the state of each part of this replica, as a sentence. */
   'replica-asked': { parts: Record<string, PartState> }
   'health-check': { results: Map<string, HealthResult> }
   'usage-limit-reached': ReachedLimit
@@ -114,11 +114,11 @@ export interface Hooks {
 export type Listener<Payload> = (payload: Payload) => unknown
 
 export interface HookRegistry {
-  /** Returns the way to stop listening. */
+  /** Returns a function that removes the listener. */
   on<K extends keyof Hooks>(name: K, listener: Listener<Hooks[K]>): () => void
   /** Calls every listener in order, and waits for none. */
   emit<K extends keyof Hooks>(name: K, payload: Hooks[K]): void
-  /** Calls every listener in order, and waits for each before the next. */
+  /** Calls every listener in order, and awaits each before the next. */
   emitSerial<K extends keyof Hooks>(name: K, payload: Hooks[K]): Promise<void>
 }
 

@@ -3,14 +3,14 @@ import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { Problem } from './problems.ts'
 
-/** An answer that is sent and stored for repeats. */
+/** A response that is sent and stored for retries. */
 export interface StoredResponse {
   status: number
   headers: Record<string, string>
   payload: string
 }
 
-/** What is kept of an answer; a large body is not, nor one beyond the person's quota. */
+/** The stored part of a response; a large body is dropped, and so is one beyond the person's quota. */
 type KeptResponse = Omit<StoredResponse, 'payload'> & {
   payload?: string
   /** A hash of the file that came with the request. */
@@ -18,15 +18,15 @@ type KeptResponse = Omit<StoredResponse, 'payload'> & {
 }
 
 interface StoredExecution {
-  /** A hash of the request; another one under the same key means another request. */
+  /** A hash of the request; a different hash under the same key means a different request. */
   fingerprint: string
-  /** The id of the one request that is under way. */
+  /** Identifies the one request that is in progress. */
   attempt?: string
-  /** Sealed; absent while the first request is under way. */
+  /** Sealed; absent while the first request is in progress. */
   sent?: string
 }
 
-/** How long a key stays claimed after a process that carries out its request has died. The claim is renewed meanwhile. */
+/** Lease of a key, which is renewed during the request and expires if the process dies. */
 const LEASE_MS = 10_000
 const RENEWAL_MS = LEASE_MS / 4
 const RETENTION_MS = 24 * 60 * 60_000
@@ -34,15 +34,15 @@ const PURPOSE = 'idempotency'
 
 export interface IdempotentRequest {
   key: string
-  /** What makes it the same request: method, address and body. */
+  /** Identifies the request: method, address and body. */
   request: string
-  /** Reads the file that comes with it to its end, and returns a hash of it. */
+  /** Reads the attached file to its end, and returns its hash. */
   hashFile?: () => Promise<string>
-  /** What a repeat is told where the body of the first answer is not kept. */
+  /** Body of a replayed response whose body was not stored. */
   bodyNotKept: string
 }
 
-/** Carries out a request once per caller and key; a replay gets the first answer, on whichever replica it arrives. */
+/** Runs a request once per caller and key; a retry gets the first response, on any replica. */
 export async function runOnce(
   ctx: Context,
   { key, request, bodyNotKept, hashFile }: IdempotentRequest,
@@ -50,7 +50,7 @@ export async function runOnce(
 ): Promise<StoredResponse> {
   if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new Problem('idempotency_key')
   const caller = findKeyOwner(ctx)
-  // Guests share one identity, so a key of one could return the answer of another.
+  // Guests share one identity, so a key of one could return the response of another.
   if (!caller) return run()
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
   const fingerprint = digest(request)
@@ -63,7 +63,7 @@ export async function runOnce(
   return { payload: bodyNotKept, ...answer }
 }
 
-/** Claims the key; returns the stored answer, or undefined if this request is the first one with the key. */
+/** Claims the key; returns the stored response, or undefined if this is the first request with the key. */
 async function claimOrReplay(
   { services: { answers, vault } }: Context,
   { storeKey, fingerprint, mark }: Claim,
@@ -87,9 +87,9 @@ async function claimOrReplay(
 interface Claim {
   storeKey: string
   fingerprint: string
-  /** What stands under the key while the request is under way. Another request with it has another one. */
+  /** The value stored under the key while the request is in progress; it is unique to the request. */
   mark: string
-  /** Whose quota it counts against. */
+  /** The owner whose quota it counts against. */
   owner: string
   hashFile: IdempotentRequest['hashFile']
 }
@@ -112,7 +112,7 @@ async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredRes
   return sent
 }
 
-/** Keeps the key claimed while the request runs. Where the store is away meanwhile, the claim may run out. */
+/** Renews the lease of the key while the request runs. The lease may expire if the store is unavailable. */
 async function withLeaseRenewal<T>(
   { services: { answers } }: Context,
   { storeKey, mark }: Claim,
@@ -146,7 +146,7 @@ const createConflict = (detail: string) => new Problem('idempotency_conflict', {
 const digest = (text: string) => createHash('sha256').update(text).digest('base64url')
 
 interface KeyOwner {
-  /** A token may do less than its person, and so gets none of their other answers. */
+  /** A token may have fewer rights than its person, so it gets none of their other responses. */
   name: string
   /** All tokens of a person share one quota. */
   owner: string
@@ -166,13 +166,13 @@ function nameOwner(caller: Caller): string | undefined {
 
 const DAY_SECONDS = 24 * 60 * 60
 
-/** Of a body that is kept, in characters: most resources have less than a tenth of it. */
+/** Characters of a stored body; most resources need less than a tenth. */
 const MAX_PAYLOAD = 16 * 1024
-/** Of each person in a day: keys, and characters of bodies that are kept. */
+/** Per person and day: keys, and characters of stored bodies. */
 const MAX_KEYS = 5000
 const MAX_KEPT = 2 * 1024 * 1024
 
-/** A key that could not be remembered for a day would promise too much: the request is refused before it is carried out. */
+/** Refuses the request before it runs if its key could not be remembered for a day. */
 async function consumeKeyQuota({ services, hints }: Context, owner: string): Promise<void> {
   const allowance = await services.limiter.consume(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
@@ -183,7 +183,7 @@ async function consumeKeyQuota({ services, hints }: Context, owner: string): Pro
 const refundKeyQuota = ({ services }: Context, owner: string): Promise<void> =>
   services.limiter.refund(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
 
-/** Whether the body of an answer may be kept, which then counts. */
+/** Returns true if the body of the response may be stored, and counts it. */
 async function consumeByteQuota({ services }: Context, owner: string, payload: string): Promise<boolean> {
   if (payload.length > MAX_PAYLOAD) return false
   const allowance = await services.limiter.consume(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)

@@ -4,7 +4,7 @@ import { Problem } from './problems.ts'
 import type { FileRules } from './settings.ts'
 import { createTimeLimit } from './timeout.ts'
 
-/** The bytes of a file that is sent, as long as they come in time and their sender is there. */
+/** Reads an uploaded file until the time is up or the client disconnects. */
 export async function* withUploadTimeout({ signal, services }: Context, content: AsyncIterable<Uint8Array>) {
   const gone = signal()
   using limit = createTimeLimit(services.settings.attachments.uploadTimeout, gone)
@@ -18,7 +18,7 @@ export async function* withUploadTimeout({ signal, services }: Context, content:
 export const createTooLargeProblem = ({ maxFileSize }: FileRules) =>
   new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
 
-/** Hashes the file of a call while it is read; returns the hash of all of it, once what nobody has read has passed by. */
+/** Hashes the file of a call while it is read; the returned function drains unread bytes and resolves with the hash. */
 export function hashFile(ctx: Context): () => Promise<string> {
   const hash = createHash('sha256')
   const { file } = ctx
@@ -37,7 +37,7 @@ export function hashFile(ctx: Context): () => Promise<string> {
   }
 }
 
-/** Reads a file that is not kept, within the bounds of one that is. */
+/** Reads a file that is not stored, with the same size limit as one that is. */
 async function drainFile(ctx: Context): Promise<void> {
   const { callerContext, file, services } = ctx
   const rules = services.settings.public.files
@@ -52,7 +52,7 @@ async function drainFile(ctx: Context): Promise<void> {
 
 async function* emptyIterable(): AsyncGenerator<Uint8Array, void> {}
 
-/** The same items until a signal aborts; then it throws the reason, even if no item ever comes again. */
+/** Yields the items until the signal aborts; then throws its reason, even if the source never yields again. */
 async function* abortableIterable<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {
   const iterator = items[Symbol.asyncIterator]()
   let fail: (reason: unknown) => void = () => {}
@@ -69,7 +69,7 @@ async function* abortableIterable<T>(items: AsyncIterable<T>, signal: AbortSigna
     for (let step = await next(); !step.done; step = await next()) yield step.value
   } finally {
     signal.removeEventListener('abort', abort)
-    // It may never settle.
+    // Do not await: it may never settle.
     iterator.return?.().catch(() => {})
   }
 }

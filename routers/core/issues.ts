@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
 
-/** An issue with what zod says of it beside the sentence. */
+/** An issue with zod's details beside the message. */
 export interface DetailedIssue extends Issue {
   code?: z.core.$ZodIssue['code']
   values?: readonly unknown[]
-  /** Whether there was no value at all. */
+  /** True if there was no value. */
   missing?: boolean
-  /** Whether the message is made from the rule, as the schema has none of its own. */
+  /** True if the message was generated because the schema has none of its own. */
   generic?: boolean
-  /** The members that are not known, where this is about such. */
+  /** The unknown members, for an issue about them. */
   keys?: string[]
 }
 
-// zod calls this where a schema has no message of its own. Whether there was a value is known only while the issue is made.
+// zod calls this if a schema has no message of its own. A missing value can be detected only here.
 z.config({
   customError: (issue) => {
     Object.assign(issue, { generic: true, missing: isMissing(issue) })
@@ -23,7 +23,7 @@ z.config({
 
 export const isGeneric = (issue: z.core.$ZodIssue | Issue): boolean => (issue as DetailedIssue).generic === true
 
-/** All issues of an error; none where it is not about the input. A schema that fails elsewhere is a bug of ours. */
+/** Returns the issues of an error; none if it is not about the input. A schema that fails elsewhere is our bug. */
 export function readIssues(error: unknown): DetailedIssue[] {
   if (error instanceof Problem) return error.issues.flatMap(splitUnknownKeys)
   const { code, cause } = error as { code?: unknown; cause?: unknown }
@@ -31,7 +31,7 @@ export function readIssues(error: unknown): DetailedIssue[] {
   return (cause.issues as unknown as DetailedIssue[]).flatMap(splitUnknownKeys)
 }
 
-/** zod reports unknown members on the object that holds them. */
+/** zod reports unknown members on the object that contains them. */
 function splitUnknownKeys({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
   if (!isUnknownMember(issue) || !keys) return [issue]
   return keys
@@ -39,17 +39,17 @@ function splitUnknownKeys({ keys, ...issue }: DetailedIssue): DetailedIssue[] {
     .map((key) => ({ code: issue.code, path: [...issue.path, key], message: 'is not known here' }))
 }
 
-/** Whether this is about a member that no schema knows. */
+/** Returns true if the issue is about a member that no schema knows. */
 export const isUnknownMember = <I extends DetailedIssue>(issue: I): issue is I & { code: 'unrecognized_keys' } =>
   issue.code === 'unrecognized_keys'
 
 const MAX_NAME = 40
 const MAX_STEPS = 10
 const MAX_MESSAGE = 300
-/** Characters of all paths and messages in one answer: each may be written twice, and in several bytes. */
+/** Characters of all paths and messages in one response; each may be written twice, in several bytes per character. */
 const MAX_TEXT = 4000
 
-/** As many issues as an answer tells, with paths and messages cut to a length that somebody reads. */
+/** Limits the number of issues, and the length of their paths and messages. */
 export function truncateIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
   const few: I[] = []
   let room = MAX_TEXT
@@ -69,16 +69,21 @@ export const shorten = (text: string, length: number) => (text.length > length ?
 
 type RawIssue = z.core.$ZodRawIssue
 
-/** Whether there was no value at all. Of a discriminated union the input is the object whose member tells its kind. */
+/**
+ * Returns true if there was no value. For a discriminated union the input is the object that should contain the
+ * discriminator.
+ */
 function isMissing({ code, input, discriminator }: RawIssue): boolean {
   if (code !== 'invalid_union' || discriminator === undefined) return input === undefined
   return (input as Record<string, unknown>)[String(discriminator)] === undefined
 }
 
-/** What is wrong, to stand behind the name of the value. None for members that are not known, which are told one by one. */
+/**
+ * Returns the message that follows the name of the value; undefined for unknown members, which are reported one by one.
+ */
 function describeIssue(issue: RawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') return undefined
-  // An empty text or list says as little as none.
+  // An empty text or list counts as missing.
   if (isMissing(issue) || isEmpty(issue)) return 'is required'
   return messages[issue.code]?.(issue as never) ?? 'is not valid'
 }
@@ -101,7 +106,7 @@ const messages: Messages = {
   not_multiple_of: ({ divisor }) => `must be a multiple of ${divisor}`,
 }
 
-/** The values there are, which may be one. */
+/** Lists the allowed values, or the only one. */
 export const listChoices = (values: readonly unknown[]): string =>
   `must be one of ${values.filter((value) => value !== undefined).join(', ')}`
 

@@ -1,16 +1,16 @@
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server'
 
-/** What a code stands for: its status in the terms of tRPC, and a sentence that is the same at every occurrence. */
+/** An error code's status in terms of tRPC, and its fixed title. */
 type ErrorKind = readonly [status: TRPC_ERROR_CODE_KEY, title: string, wire?: HttpFacts]
 
 interface HttpFacts {
-  /** The status of HTTP, where tRPC has no word for it. */
+  /** The HTTP status, if tRPC has no equivalent. */
   http?: number
   /** The request header that is at fault. */
   header?: string
 }
 
-/** The closed list of what can go wrong. Facades map the code, never the sentence. */
+/** The closed list of errors. Facades map the code, never the message. */
 const errorKinds = {
   signed_out: ['UNAUTHORIZED', 'Sign in, or send a valid access token.'],
   invalid_token: ['UNAUTHORIZED', 'The access token is not valid.'],
@@ -127,7 +127,9 @@ const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-/** Why a sign-in fails whose password is right: the person is told, as only somebody else can change it. */
+/**
+ * Reasons why a sign-in with the right password fails; the person is told, because only an administrator can change it.
+ */
 const accountProblems: readonly ErrorCode[] = [
   'account_disabled',
   'account_without_username',
@@ -142,20 +144,20 @@ export const isAccountProblem = (code: string): boolean => accountProblems.some(
 
 export const errorCodes = Object.keys(errorKinds) as ErrorCode[]
 
-/** What the table says of a code. */
+/** Returns status, title and HTTP details of an error code. */
 export function getErrorKind(code: ErrorCode): { status: TRPC_ERROR_CODE_KEY; title: string } & HttpFacts {
   const [status, title, wire]: ErrorKind = errorKinds[code]
   return { status, title, ...wire }
 }
 
-/** More than anybody reads of one answer. */
+/** Maximum number of issues in a response. */
 export const MAX_ISSUES = 20
 
-/** One wrong place in the input, as the path to it and a sentence without its name. */
+/** An issue at one place of the input: its path, and a message without the name of the value. */
 export interface Issue {
   path: readonly (string | number)[]
   message: string
-  /** What is wrong in a word, where programs act on it. */
+  /** Machine-readable reason. */
   reason?: 'too_long' | 'pending'
 }
 
@@ -163,9 +165,9 @@ interface ProblemOptions {
   detail?: string
   issues?: readonly Issue[]
   cause?: unknown
-  /** Whether the same request would fail again. */
+  /** True if the same request would fail again. */
   isFinal?: boolean
-  /** What a program needs to go on. */
+  /** Data that a program needs to continue. */
   meta?: Readonly<Record<string, string>>
 }
 
@@ -174,7 +176,7 @@ export class Problem extends TRPCError {
   readonly issues: readonly Issue[]
   readonly meta: Readonly<Record<string, string>>
   readonly isFinal: boolean
-  /** Set where there is no context to take it from. */
+  /** Set if there is no context to take it from. */
   requestId?: string
 
   constructor(problem: ErrorCode, { detail, issues = [], cause, isFinal = false, meta = {} }: ProblemOptions = {}) {

@@ -1,14 +1,13 @@
 import { type Issue, MAX_ISSUES, Problem } from './problems.ts'
 
 const MAX_DEPTH = 50
-/** Of one object. The widest that is of use, a map of headers, has a few dozen. */
+/** Members of one object; the widest useful one, a map of headers, has a few dozen. */
 const MAX_MEMBERS = 200
 const MAX_NAME_LENGTH = 200
 
 /**
- * Looks at an input before its schema does. Every procedure starts here, so that no schema has to think of it: objects are
- * small and not nested deeply, and every text can be stored. Lists are counted by their schemas, which do so before they
- * look at an element.
+ * Checks an input before its schema does, for every procedure: objects must be small and shallow, and texts storable.
+ * Lists are counted by their schemas before their elements are checked.
  */
 export function assertRawInput(input: unknown): void {
   const inspection = new Inspection()

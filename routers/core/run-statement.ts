@@ -2,14 +2,14 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Sql, Statement } from '../../entities/sql/statement.ts'
 import { traceStatement } from '../ports/traces.ts'
 
-/** The one method used here of a transaction, which belongs to the query builder below the ORM. */
+/** The only method used here of a transaction of the query builder below the ORM. */
 interface Transaction {
   executeQuery(query: object): Promise<{ rows: unknown[] }>
 }
 
 /**
- * Runs a statement in a transaction under its name, so that PostgreSQL parses and plans it once per connection: what holds a
- * lock that others wait for should not be planned under it. The ORM would write the values into the text.
+ * Runs a named statement in a transaction, so that PostgreSQL parses and plans it once per connection: planning would
+ * take time while a lock is held. The ORM would write the values into the text.
  */
 export async function runStatement<Row>(
   em: EntityManager,
@@ -18,7 +18,7 @@ export async function runStatement<Row>(
 ): Promise<Row[]> {
   const transaction = em.getTransactionContext<Transaction>()
   if (!transaction) throw new Error(`${name} belongs in a transaction`)
-  // The driver takes a named statement where it takes a text.
+  // The driver accepts a named statement in place of a text.
   const sql = { name, text }
   const query = { kind: 'RawNode', sqlFragments: [text], parameters: [] }
   const call = { sql, query, parameters: values, queryId: { queryId: name } }
@@ -37,7 +37,7 @@ export async function runForOneRow<Row>(
   return row
 }
 
-/** Runs statements in a transaction. */
+/** Returns a function that runs statements in the transaction. */
 export const createTransactionSql =
   (em: EntityManager): Sql =>
   (query, values = []) =>

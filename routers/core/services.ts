@@ -40,7 +40,7 @@ import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Settings, SettingValue } from './settings.ts'
 
-/** What the process gives to every call. */
+/** Services that the process provides to every call. */
 export interface Services {
   em: EntityManager
   sql: Sql
@@ -50,9 +50,9 @@ export interface Services {
   listSettings: () => SettingValue[]
   kv: KeyValueStore
   answers: AnswerStore
-  /** Of pages that links lead to. */
+  /** Cached previews of linked pages. */
   previews: AnswerStore
-  /** What is read of them now, as it will be kept. */
+  /** Previews that are being read. */
   previewReads: SingleFlight<string>
   audit: AuditLog
   backups: Backups
@@ -65,7 +65,7 @@ export interface Services {
   roomAnswers: RoomAnswers
   subscriptions: Subscriptions
   limiter: RateLimiter
-  /** Opened when first needed, which is before the first request. */
+  /** Opened lazily, before the first request. */
   loginSources: () => Promise<LoginSources>
   localAccounts: LocalAccounts
   loginThrottle: LoginThrottle
@@ -73,7 +73,7 @@ export interface Services {
   callableModels: CallableModels
   toolServers: ToolServers
   modelConfig: () => Promise<ModelConfig>
-  /** Undefined where no file says what models there are. */
+  /** Undefined if no file configures models. */
   modelOrigins: () => Promise<ModelOrigins | undefined>
   limitsConfig: () => Promise<LimitsConfig>
   announcementText: ReadAnnouncementText
@@ -86,15 +86,15 @@ export interface Services {
   connectRequests: ConnectRequests
   storage: Storage
   files: FileStore
-  /** Keeps the archives of people's data. */
+  /** Stores the archives of personal data. */
   exportFiles: FileStore
   personArchive: WritePersonArchive
   promptFiles: PromptFiles
-  /** Lets a few requests of each person use the database at the same time, and a few changes of what all lock. */
+  /** Limits concurrent requests per person on the database, and concurrent changes of shared streams. */
   semaphores: Record<'person' | 'change', KeyedSemaphore>
   /** Counts the uploads of this process. */
   uploads: InFlightLimiter
-  /** Counts the bytes of AI requests under way in this process, by person. */
+  /** Counts the bytes of AI requests in progress in this process, per person. */
   aiBytes: InFlightLimiter
   webReader: WebReader
   healthChecks: HealthChecks
@@ -105,5 +105,5 @@ export interface Services {
   log: Log
 }
 
-/** Writes the archive of what belongs to a person, piece by piece, as a ZIP; breaks off where the signal ends. */
+/** Writes the archive of a person's data as a ZIP stream; stops when the signal aborts. */
 type WritePersonArchive = (userId: number, signal: AbortSignal) => AsyncIterable<Uint8Array>

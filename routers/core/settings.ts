@@ -15,55 +15,55 @@ export interface SettingValue {
 
 /** The part of the settings that rules depend on. */
 export interface Settings {
-  /** Of this service. */
+  /** Version of this service. */
   version: string
-  /** The word by which front ends know this service: in addresses, cookies, ids and titles. */
+  /** The name of this service in addresses, cookies, ids and titles. */
   brand: string
   baseUrl: string
-  /** The login source whose sign-ins bind people who are bound to none, by their username. */
+  /** The login source whose sign-ins bind unbound people by their username. */
   bindingSource: LoginSourceName | undefined
   allowExternalCommunication: boolean
   allowExternalApps: boolean
   allowUserTokenCreation: boolean
-  /** Whether programs may have a model answer in rooms. */
+  /** True if programs may have a model answer in rooms. */
   allowProgramsInRooms: boolean
-  /** What calls the AI user in a text, with its `@`. */
+  /** The mention that calls the AI user, with its `@`. */
   aiHandle: string
   aiRequestsPerMinute: number
-  /** Whether requests of programs of other APIs are refused for members that are not known. */
+  /** True if unknown members in requests of other APIs are refused. */
   strictParameters: boolean
-  /** Whether the demo provider answers. */
+  /** True if the demo provider is enabled. */
   servesDemo: boolean
   tools: ToolSettings
-  /** For how many whole months calls are kept one by one; for ever where absent. */
+  /** Whole months for which single calls are kept; forever if absent. */
   usageRetentionMonths: number | undefined
-  /** How much of the address of a caller the audit log keeps. */
+  /** Precision with which the audit log keeps addresses of callers. */
   auditAddresses: 'full' | 'network' | 'none'
-  /** After how many months entries of the audit log are removed. */
+  /** Months after which audit entries are removed. */
   auditRetentionMonths: number
-  /** Of a session after its last use, in milliseconds. */
+  /** Milliseconds until an unused session expires. */
   sessionLifetime: number
-  /** For how long after a sign-in a session may do what takes a fresh one, in milliseconds. */
+  /** Milliseconds after a sign-in for which a session counts as fresh. */
   freshSessionTime: number
-  /** What an answer is held for at most, in tokens, where its model says nothing less. */
+  /** Largest number of output tokens reserved for an answer, if its model has no smaller limit. */
   maxOutputTokens: number
-  /** Of all files of an AI request together, in bytes. */
+  /** Bytes of all files of an AI request together. */
   maxPromptFiles: number
-  /** How long an AI request waits for the text of a file that is still being read, in milliseconds. */
+  /** Milliseconds that an AI request waits for the text of a file that is still being read. */
   textWait: number
   defaultLocale: string
-  /** Whether the answer of a mutation tells the positions that it wrote to the change log. */
+  /** True if responses of mutations contain the positions they wrote to the change log. */
   syncLog: boolean
   /** Largest content of a message in a room, in characters of its ciphertext. */
   messageSize: number
-  /** Whether messages that are encrypted with an earlier key of their room are refused. */
+  /** True if messages encrypted with an earlier key of their room are refused. */
   enforcesNewKeys: boolean
   keychain: KeychainQuota
   rooms: RoomQuotas
   conversations: ConversationQuotas
   attachments: AttachmentQuotas
   peopleSearchesPerMinute: number
-  /** For how long a connect request of an app can be answered, in seconds. */
+  /** Seconds in which a connect request of an app can be answered. */
   connectRequestSeconds: number
   connectionsPerMinute: number
   profileChangesPerMinute: number
@@ -73,48 +73,48 @@ export interface Settings {
 }
 
 interface ToolSettings {
-  /** How long a call waits for the person to allow it, in milliseconds. */
+  /** Milliseconds that a call waits for approval. */
   approvalTimeout: number
-  /** How long one that was given for a conversation holds, in milliseconds. */
+  /** Milliseconds for which an approval for a conversation is valid. */
   approvalLifetime: number
-  /** How long a question by which an answer ended can be answered, in milliseconds. */
+  /** Milliseconds for which an approval request that ended an answer can be answered. */
   questionLifetime: number
-  /** How long one may run, in milliseconds, where its server has no time of its own. */
+  /** Milliseconds that a call may run, if its server has no timeout of its own. */
   timeout: number
-  /** The largest result, in bytes. */
+  /** Largest result, in bytes. */
   maxResult: number
-  /** How many one answer calls at the same time. */
+  /** Number of concurrent tool calls of one answer. */
   atOnce: number
-  /** How often each tool that a provider runs itself may run for one request to it. */
+  /** Number of uses of each provider tool per request. */
   nativeUses: number
-  /** How often models and tool servers are asked whether they answer, in milliseconds. */
+  /** Milliseconds between status checks of models and tool servers. */
   statusCheckEvery: number
 }
 
-/** Where clients of the Pusher protocol connect, behind the path of the base URL. */
+/** Path of the Pusher protocol's socket below the base URL. */
 export const SOCKET_PATH = '/ws/transfer'
 
-/** Where the JSON:API begins, behind the path of the base URL. */
+/** Returns the path of the JSON:API below the base URL. */
 export const apiPath = (brand: string) => `/api/${brand}/v1`
 
-/** By what clients of the Pusher protocol are known. */
+/** Keys of clients of the Pusher protocol. */
 export interface RealtimeKeys {
   /** Public: it stands in the address. */
   key: string
-  /** Signs who may subscribe to what. */
+  /** Signs channel subscriptions. */
   secret: string
 }
 
 export interface RoomQuotas {
-  /** In how many rooms a person may be. */
+  /** Rooms per person. */
   perPerson: number
-  /** How many members a room may have, the AI user included. */
+  /** Members per room, including the AI user. */
   members: number
-  /** How many records of what was disclosed to models a room keeps. */
+  /** Disclosure records per room. */
   disclosures: number
-  /** For how many months it keeps them; as long as itself where absent. */
+  /** Months for which disclosures are kept; as long as the room if absent. */
   disclosureMonths: number | undefined
-  /** How many invitations to a room may wait for an answer. */
+  /** Pending invitations per room. */
   invitations: number
   /** In milliseconds. */
   invitationLifetime: number
@@ -122,31 +122,31 @@ export interface RoomQuotas {
 
 export interface ConversationQuotas {
   perPerson: number
-  /** Of one conversation. */
+  /** Messages per conversation. */
   messages: number
-  /** In characters of its ciphertext. */
+  /** Characters of ciphertext. */
   messageSize: number
-  /** Of all conversations of a person, without their files. */
+  /** Bytes of all conversations of a person, without their files. */
   bytesPerPerson: number
 }
 
 export interface AttachmentQuotas {
-  /** How many a message may have. */
+  /** Attachments per message. */
   perMessage: number
-  /** How many bytes a person may keep. */
+  /** Bytes per person. */
   bytesPerPerson: number
-  /** How many a person may keep. */
+  /** Attachments per person. */
   perPerson: number
-  /** After how many months one is deleted; never where absent. */
+  /** Months after which attachments are deleted; never if absent. */
   retentionMonths: number | undefined
   /** In milliseconds. */
   uploadTimeout: number
 }
 
-/** How large a person's keychain may be. */
+/** Size limits of a person's keychain. */
 export interface KeychainQuota {
   maxEntries: number
-  /** Of all keys and values. */
+  /** Bytes of all keys and values. */
   maxBytes: number
 }
 
@@ -159,7 +159,7 @@ export interface Salts {
   backup: string
 }
 
-/** What the front end may know of how the service is set up. */
+/** The settings that the front end may know. */
 export interface PublicSettings {
   salts: Salts
   passkey: { allowPaste: boolean; restrictCharacters: boolean }
@@ -171,6 +171,6 @@ export interface FileRules {
   /** In bytes. */
   maxFileSize: number
   allowedMimeTypes: readonly string[]
-  /** Of those kinds, without a dot. */
+  /** File extensions of these types, without a dot. */
   allowedExtensions: readonly string[]
 }

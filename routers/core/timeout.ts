@@ -1,4 +1,4 @@
-/** Settles as the work does, or fails when it takes longer than `ms`. */
+/** Settles like the work, or fails after `ms`. */
 export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Promise<T> {
   const { promise: timeout, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('no answer in time')), ms)
@@ -9,7 +9,7 @@ export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Prom
   }
 }
 
-/** Settles as the work does, or rejects when the signal aborts, even if the work ignores it. */
+/** Settles like the work, or rejects when the signal aborts, even if the work ignores it. */
 export async function runUntilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   return new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ export async function runUntilAborted<T>(work: () => Promise<T>, signal: AbortSi
   })
 }
 
-/** The caller's signal and a time limit in one, whose timer goes with the call. */
+/** Combines the caller's signal with a time limit; disposing clears the timer. */
 export function createTimeLimit(ms: number, gone: AbortSignal): Disposable & { signal: AbortSignal } {
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new DOMException('The time is up.', 'TimeoutError')), ms)

@@ -16,7 +16,7 @@ import { assertRawInput } from './raw-input.ts'
 const MAX_PATH = 100
 const MAX_SENTENCE = 300
 
-/** What a first-party program is told of a failure: nothing of the inside, and the request's id in every case. */
+/** Builds the error for first-party programs: no internals, and always the request id. */
 function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Context | undefined) {
   const { code, httpStatus, path } = shape.data
   const issues = readIssues(error)
@@ -30,13 +30,13 @@ function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Conte
       problem: error instanceof Problem ? error.problem : undefined,
       ...(error instanceof Problem && error.meta),
       issues: limitIssues(issues, ctx),
-      // A refusal at the door has no context, and carries the id itself.
+      // An error before the context exists carries the id itself.
       requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,
     },
   }
 }
 
-/** The calls of a batch share one answer, and so what it has room for. */
+/** Limits the issues; the calls of a batch share one response. */
 function limitIssues(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
   const { reportedIssues = 0 } = ctx?.hints ?? {}
   const few = truncateIssues(issues, MAX_ISSUES - reportedIssues).map(({ path, message }) => ({ path, message }))
@@ -61,33 +61,33 @@ export interface Access {
     | 'registering users'
     | 'administrators'
     | 'the host'
-  /** What a token must be good for, where one is used. */
+  /** Ability that a token needs, if one is used. */
   ability?: Ability
-  /** No token is good for it. */
+  /** True if no token is accepted. */
   sessionOnly?: true
-  /** A person must have signed in a moment ago. */
+  /** True if the session must be fresh. */
   fresh?: true
 }
 
-/** What a procedure says of itself, beside its input and its output. */
+/** Metadata of a procedure, beside its input and output. */
 export interface ProcedureMeta {
-  /** Who may call it. */
+  /** The callers that may call it. */
   access?: Access
-  /** What it carries out on which type. */
+  /** The verb and type that it exposes. */
   exposes?: Exposure
-  /** Whether it refuses some changes of a row without the version that the caller has read. */
+  /** True if some changes of a row require the version that the caller has read. */
   needsVersion?: boolean
-  /** How much it is sent. */
+  /** Size class of its body. */
   body?: BodySize
-  /** Whether a file comes with its input, or is its answer. */
+  /** Set if a file comes with its input or is its result. */
   file?: 'in' | 'out'
-  /** Whether its answer comes piece by piece. */
+  /** True if its result is streamed. */
   streams?: boolean
-  /** Whether it waits for what is outside of this service. */
+  /** True if it waits for external systems. */
   waitsOutside?: boolean
-  /** What it does, in a sentence for documents and clients. */
+  /** Describes it in one sentence, for documentation and clients. */
   about?: string
-  /** The shape of its answer, where that is no resource. */
+  /** Schema of its result, if this is no resource. */
   answer?: z.ZodType
 }
 
@@ -104,10 +104,10 @@ type CallerOf<T extends Caller['type']> = Extract<Caller, { type: T }>
 
 export const metaOf = ({ meta = {} }: AnyTRPCProcedure): ProcedureMeta => meta
 
-/** Who may call a procedure; where it does not say so, nobody from outside. */
+/** Returns the access of a procedure; only the host may call one without metadata. */
 export const accessOf = (procedure: AnyTRPCProcedure): Access => metaOf(procedure).access ?? { callers: 'the host' }
 
-/** Throws where the caller may not call what has this access. Facades ask before they read a body. */
+/** Throws if the caller may not call a procedure with this access. Facades check it before they read a body. */
 export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, fresh }: Access): void {
   rules[callers](ctx)
   if (callers === 'administrators' && ctx.origin === 'host') return
@@ -116,7 +116,7 @@ export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, fre
   if (fresh) assertFresh(ctx)
 }
 
-/** Throws where the person of a session has not proved a moment ago who they are. */
+/** Throws if the session is not fresh. */
 export function assertFresh({ browser, services: { settings } }: Pick<Context, 'browser' | 'services'>): void {
   const signedInAt = browser?.session?.signedInAt ?? 0
   if (Date.now() - signedInAt >= settings.freshSessionTime) throw new Problem('fresh_login_needed')
@@ -142,7 +142,7 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   },
 }
 
-/** No app administers for a person who may. */
+/** Apps cannot administer on behalf of a person. */
 export const isAdministrator = (caller: Caller) =>
   caller.type === 'user' && caller.person.role === 'admin' && caller.token?.appId === undefined
 
@@ -151,7 +151,7 @@ function assertUserType({ callerContext: { current } }: Context, allowed: readon
   throw new Problem(current.type === 'guest' ? 'signed_out' : 'wrong_user_type')
 }
 
-/** A session may do everything its person may. */
+/** A session has all abilities of its person. */
 function assertHasAbility({ callerContext: { current } }: Context, needed: Ability | undefined): void {
   if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
     return
@@ -159,8 +159,8 @@ function assertHasAbility({ callerContext: { current } }: Context, needed: Abili
 }
 
 /**
- * A base procedure: lets in who may call, looks at what they send, narrows the type of the context, and tells of a failure
- * where the database is out of reach. One middleware does it all, as each of them makes new copies of the context and options.
+ * Creates a base procedure, which checks access and raw input, narrows the type of the context, and translates database
+ * errors. One middleware does it all, because each one copies context and options.
  */
 function procedureFor<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
   const access: Access = { callers, ...how }
@@ -173,7 +173,7 @@ function procedureFor<Known extends object = object>(callers: Access['callers'],
     assertRawInput(input)
     if (isActing) await emitUserActing(ctx)
     const { current } = ctx.callerContext
-    // An earlier call of the same request may have changed who calls. Given nothing new, tRPC makes no copy of the context.
+    // An earlier call of the batch may have changed the caller. tRPC makes no copy of the context if nothing is passed.
     const auditedCall = startAuditedCall(ctx, { path, isMutation: type === 'mutation', isAdministrative, input })
     const changes: Partial<Context> | undefined =
       current === ctx.caller && !auditedCall ? undefined : { caller: current, auditedCall }
@@ -195,12 +195,12 @@ async function recordOutcome(ctx: Context, act: AuditedCall, result: ProcedureRe
   recordRefusedCall(ctx, act, error instanceof Problem ? error.problem : error.code.toLowerCase())
 }
 
-/** How soon somebody may come again whose requests are too many at once. */
+/** Seconds after which to retry a request refused for concurrency. */
 const RETRY_SECONDS = 1
 
 /**
- * Waits while as many requests of the same person, or app, use the database as may at a time, so that they leave it to others.
- * What waits for a model, a site, the bytes of a file or the decoding of a picture takes no turn, as it is counted by itself.
+ * Waits while a person or app has too many concurrent requests on the database. Long calls (models, websites, files,
+ * pictures) are exempt, because they have limits of their own.
  */
 async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMeta | undefined) {
   const { current } = ctx.callerContext
@@ -215,7 +215,7 @@ async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMet
   }
 }
 
-/** Listeners may refuse it. */
+/** Runs the `user-acting` hook, whose listeners may refuse the call. */
 async function emitUserActing({
   callerContext: { current },
   origin,
@@ -226,7 +226,7 @@ async function emitUserActing({
 }
 
 type User = { caller: CallerOf<'user'> }
-/** Where a session can be: not with a token, and not on the host. */
+/** A caller with a browser session, which neither tokens nor the host have. */
 type InBrowser = { browser: BrowserSession }
 
 export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
@@ -234,39 +234,37 @@ export const about = (sentence: string, answer?: z.ZodType): ProcedureMeta => ({
   ...(answer && { answer }),
 })
 
-/** Anybody but an app by its own credential. */
+/** Allows everybody but apps with their own credential. */
 export const anyone = procedureFor('anyone')
-/** An external app, by its own credential. */
+/** Allows external apps with their own credential. */
 export const externalApp = procedureFor<{ caller: CallerOf<'external-app'> }>('external apps')
 export const anyoneOrApp = procedureFor('anyone, apps included')
 export const user = procedureFor<User>('users')
-/** A user whose token, where one is used, has the ability. */
+/** Allows users whose token, if one is used, has the ability. */
 export const userWith = (ability: Ability) => procedureFor<User>('users', { ability })
-/** The same, or an external app, by its own credential. */
+/** Allows the same, and external apps with their own credential. */
 export const userOrAppWith = (ability: Ability) =>
   procedureFor<{ caller: CallerOf<'user' | 'external-app'> }>('users, apps included', { ability })
-/** A user in the browser. */
+/** Allows users in the browser. */
 export const sessionUser = procedureFor<User & InBrowser>('users', { sessionOnly: true })
-/** Anybody in a browser, signed in or not. */
+/** Allows everybody in a browser, signed in or not. */
 export const browserProcedure = procedureFor<InBrowser>('anyone', { sessionOnly: true })
-/** Who has signed in and may have no keys yet. */
+/** Allows signed-in people who may have no keys yet. */
 export const registeringUser = procedureFor<{ caller: CallerOf<'user' | 'registering'> } & InBrowser>(
   'registering users',
   {
     sessionOnly: true,
   },
 )
-/** An administrator of the application, whose token, where one is used, has the ability, or somebody on the host. */
+/** Allows administrators whose token, if one is used, has the ability, and the host. */
 export const adminWith = (ability: Ability) => procedureFor('administrators', { ability })
-/** An administrator in the browser, or somebody on the host. */
+/** Allows administrators in the browser, and the host. */
 export const adminSession = procedureFor('administrators', { sessionOnly: true })
-/** The same, once more signed in: for what changes or destroys. */
+/** Allows the same with a fresh session, for changes. */
 export const freshAdmin = procedureFor('administrators', { sessionOnly: true, fresh: true })
 export const host = procedureFor('the host')
 
-/**
- * How much a procedure is sent at most, by what its input needs; a form unless it says otherwise. Facades know the bytes.
- */
+/** Size class of a procedure's body, named by its input; `form` is the default. Facades map it to bytes. */
 export type BodySize =
   | 'form'
   | 'record'
@@ -279,5 +277,5 @@ export type BodySize =
   | 'AI request'
   | 'AI request with files'
 
-/** Says of a procedure what its input needs. */
+/** Returns the metadata that declares the size class of a procedure's body. */
 export const withBodySize = (body: BodySize): { body: BodySize } => ({ body })

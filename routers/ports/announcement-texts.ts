@@ -4,21 +4,21 @@ import type { Locale } from './locales.ts'
 export interface AnnouncementText {
   locale: Locale
   text: string
-  /** Its SHA-256 in hexadecimal digits: another text is another version. */
+  /** SHA-256 in hexadecimal digits; identifies the version of the text. */
   version: string
 }
 
-/** The text of an announcement in a language, or else in another one that it has; undefined where none can be read. */
+/** Reads the text of an announcement in a language or, failing that, in another one; undefined if none can be read. */
 export type ReadAnnouncementText = (view: string, locale?: string) => Promise<AnnouncementText | undefined>
 
-/** The texts of a new announcement by language; those it has not are left out. */
+/** Texts of a new announcement by language; missing languages are left out. */
 export type NewAnnouncementTexts = Readonly<Partial<Record<Locale, string>>>
 
-/** Writes a new folder with the texts of an announcement, whose name it makes of the time and the title. */
+/** Writes the texts of an announcement to a new folder, named by the time and the title. */
 export type WriteAnnouncementTexts = (
   title: string,
   texts: NewAnnouncementTexts,
 ) => Promise<{ view: string; files: string[] }>
 
-/** The name of the folder of its texts. */
+/** Name of the folder with the texts of an announcement. */
 export const viewPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,119}$/

@@ -1,11 +1,11 @@
 import type { NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
 
-/** Takes entries of the audit log that are written behind the answers. */
+/** Accepts audit entries that are written after the response. */
 export interface AuditLog {
-  /** Writes entries in a moment, and tries again while the database is away. */
+  /** Writes entries soon, and retries while the database is unavailable. */
   append(entry: NewAuditEntry): void
-  /** As `append`; of many in one minute with the same `key`, all beyond the first ten become one entry. */
+  /** Works like `append`; entries beyond the first ten of a minute with the same `key` become one entry. */
   appendFailure(key: string, entry: NewAuditEntry): void
-  /** Writes what waits, sums of the running minute included. */
+  /** Writes pending entries, including the sums of the current minute. */
   flush(): Promise<void>
 }

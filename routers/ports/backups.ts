@@ -1,21 +1,21 @@
 /** The contents of a backup, in numbers. */
 export interface BackupSummary {
-  /** When its copy of the database was taken, in ISO 8601. */
+  /** Time of the database copy, in ISO 8601. */
   createdAt: string
   /** The last migration of its database. */
   schema: string
   tables: number
   rows: number
-  /** Stored files; those in a bucket are named only. */
+  /** Number of stored files, including those in a bucket, which are only listed. */
   files: number
-  /** The bytes of files that lie in the backup. */
+  /** Bytes of the files in the backup. */
   bytes: number
 }
 
-/** Makes copies of the installation, but for its keys. */
+/** Makes copies of the installation, without its keys. */
 export interface Backups {
-  /** Writes a copy into a folder that is not there yet, or is empty. */
+  /** Writes a copy into a new or empty folder. */
   create(folder: string): Promise<BackupSummary>
-  /** Reads a copy to its end; throws a sentence where it is not what was written, or belongs to other keys. */
+  /** Reads a whole copy; throws if it was modified or belongs to other keys. */
   verify(folder: string): Promise<BackupSummary>
 }

@@ -1,26 +1,26 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 
 export interface ChangeListener {
-  /** Takes what one transaction changed, in the order of its streams. */
+  /** Receives the changes of one transaction, in the order of its streams. */
   onChanges(changes: readonly LoggedChange[]): void
-  /** Changes of other replicas may have been missed: whoever follows a stream compares positions. */
+  /** Changes of other replicas may have been missed; followers must compare positions. */
   onInterruption(): void
-  /** Takes what another replica tells in passing. */
+  /** Receives a message of another replica. */
   onMessage?(topic: string, content: unknown): void
 }
 
-/** Carries rows of the change log to every replica, after their commit. Driver: in process, or Redis. */
+/** Distributes rows of the change log to all replicas after the commit. Drivers: in process, and Redis. */
 export interface ChangeBus {
-  /** Neither waits nor throws: who missed a row finds it in the log. */
+  /** Publishes changes without waiting or throwing; a missed row is in the log. */
   publish(changes: readonly LoggedChange[]): void
   /**
-   * Tells the other replicas something that stands in no log: whoever may have missed it is told of an interruption. Resolves
-   * once it is on its way to them, or cannot be; never throws. What is told or published later comes later.
+   * Sends the other replicas a message that is not logged; a replica that may have missed it gets an interruption.
+   * Resolves when the message is sent or has failed; never throws. Messages and changes keep their order.
    */
   broadcast(topic: string, content: unknown): Promise<void>
-  /** Whether other replicas are heard. */
+  /** Returns true if messages of other replicas arrive. */
   isConnected(): boolean
-  /** Returns the way to stop listening. */
+  /** Returns a function that removes the listener. */
   subscribe(listener: ChangeListener): () => void
   close(): Promise<void>
 }

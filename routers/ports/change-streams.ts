@@ -6,37 +6,37 @@ export interface Position {
   seq: number
 }
 
-/** Something that stands in no log, such as a piece of an answer that a model is giving. Who misses it misses nothing that lasts. */
+/** An event that is not logged, such as a piece of an answer in progress; missing it loses nothing permanent. */
 export interface EphemeralEvent {
   kind: string
-  /** The id of the resource that it is about. */
+  /** The id of the resource. */
   subject: string
-  /** Encrypted where others must not read it. */
+  /** Encrypted if it is confidential. */
   content: string
 }
 
 export interface StreamFollower {
-  /** Takes the next change: each once, in the order of the log, none left out. */
+  /** Receives the next change; each comes once, in order and without gaps. */
   onChange(change: LoggedChange): void
-  /** Changes were lost for good: whoever follows reads the data anew and goes on from here. */
+  /** Changes were lost: the follower must read the data again and continue from this position. */
   onPositionLost(position: Position): void
-  /** Takes what is told in passing: in order, though some may be missing. */
+  /** Receives ephemeral events in order, but possibly with gaps. */
   onEphemeral?(event: EphemeralEvent): void
 }
 
 export interface StreamSubscription {
-  /** Before the next change. */
+  /** The position before the next change. */
   readonly position: Position
   stop(): void
 }
 
-/** Follows streams of the change log. What the bus leaves out is read from the log. */
+/** Follows streams of the change log; reads from the log what the bus has missed. */
 export interface ChangeStreams {
-  /** Resolves once the position is known from which on everything is heard. */
+  /** Resolves with the position after which every change arrives. */
   follow(stream: string, follower: StreamFollower): Promise<StreamSubscription>
-  /** Tells whoever follows a stream now, at every replica. */
+  /** Sends an event to the current followers of a stream, on all replicas. */
   sendEphemeral(stream: string, event: EphemeralEvent): void
-  /** How many streams are followed, and how many of them wait for changes to be read from the log. */
+  /** Numbers of followed streams, and of those that wait for a read from the log. */
   counts(): { streams: number; behind: number }
   close(): void
 }

@@ -1,7 +1,7 @@
-/** Counts what is open at a time under a key, over all replicas where they share a store. Driver: in process, or Redis. */
+/** Limits concurrent uses of a key, across replicas if they share a store. Drivers: in process, and Redis. */
 export interface ConcurrencyLimiter {
-  /** Takes one of so many places; false where all are taken. */
+  /** Acquires a slot; false if `max` slots are in use. */
   acquire(key: string, max: number): Promise<boolean>
-  /** Gives back one that was taken here. */
+  /** Releases a slot that was acquired here. */
   release(key: string): void
 }

@@ -1,22 +1,22 @@
-/** What a connect request says: which user of which app wants to be linked. */
+/** A user of an app who wants to be linked. */
 export interface ConnectRequest {
   appId: string
-  /** Of this service. */
+  /** Version of this service. */
   version: string
   extAppUserId: string
 }
 
 export interface OpenedRequest extends ConnectRequest {
-  /** Names the request. */
+  /** Identifies the request. */
   hash: string
   expiresAt: Date
-  /** Whether it was made for an app with this public key. */
+  /** Returns true if it was made for an app with this public key. */
   isFor(publicKey: string): boolean
 }
 
-/** Writes connect requests that nobody else can read or make, and reads them. */
+/** Writes and reads encrypted, tamper-proof connect requests. */
 export interface ConnectRequests {
   write(request: ConnectRequest, made: { publicKey: string; expiresAt: Date }): string
-  /** Undefined where the text is none of ours, was changed, or has expired. */
+  /** Returns undefined if the text was not written by this service, was changed, or has expired. */
   read(text: string): OpenedRequest | undefined
 }

@@ -1,18 +1,18 @@
 export const sessionCredential = (handle: string) => `session:${handle}`
 export const tokenCredential = (id: number) => `token:${id}`
 
-/** Tells when sessions and tokens end, wherever they were ended. */
+/** Reports when sessions and tokens end, on any replica. */
 export interface CredentialWatch {
   /**
-   * Watches `session:{hash}` or `token:{id}`, and resolves with the way to stop; undefined where it holds no longer. Tells
-   * of an end once: at once where it is announced, else within a second.
+   * Watches `session:{hash}` or `token:{id}`, and resolves with a function that stops; undefined if it has ended.
+   * Reports the end once: immediately if it is announced, otherwise within a second.
    */
   watch(credential: string, onEnded: () => void): Promise<(() => void) | undefined>
-  /** The same for one that was found to hold just now, which is not asked about again. */
+  /** Watches a credential that was just verified, without another check. */
   watchVerified(credential: string, onEnded: () => void): () => void
   /**
-   * Tells those who watch credentials here, before it returns, and on every other replica that these have ended; resolves
-   * once the others are told. Comes after the commit.
+   * Reports that these credentials have ended, first on this replica and then on the others; resolves when the others
+   * are notified. Call it after the commit.
    */
   announce(ended: readonly string[]): Promise<void>
   close(): void

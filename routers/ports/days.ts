@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const notADay = 'must be a day such as 2026-01-31'
 const [FIRST, LAST] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')]
-/** Whether a moment has a year of four digits in UTC, as which it is kept: the calendar of the database has no year 0. */
+/** Returns true if the UTC year has four digits, because the database has no year 0. */
 export const isInCalendar = (given: string | Date) => {
   const moment = new Date(given).getTime()
   return !(moment < FIRST || moment > LAST)
@@ -16,7 +16,7 @@ export const moment = z.iso
 export const day = z.iso.date(notADay).refine(isInCalendar, notADay)
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-/** Days in UTC, both included. */
+/** Days in UTC, both inclusive. */
 export const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
 export const isInOrder = ({ from, to }: { from: string; to: string }) => from <= to
 export const orderIssue = { path: ['to'], message: 'must not be before from' }

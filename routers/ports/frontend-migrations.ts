@@ -1,6 +1,6 @@
-/** What a file of a frontend migration exports as `migration`; its name is that of the file. */
+/** A file of a frontend migration exports this as `migration`; the migration has the name of the file. */
 export interface FrontendMigrationFile {
-  /** What the browser of this person needs to know; kept sealed until it has applied the migration. */
+  /** Returns data for the person's browser, which is stored sealed until the migration is applied. */
   userdata?(user: {
     id: number
     username: string

@@ -14,13 +14,13 @@ export type HealthResult = z.output<typeof healthResult>
 export const deepChecks = ['database', 'cache', 'kvstore', 'storage'] as const
 export type HealthCheckName = (typeof deepChecks)[number] | 'quick_database'
 
-/** Each throws where its part does not work. */
+/** Checks of the service's parts, which throw if the part does not work. */
 export type HealthChecks = Record<HealthCheckName, () => Promise<void>>
 
-/** Outlives the failure of database and store, and is shared by all processes of the machine. */
+/** Schedules deep checks; it is shared by all processes of the machine and survives outages of database and store. */
 export interface HealthTimer {
-  /** Counts this request and says whether it is the turn of a deep check. */
+  /** Counts a request, and returns true if it must make a deep check. */
   isDeepCheckDue(): Promise<boolean>
-  /** Keeps the outcome of a deep check: after a failure each request is deep until one succeeds. */
+  /** Stores the result of a deep check: after a failure every request makes one until one succeeds. */
   recordDeepCheck(failed: boolean): Promise<void>
 }

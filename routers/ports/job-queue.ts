@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 
-/** What a job of each name is given. */
+/** Inputs of jobs, by the name of the job. */
 export interface JobInputs {
   'extract-text': { attachmentId: number }
   'export-person': { exportId: number }
@@ -10,22 +10,22 @@ export type JobName = keyof JobInputs
 
 export interface PlannedJob<Name extends JobName> {
   input: JobInputs[Name]
-  /** Of jobs that wait, the one with the highest priority is next; 0 where it says nothing. */
+  /** Waiting jobs with higher priority run first; the default is 0. */
   priority?: number
 }
 
-/** Work behind the requests. Any replica does it, one at a time; where that one dies or fails, another tries again. */
+/** A queue of background jobs. Any replica runs them, one at a time, and retries those of a failed replica. */
 export interface JobQueue {
-  /** Plans a job in the transaction of the entity manager: it begins soon after the commit, and never without one. */
+  /** Adds a job in the transaction of the entity manager; it starts soon after the commit. */
   enqueue<Name extends JobName>(em: EntityManager, name: Name, job: PlannedJob<Name>): Promise<void>
-  /** Plans a job for each input that none waits for and none is under way for; returns how many those are. */
+  /** Adds a job for each input without a waiting or running job; returns their number. */
   enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]): Promise<number>
 }
 
 export interface JobHandler<Input> {
-  /** May be carried out more than once. The signal ends where the service stops or the job takes too long. */
+  /** Runs the job, perhaps more than once. The signal aborts when the service stops or the job takes too long. */
   run(input: Input, signal: AbortSignal): Promise<unknown>
-  /** Carried out where `run` has failed for the last time. */
+  /** Called after `run` has failed for the last time. */
   giveUp(input: Input): Promise<unknown>
 }
 

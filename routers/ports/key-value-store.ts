@@ -2,16 +2,16 @@
 export interface KeyValueStore {
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttlMs: number): Promise<void>
-  /** Whether it was absent, and is now set: of several at once, one wins. */
+  /** Returns true if the key was absent and is now set; only one of several concurrent calls succeeds. */
   setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>
   delete(key: string): Promise<void>
-  /** Whether it put a value in the place of `own`, or where none is; one that somebody else set stays. */
+  /** Replaces the value if it is `own` or absent, and returns true if it did. */
   replaceOwn(key: string, own: string, value: string, ttlMs: number): Promise<boolean>
-  /** Deletes a value if it is `own`; one that somebody else set stays. */
+  /** Deletes the value if it is `own`. */
   deleteOwn(key: string, own: string): Promise<void>
-  /** Throws where the store does not answer. */
+  /** Throws if the store does not respond. */
   ping(): Promise<void>
 }
 
-/** Where answers under idempotency keys are kept, and previews of links. */
+/** Stores responses under idempotency keys, and link previews. */
 export type AnswerStore = Omit<KeyValueStore, 'ping'>

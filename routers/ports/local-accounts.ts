@@ -1,18 +1,18 @@
 import type { Identity, PasswordSource } from './login.ts'
 
-/** The accounts whose passwords the service itself keeps, as hashes. What changes them is atomic over all processes. */
+/** Accounts whose password hashes this service stores. Changes are atomic across processes. */
 export interface LocalAccounts extends PasswordSource {
-  /** Whether people sign in with them here. */
+  /** True if people sign in with local accounts. */
   readonly inUse: boolean
   has(username: string): Promise<boolean>
-  /** Whether the account of this username is that of the subject. */
+  /** Returns true if the username belongs to the subject. */
   knows(username: string, subject: string): Promise<boolean>
-  /** Adds an account, and returns its subject; throws where it could not sign in here. */
+  /** Adds an account, and returns its subject; throws if it could not sign in. */
   add(person: Omit<Identity, 'subject'>, password: string): Promise<string>
-  /** Whether there was such an account, which has the other username now. */
+  /** Renames an account, and returns true if it existed. */
   rename(from: string, to: string): Promise<boolean>
-  /** Whether there is such an account, which then has the new password. */
+  /** Sets a password, and returns true if the account existed. */
   setPassword(username: string, password: string): Promise<boolean>
-  /** Whether there was such an account. */
+  /** Removes an account, and returns true if it existed. */
   remove(username: string): Promise<boolean>
 }

@@ -6,13 +6,13 @@ export const locale = z
   .regex(/^[a-z]{2}_[A-Z]{2}$/, 'must be a locale such as en_US')
   .describe('A language and region, such as `de_DE`.')
 
-/** The languages that the service speaks. */
+/** The available languages. */
 export const availableLocales = ['de_DE', 'en_US'] as const
 export type Locale = (typeof availableLocales)[number]
 
 const names: Record<Locale, string> = { de_DE: 'Deutsch', en_US: 'English' }
 
-/** As a front end shows them for a choice. */
+/** The languages in the form that front ends show. */
 export const describedLocales = availableLocales.map((lang) => ({
   lang,
   htmlLang: lang.replace('_', '-'),
@@ -20,7 +20,7 @@ export const describedLocales = availableLocales.map((lang) => ({
   shortName: lang.slice(0, 2).toUpperCase(),
 }))
 
-/** The available locale that a wish means: exactly, or the nearest of its language; nothing for an unknown language. */
+/** Returns the available locale that matches exactly or by language; undefined for an unknown language. */
 export function matchLocale(wish: string): Locale | undefined {
   const [, language = '', region = ''] = /^([a-z]{2})(?:[-_]([a-z]{2}))?$/i.exec(wish.trim()) ?? []
   const exact = `${language.toLowerCase()}_${region.toUpperCase()}`

@@ -1,4 +1,4 @@
-/** Takes a line for the operator: never a word that a person wrote, never a secret. */
+/** The operator's log. It must contain neither secrets nor texts of people. */
 export interface Log {
   info(details: object, message: string): void
   warn(details: object, message: string): void

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { type LoginSourceName, loginSourceNames, MAX_SUBJECT } from '../../entities/identity/user.ts'
 import type { RateLimitStatus } from './rate-limiter.ts'
 
-/** One spelling of letters that can be composed in several ways. */
+/** Normalizes case, whitespace and Unicode composition. */
 export const lowerCaseText = () => z.string().max(1000).trim().toLowerCase().normalize('NFC')
 
-/** Marks that let a text look like another one, by turning what stands behind them round. */
+/** Marks that disguise a text by changing its direction. */
 const BIDI_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g
 
 export const username = lowerCaseText().regex(
@@ -16,10 +16,10 @@ export const username = lowerCaseText().regex(
 const EMAIL =
   /^(?!\.)(?!.*\.\.)(?!.*\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}_'+.-]*[\p{L}\p{M}\p{N}_+-]@(?:[\p{L}\p{N}][\p{L}\p{M}\p{N}-]*\.)+\p{L}[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}]$/u
 
-/** Also one with letters of any script, in front of the `@` and behind it. */
+/** Accepts letters of any script on both sides of the `@`. */
 export const email = lowerCaseText().max(254).regex(EMAIL, 'must be an e-mail address')
 
-/** The name that others see. */
+/** The display name of a person. */
 export const personName = z
   .string()
   .normalize('NFC')
@@ -29,7 +29,7 @@ export const personName = z
   .max(120, 'must have at most 120 characters')
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
-/** A group or a directory's name of one. */
+/** The name of a group, perhaps as a directory spells it. */
 export const groupName = z
   .string()
   .trim()
@@ -39,13 +39,13 @@ export const groupName = z
 
 export const MAX_GROUPS = 200
 
-/** Each once, as a call counts once for a group. */
+/** Removes duplicates, because a call counts once per group. */
 const removeDuplicates = (groups: readonly string[]) => [...new Set(groups)]
 
-/** The groups that a command names. */
+/** The groups in a command. */
 export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(removeDuplicates)
 
-/** The groups that a source tells of. One that cannot be used keeps nobody out. */
+/** The groups from a login source; invalid ones are dropped, and refuse nobody. */
 const groups = z
   .array(z.unknown())
   .readonly()
@@ -53,7 +53,7 @@ const groups = z
     removeDuplicates(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
   )
 
-/** The source, a colon, and what never changes there. */
+/** The source, a colon, and the source's permanent id of the person. */
 export const subject = z
   .string()
   .trim()
@@ -63,76 +63,78 @@ export const subject = z
     `must begin with ${loginSourceNames.slice(0, -1).join(':, ')}: or ${loginSourceNames.at(-1)}:`,
   )
 
-/** What a subject begins with. */
+/** Returns the login source in a subject. */
 export const sourceOf = (subject: string) => subject.slice(0, subject.indexOf(':')) as LoginSourceName
 
-/** What a source tells of a person. */
+/** Data about a person from a login source. */
 export const personShape = {
   username,
   email,
   name: personName,
-  /** Absent where the source does not tell. */
+  /** Absent if the source does not provide them. */
   groups: groups.optional(),
 }
 
-/** Who somebody is, as a source says that has checked it. What they may do is never taken from there. */
+/** A verified identity from a login source. It never contains permissions. */
 export interface Identity extends z.output<z.ZodObject<typeof personShape>> {
   subject: string
-  /** What the subject was while the source told nothing that never changes. */
+  /** The subject from before the source provided a permanent id. */
   formerSubject?: string | undefined
 }
 
 /**
- * What a person types as account: one spelling for each, so that throttles and sources mean the same. The domain of Windows in
- * front of a username is left out.
+ * The account name that a person types, normalized so that throttles and sources agree. A Windows domain in front of a
+ * username is removed.
  */
 export const account = z.preprocess(
   (typed) => (typeof typed === 'string' ? stripDomain(typed) : typed),
   z.union([username, email]),
 )
 
-/** Windows writes `DOMAIN\username`. */
+/** Removes the domain of `DOMAIN\username`, as Windows writes it. */
 export const stripDomain = (username: string) => username.replace(/^[^\\]*\\/, '')
 
-/** Asks for an account and a password. */
+/** A login source with accounts and passwords. */
 export interface PasswordSource {
   /**
-   * Undefined for every way of not knowing them. Throws the problem `unavailable` where the source does not answer, and
-   * another one where the password is right and what the source tells of the person cannot be used.
+   * Verifies a password; undefined if account or password are unknown. Throws `unavailable` if the source does not
+   * respond, and another problem if the password is right but the person's data cannot be used.
    */
   verify(account: string, password: string): Promise<Identity | undefined>
 }
 
-/** What the session keeps between leaving for a provider and coming back; good for one return only. */
+/** The state between the redirect to a provider and the return; it is valid for one return. */
 export interface AuthorizationState {
   state: string
   nonce: string
   verifier: string
-  /** When it is too late to come back, in milliseconds. */
+  /** Expiry, in milliseconds. */
   until: number
 }
 
-/** Sends the browser elsewhere to sign in. */
+/** A login source that redirects the browser. */
 export interface RedirectSource {
   begin(): Promise<{ url: string; pending: AuthorizationState }>
-  /** `query` is what stands behind the `?` of the address the browser came back to. Throws as `verify` does. */
+  /** Completes the login; `query` is the query string of the return address. Throws like `verify`. */
   finish(query: string, pending: AuthorizationState): Promise<Identity | undefined>
-  /** Where to sign out at the provider, if it offers that. Never throws. */
+  /** Returns the provider's sign-out address, if there is one. Never throws. */
   logoutUrl(): Promise<string | undefined>
 }
 
-/** Each header with all its values, none joined. */
+/** All values of each header, not joined. */
 export type DistinctHeaders = Record<string, string[] | undefined>
 
-/** Believes a reverse proxy in front that has signed the person in. */
+/** A login source that trusts the headers of a reverse proxy. */
 export interface HeaderSource {
-  /** `remoteAddress` is the other end of the connection itself, never what a forwarding header says. Throws as `verify` does. */
+  /**
+   * Reads the identity; `remoteAddress` is the peer of the connection, never a forwarding header. Throws like `verify`.
+   */
   read(headers: DistinctHeaders, remoteAddress: string | undefined): Identity | undefined
   loginUrl?: string | undefined
   logoutUrl?: string | undefined
 }
 
-/** The sources that are configured. */
+/** The configured login sources. */
 export interface LoginSources {
   password?: PasswordSource
   redirect?: RedirectSource
@@ -140,18 +142,24 @@ export interface LoginSources {
 }
 
 export interface LoginAttempt {
-  /** As the schema of the login sources spells it. */
+  /** The account in normalized form. */
   account: string
   address: string
-  /** Set where the account signed in before in this browser, which then has a count of its own: others cannot lock it. */
+  /**
+   * Set if the account signed in before in this browser, which then has its own count, so that others cannot lock it
+   * out.
+   */
   browserId?: string | undefined
 }
 
 export interface LoginThrottle {
-  /** Counts an attempt before it is made, so that no more are made at once. Refused where `remaining` is negative. */
+  /**
+   * Counts an attempt before it is made, so that concurrent attempts count, too. It is refused if `remaining` is
+   * negative.
+   */
   consume(attempt: LoginAttempt): Promise<RateLimitStatus>
-  /** Uncounts an attempt on which no source gave an opinion. */
+  /** Refunds an attempt that no source could judge. */
   refund(attempt: LoginAttempt): Promise<void>
-  /** Uncounts an attempt that was right, and forgets the failures on its account. */
+  /** Refunds a successful attempt, and resets the failures of its account. */
   recordSuccess(attempt: LoginAttempt): Promise<void>
 }

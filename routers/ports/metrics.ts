@@ -1,12 +1,12 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 
-/** A call of a model, without who made it. */
+/** A call of a model, without its caller. */
 export interface MeasuredCall {
   model: string
   provider: string
   outcome: Outcome
   durationMs: number
-  /** Until the first piece of the answer; nothing where none came. */
+  /** Time until the first piece of the answer; undefined if there was none. */
   firstPieceMs: number | undefined
   inputTokens: number
   outputTokens: number
@@ -18,7 +18,7 @@ export interface MeasuredCall {
   estimated: boolean
 }
 
-/** What is open now, by its name. */
+/** Current numbers of open things, by name. */
 export type Gauges = Partial<Record<GaugeName, number>>
 export type GaugeName =
   | 'svc_sockets'
@@ -27,31 +27,31 @@ export type GaugeName =
   | 'svc_db_pool_connections'
   | 'svc_db_pool_waiting'
 
-/** Numbers that are read now and then, as the database and the disk must be asked for them. */
+/** Numbers that are sampled periodically, because they need the database or the disk. */
 export interface MetricsSample {
   jobs: readonly { queue: string; state: 'waiting' | 'running' | 'failed'; count: number }[]
-  /** Calls under way reserve it of limits: requests, tokens, or an amount of a currency. */
+  /** Amounts reserved by calls in progress: requests, tokens, or an amount of a currency. */
   reserved: readonly { limit: string; unit: string; amount: number }[]
-  /** Bytes that are free where files are kept. */
+  /** Free bytes on the disk of the file store. */
   diskFree: number
 }
 
-/** Counts what operators see of this process. */
+/** Metrics of this process for operators. */
 export interface Metrics {
   countRequest(request: { surface: string; status: number; seconds: number }): void
   countCall(call: MeasuredCall): void
-  /** A limit had no room for a call. */
+  /** Counts a call that a limit refused. */
   countRefusal(limit: string): void
-  /** Another model answered in place of this one. */
+  /** Counts a call that was answered by a fallback of this model. */
   countFallback(model: string): void
-  /** A request to a provider was made again, as the one before it failed for a moment. */
+  /** Counts a retried request to a provider. */
   countRetry(provider: string): void
-  /** Replaces the sample before; nothing where there could be none. */
+  /** Replaces the last sample; undefined if sampling failed. */
   setSample(sample: MetricsSample | undefined): void
-  /** The calls of a provider fail at once, or go to it again. */
+  /** Records that the circuit breaker of a provider opened or closed. */
   setProviderState(provider: string, isOpen: boolean): void
-  /** Reads gauges whenever the numbers are asked for. */
+  /** Reads gauges at every scrape. */
   watch(read: () => Gauges): void
-  /** All numbers as Prometheus reads them. */
+  /** Renders all metrics in the Prometheus format. */
   render(): Promise<string>
 }

@@ -1,10 +1,10 @@
-/** Wakes those who wait, on any replica, for something that is written where all replicas read. */
+/** Wakes waiting callers, on any replica, when shared data is written. */
 export interface Notifier {
-  /** Says that what has this key was written. Neither waits nor throws. */
+  /** Reports a write of this key, without waiting or throwing. */
   notify(key: string): void
   /**
-   * What `look` finds: at once, after each notice of one of the keys, and where notices may have been missed. Undefined where it
-   * has found nothing by the end of the signal.
+   * Returns the result of `look`, which runs at once, after each notification of one of the keys, and after possibly
+   * missed ones. Undefined if there is none when the signal aborts.
    */
   waitFor<T>(keys: readonly string[], look: () => Promise<T | undefined>, signal: AbortSignal): Promise<T | undefined>
 }

@@ -1,17 +1,17 @@
-/** What is left of a limit in the current window. */
+/** State of a rate limit in the current window. */
 export interface RateLimitStatus {
   limit: number
   remaining: number
-  /** Seconds until the full limit is there again. */
+  /** Seconds until the limit is fully available again. */
   resetSeconds: number
 }
 
-/** Counts atomically, over all replicas where Redis is configured. */
+/** Counts atomically, across replicas if Redis is configured. */
 export interface RateLimiter {
-  /** Takes one or several of `limit` a minute, or in another window; remaining is negative when there were not enough left. */
+  /** Consumes one or more points of `limit` per minute or window; `remaining` is negative if there were too few. */
   consume(key: string, limit: number, windowSeconds?: number, points?: number): Promise<RateLimitStatus>
-  /** Gives back one that was taken. Limit and window are those it was taken with. */
+  /** Refunds a point. Limit and window must equal those of `consume`. */
   refund(key: string, limit: number, windowSeconds?: number): Promise<void>
-  /** Starts the key's count anew. Limit and window are those it was taken with. */
+  /** Resets the count of a key. Limit and window must equal those of `consume`. */
   clear(key: string, limit: number, windowSeconds?: number): Promise<void>
 }

@@ -1,27 +1,30 @@
-/** What is known of an answer whose room was told that it begins. */
+/** The disclosure of an answer in progress that its room knows of. */
 export interface AnswerDisclosure {
-  /** Of its disclosure. */
+  /** The id of the disclosure. */
   id: number
   room: number
-  /** The membership of who asked for it. */
+  /** The id of the asker's membership. */
   member: number
 }
 
-/** An answer that a model gives in a room, behind the request that asked for it. */
+/** An answer of a model in a room, which continues after the request that started it. */
 export interface RoomAnswer {
-  /** Ends when somebody cancels it, when its room or its asker's right is gone, and when the process stops. */
+  /**
+   * Aborts when somebody cancels the answer, when the room or the asker's permission is gone, and when the process
+   * stops.
+   */
   signal: AbortSignal
-  /** Goes on with the work, which must not throw. */
+  /** Continues with the work, which must not throw. */
   run(told: AnswerDisclosure, work: () => Promise<void>): void
-  /** Nothing is to be done after all; does nothing while the work runs. */
+  /** Gives up an answer that has not started; does nothing while the work runs. */
   [Symbol.dispose](): void
 }
 
-/** The answers under way. Those of a process that dies are ended by another one. */
+/** The answers in progress. Another process ends those of a failed one. */
 export interface RoomAnswers {
-  /** Throws where the person, or this process, has too many under way. */
+  /** Starts an answer; throws if the person or this process has too many. */
   open(person: number): RoomAnswer
 }
 
-/** How long an answer counts as under way of which its process says nothing, in milliseconds. */
+/** Milliseconds after which an answer counts as lost if its process does not renew the lease. */
 export const ANSWER_LEASE_MS = 30_000

@@ -6,12 +6,12 @@ export interface OwnRoom {
   member: number
 }
 
-/** The rooms of people: by slug, kept in the process as long as nothing changes them, and those to ask in. */
+/** The rooms of people, cached by slug until something changes, and the rooms to ask in. */
 export interface RoomDirectory {
-  /** As they were read at `since` or later, in milliseconds of `performance.now()`; without it as they are known. */
+  /** Returns rooms read at `since` or later, in milliseconds of `performance.now()`; without it, the cached ones. */
   findRooms(person: number, since?: number): Promise<ReadonlyMap<string, OwnRoom>>
-  /** Those in which a person may have models answer, as they are now. */
+  /** Reads the rooms in which a person may have models answer. */
   findRoomsToAsk(person: number): Promise<readonly RoomToAsk[]>
-  /** Whether these are still what is known of the person. */
+  /** Returns true if these rooms are still the cached ones of the person. */
   isCurrent(person: number, rooms: ReadonlyMap<string, OwnRoom>): boolean
 }

@@ -4,57 +4,57 @@ import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { Locale } from './locales.ts'
 import type { Identity } from './login.ts'
 
-/** Who a session belongs to: a person we know, or somebody who is still registering. */
+/** The owner of a session: a user, or a person who is registering. */
 export type SessionSubject = { user: KnownUser } | { registering: Registrant }
 
 export interface NewSession {
-  /** A person as they were before they proved who they are. */
+  /** A person as read before the login was verified. */
   subject: SessionSubject
   method: LoginMethod
 }
 
 export interface SessionRecord extends NewSession {
-  /** What the session is called where its owner sees it. It opens nothing. */
+  /** Public name of the session; it gives no access. */
   handle: string
   csrfToken: string
-  /** In milliseconds, as are all times here. */
+  /** Milliseconds, like all times here. */
   signedInAt: number
-  /** When its time began to run anew. */
+  /** Time of the last renewal. */
   renewedAt: number
-  /** The language that was chosen in it. */
+  /** The language chosen in this session. */
   locale?: Locale | undefined
 }
 
-/** How light the pages are: as the system has it, or as somebody chose. */
+/** Color schemes of pages: the system's, or the person's choice. */
 export const schemes = ['system', 'light', 'dark'] as const
 export type Scheme = (typeof schemes)[number]
 
-/** The browser at the other end of a call. A call with a token, or from the host, has none. */
+/** The browser of a call. Calls with a token or from the host have none. */
 export interface BrowserSession {
   readonly session: SessionRecord | undefined
-  /** Where it calls from, for throttles. */
+  /** The network address, for throttles. */
   readonly address: string
-  /** Whom the reverse proxy in front says it has signed in. */
+  /** Returns the person whom the reverse proxy has signed in. */
   forwardedIdentity(): Identity | undefined
-  /** Ends the session there is, and starts another under an id that nobody knows yet. */
+  /** Ends the current session, and starts another with a new id. */
   start(session: NewSession): Promise<void>
-  /** Goes on with the session, which is this person's from now on, under an id that nobody knows yet; throws where it has ended. */
+  /** Continues the session for this user with a new id; throws if it has ended. */
   replace(user: KnownUser): Promise<void>
-  /** Ends the session there is. */
+  /** Ends the current session. */
   destroy(): Promise<void>
-  /** Remembers a language, in the session too where there is one. */
+  /** Stores a language, also in the session if there is one. */
   setLocale(locale: Locale): Promise<void>
-  /** Remembers how light the pages are to be. */
+  /** Stores a color scheme. */
   setScheme(scheme: Scheme): void
-  /** What it keeps, sealed, between leaving for a provider and coming back. */
+  /** Sealed state between the redirect to a provider and the return. */
   readonly loginState: string | undefined
   setLoginState(sealed: string | undefined): void
-  /** What it keeps, sealed, of the accounts that signed in before. */
+  /** Sealed list of the accounts that signed in before. */
   readonly knownAccounts: string | undefined
   setKnownAccounts(sealed: string): void
 }
 
-/** Takes as long for a wrong token as for the right one. */
+/** Compares CSRF tokens in constant time. */
 export function hasCsrfToken({ csrfToken }: SessionRecord, token: string): boolean {
   const [given, expected] = [Buffer.from(token), Buffer.from(csrfToken)]
   return given.length === expected.length && timingSafeEqual(given, expected)

@@ -1,19 +1,22 @@
-/** Somebody who follows a stream over a connection that stays open. */
+/** A person who follows a stream over an open connection. */
 export interface Subscriber {
   person: number
-  /** By what they call: `session:{hash}` or `token:{id}`. */
+  /** The credential: `session:{hash}` or `token:{id}`. */
   credential: string
-  /** Takes that their session or token holds no longer. */
+  /** Called when the session or token has ended. */
   onSignedOut(): void
-  /** Takes that the process stops: they come back, to another one. */
+  /** Called when the process stops, so that the client reconnects to another one. */
   onDrain(): void
 }
 
 /** The subscriptions of this process. */
 export interface Subscriptions {
-  /** Resolves with the way to close it; throws where there are too many, and where the session or token holds no longer. */
+  /**
+   * Resolves with a function that closes the subscription; throws if there are too many, or if the session or token has
+   * ended.
+   */
   open(subscriber: Subscriber): Promise<() => void>
   count(): number
-  /** Takes no more, and ends those there are one after the other; resolves after so many milliseconds. */
+  /** Refuses new subscriptions, and ends the open ones spread over the given milliseconds. */
   drain(milliseconds: number): Promise<void>
 }

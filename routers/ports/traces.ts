@@ -1,57 +1,54 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Numbers, words of fixed lists and names that administrators gave: never a word that a person wrote. */
+/** Attributes are numbers, fixed words and names given by administrators, never texts of people. */
 export type SpanAttributes = Record<string, string | number | boolean | undefined>
 
 export interface SpanOptions {
-  /** A client waits for another program, a server is asked by one; absent within this program. */
+  /** `client` calls another program, `server` is called by one; absent for internal spans. */
   kind?: 'client' | 'server'
   attributes?: SpanAttributes
 }
 
-/** The names of a span in lines of the log. */
+/** Ids of a span in log lines. */
 export interface SpanIds {
-  /** Absent where the trace is not collected. */
+  /** Absent if the trace is not collected. */
   traceId?: string
   spanId?: string
   requestId?: string
 }
 
-/** A piece of work in a trace. */
+/** A span of a trace. */
 export interface Span {
   readonly ids: SpanIds
-  /** True once the trace is over: a timer or a stream that goes on in its name is no part of it. */
+  /** True after the trace has ended: timers and streams that outlive it add nothing. */
   readonly isOver: boolean
-  /** Begins a part of it; nothing where the trace is over, not collected, or has too many parts. */
+  /** Starts a child span; undefined if the trace has ended, is not collected, or has too many spans. */
   begin(name: string, options?: SpanOptions): Span | undefined
-  /** Begins a trace of its own for work that outlives this one, which it is linked to. */
+  /** Starts a trace for work that outlives this one, linked to it. */
   beginLinked(name: string): Span | undefined
   set(attributes: SpanAttributes): void
   addEvent(name: string): void
-  /** Says that the work failed, by the code of the error or its kind: a message may quote what somebody wrote. */
+  /** Marks the span as failed with the error's code or class; messages may contain texts of people. */
   fail(error: unknown): void
   end(): void
-  /** The header `traceparent` for a server that the operator lets know of traces. */
+  /** Returns the `traceparent` header for servers that the operator allows to receive it. */
   findTraceparent(url: URL): string | undefined
 }
 
-/** The beginning of a trace. */
+/** Options of a new trace. */
 export interface TraceOptions extends SpanOptions {
   requestId?: string
-  /** The header `traceparent` of whoever asks, whose trace is linked and not continued. */
+  /** The caller's `traceparent` header, which is linked and not continued. */
   traceparent?: string | undefined
 }
 
-/** Begins traces, where an operator collects them. */
+/** Starts traces, if an operator collects them. */
 export interface Traces {
-  /** Of what is not collected, only a request has a span, by whose id lines of the log are told apart. */
+  /** Starts a trace; without a collector only requests have a span, whose id identifies log lines. */
   begin(name: string, options?: TraceOptions): Span | undefined
 }
 
-/**
- * The span of the work under way, which no signature has to carry: statements and connections belong to the process, and know
- * nothing of who needs them. Without traces nothing is ever stored here.
- */
+/** The current span, so that no signature has to pass it. It stays empty without traces. */
 const current = new AsyncLocalStorage<Span>()
 
 export function findCurrentSpan(): Span | undefined {
@@ -59,14 +56,14 @@ export function findCurrentSpan(): Span | undefined {
   return span?.isOver ? undefined : span
 }
 
-/** Does it as a part of the span. */
+/** Runs work with the span as the current one. */
 export const runWithin = <T>(span: Span | undefined, work: () => T): T => (span ? current.run(span, work) : work())
 
-/** Does it as a part of the span under way; where there is none, it is only done. */
+/** Runs work in a child span of the current span, if there is one. */
 export const traceWork = <T>(name: string, options: SpanOptions, work: (span?: Span) => Promise<T>): Promise<T> =>
   recordWork(findCurrentSpan()?.begin(name, options), work)
 
-/** A statement of the database by its name, without its values. */
+/** Traces a statement by its name, without its values. */
 export const traceStatement = <T>(name: string, run: () => Promise<T>): Promise<T> => {
   const span = findCurrentSpan()
   if (!span) return run()
@@ -79,7 +76,7 @@ export const traceStatement = <T>(name: string, run: () => Promise<T>): Promise<
 
 const postgres = { 'db.system.name': 'postgresql' }
 
-/** Does it as the work of the span, which ends with it. */
+/** Runs work in the span, and ends the span with it. */
 export async function recordWork<T>(span: Span | undefined, work: (span?: Span) => Promise<T>): Promise<T> {
   if (!span) return work()
   try {
@@ -92,7 +89,7 @@ export async function recordWork<T>(span: Span | undefined, work: (span?: Span) 
   }
 }
 
-/** Reads each step as a part of the span, whoever asks for it. */
+/** Iterates with the span as the current one. */
 export function iterateWithin<T>(span: Span | undefined, steps: AsyncIterable<T>): AsyncIterable<T> {
   if (!span) return steps
   return {

@@ -2,14 +2,14 @@ import { z } from 'zod'
 
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
-/** The one spelling of an address; a text that is none stays as it is. */
+/** Normalizes an address; returns other texts unchanged. */
 export const normalizeAddress = (text: string): string => URL.parse(text)?.href ?? text
 
-/** Where people, or secrets, are sent: encrypted or within this machine, and to one host that everybody sees. */
+/** An address for people or secrets: encrypted or local, and with a host that is plainly visible. */
 export const webAddress = z
   .url({ protocol: /^https?$/ })
   .max(2048)
-  // What stands in an address without being escaped.
+  // Only characters that need no escaping.
   .regex(/^[\x21-\x7e]+$/)
   .refine((text) => {
     const { protocol, hostname = '' } = URL.parse(text) ?? {}

@@ -1,24 +1,27 @@
-/** Reads what strangers name on the web, and nothing of a private network. Driver: the hardened HTTP client. */
+/** Fetches addresses named by strangers, never from private networks. Driver: the hardened HTTP client. */
 export interface WebReader {
-  /** Resolves when the headers of the last hop arrive; throws where it is refused, not there, or not of these kinds. */
+  /**
+   * Resolves when the headers of the last redirect arrive; throws if the address is refused, missing, or of another
+   * media type.
+   */
   open(url: string, request: WebRequest): Promise<WebResource>
 }
 
 export interface WebRequest {
   /** Media types as in `Accept`. */
   accept: string
-  /** What the media type of the answer begins with. */
+  /** Prefixes of accepted media types. */
   kinds: readonly string[]
-  /** Of everything: redirects, waiting and reading, in milliseconds. */
+  /** Milliseconds for everything: redirects, waiting and reading. */
   timeout: number
   signal: AbortSignal
 }
 
 export interface WebResource {
-  /** Where the redirects led. */
+  /** The address after redirects. */
   url: string
-  /** Of the `Content-Type`, if it names one. */
+  /** The charset of `Content-Type`, if any. */
   charset: string | undefined
-  /** Decompressed as it is read; whoever stops early closes the connection. */
+  /** The decompressed body; stopping early closes the connection. */
   body: AsyncIterable<Uint8Array>
 }

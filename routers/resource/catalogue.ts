@@ -8,11 +8,11 @@ export interface ResourceCatalogue {
   of(type: string): Resource
   tableOf(type: string): TableMapping
   statementsOf(type: string): ResourceStatements
-  /** The tables of the types that many read alike, with those whose rows hang on theirs. */
+  /** Tables of coalesced types, and tables whose rows are deleted with theirs. */
   readonly coalescedTables: readonly string[]
 }
 
-/** All declared types by name, with their tables and the statements that were written for them so far. */
+/** Indexes all declared types by name, with their tables and statements. */
 export function createCatalogue(resources: readonly Resource[], metadata: MetadataStorage): ResourceCatalogue {
   const byType = new Map(resources.map((resource) => [resource.type, resource]))
   const tables = new Map(
@@ -52,7 +52,7 @@ function getOrThrow<T>(all: ReadonlyMap<string, T>, type: string, what: string):
 
 const MAX_DEPTH = 3
 
-/** Throws at start where a declaration contradicts another one, itself or the tables; says what is wrong where. */
+/** Throws at startup if a declaration contradicts another one, itself or the tables. */
 function verify(of: Resource, byType: ReadonlyMap<string, Resource>, tables: ReadonlyMap<string, TableMapping>): void {
   for (const [name, { to }] of Object.entries(of.relations))
     if (!byType.has(to)) throw new Error(`${of.type}.${name} leads to ${to}, which is no type`)

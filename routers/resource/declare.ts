@@ -11,13 +11,13 @@ import type { Sql } from '../../entities/sql/statement.ts'
 import type { Vault } from '../ports/vault.ts'
 import { type IdFormat, rowIds } from './ids.ts'
 
-/** A row as far as it is known before its values on demand are found: its id, and those that its relations to one lead to. */
+/** A row before its values on demand are found: its id, and those of its to-one relations. */
 export interface FoundRow {
   readonly id: string
   readonly relations: Readonly<Record<string, { readonly id: string } | null>>
 }
 
-/** Finds the values of one attribute for rows that the caller sees, in their order. `viewer` is the id of the caller. */
+/** Finds the values of one attribute for visible rows, in their order. `viewer` is the id of the caller. */
 export type FindValues = (rows: readonly FoundRow[], by: { sql: Sql; viewer: number }) => Promise<readonly unknown[]>
 
 /** The row whose attribute is written, in the transaction that locked it. */
@@ -27,59 +27,59 @@ export interface AttributeWrite {
   vault: Vault
 }
 
-/** A filter: which values it takes, and the SQL for them, whose text knows a value by its variant alone. */
+/** A filter: the values it accepts, and an SQL text for each variant of a value. */
 interface Filter<S extends z.ZodType = z.ZodType> {
   schema: S
-  /** Which of the texts stands for a value. */
+  /** Returns the variant of a value, which selects its text. */
   variantOf(value: z.output<S>): string
   texts: Readonly<Record<string, FilterPredicate>>
 }
 
-/** A filter whose text is the same for all values. */
+/** Declares a filter with one text for all values. */
 export const filter = <S extends z.ZodType>(schema: S, text: FilterPredicate): Filter<S> => ({
   schema,
   variantOf: () => 'any',
   texts: { any: text },
 })
 
-/** A filter with a text for each kind of value. */
+/** Declares a filter with one text for each variant. */
 export const filterByVariant = <S extends z.ZodType, V extends string>(
   schema: S,
   texts: Readonly<Record<V, FilterPredicate>>,
   variantOf: (value: z.output<S>) => NoInfer<V>,
 ): Filter<S> => ({ schema, variantOf, texts })
 
-/** A filter that takes one of a few words, each with its text. */
+/** Declares a filter that accepts one of several words, each with its text. */
 export const choice = <V extends string>(description: string, texts: Readonly<Record<V, FilterPredicate>>) =>
   filterByVariant(z.enum(Object.keys(texts) as V[]).describe(description), texts, (word) => word as V)
 
 interface MemberOptions {
-  /** The property of the entity, where it has another name. */
+  /** The entity's property, if it has another name. */
   property?: string
-  /** When it may be given: always, or only at one of the two. */
+  /** Set if it is writable: always, or only at creation or update. */
   write?: true | 'create' | 'update'
-  /** What a new row gets where nothing is given. */
+  /** The value of a new row if none is given. */
   default?: unknown
 }
 
 interface AttributeOptions extends MemberOptions {
-  /** Its value for a row, where it is not just the column. */
+  /** SQL of its value, if this is not just the column. */
   sql?: SqlPredicate
-  /** SQL for its value, made from the column. */
+  /** Builds SQL of its value from the column. */
   load?: (column: string) => string
-  /** Whether `sort` accepts it: by its column, or by the properties that are named, in their order. */
+  /** Set if `sort` accepts it: by its own column, or by the listed properties in their order. */
   sort?: true | readonly string[]
-  /** Left out for everybody else. */
+  /** Sent to administrators only. */
   only?: 'admin'
-  /** Left out where there is no value, rather than sent as null. */
+  /** Left out if it has no value, rather than sent as null. */
   sparse?: true
-  /** Left out unless it is asked for: what it says changes without a change of the row, of which clients would be told. */
+  /** Sent only on request, because its value changes without a change of the row that clients would be notified of. */
   onDemand?: FindValues
-  /** What is given, where that has another shape than what is read. */
+  /** Schema of its input, if it differs from that of its output. */
   input?: z.ZodType
-  /** What its column is sealed for: it is a secret. */
+  /** The purpose for which a secret column is sealed. */
   sealed?: string
-  /** Writes it where it is no column of the row, in the transaction that writes the row. */
+  /** Writes a value that is no column of the row, in the transaction that writes the row. */
   save?: (saving: AttributeWrite, value: unknown) => Promise<void>
 }
 
@@ -87,7 +87,7 @@ export interface Attribute<S extends z.ZodType = z.ZodType> extends AttributeOpt
   schema: S
 }
 
-/** An attribute by its shape, which carries its description. */
+/** Declares an attribute by its schema, which contains its description. */
 export function attribute<S extends z.ZodType>(schema: S): { schema: S }
 export function attribute<S extends z.ZodType, const O extends AttributeOptions>(
   schema: S,
@@ -108,26 +108,26 @@ export const sortedTimestamps = {
 }
 
 interface RelationOptions extends MemberOptions {
-  /** What the link means, where it is written. */
+  /** The meaning of the link, if it is writable. */
   about?: string
-  /** Whoever sees the row sees the other, too. */
+  /** Set if everybody who sees the row sees the related row, too. */
   alwaysVisible?: true
-  /** How many rows it leads to from the parent, where there are too many to count: SQL, with the number of the parent. */
+  /** SQL for the number of related rows of a parent, if there are too many to count. */
   total?: (parent: string, sql: ParameterBinder) => string
 }
 
-/** Where its rows are found, the metadata of the entity says. */
+/** A relation; the entity's metadata tells where its rows are stored. */
 export interface Relation extends RelationOptions {
-  /** A type, which must be there when the catalogue is made. */
+  /** A type, which must exist when the catalogue is created. */
   to: string
   many: boolean
 }
 
-/** One row; with `default: null`, or none. */
+/** Declares a relation to one row; with `default: null` to at most one. */
 export const one = <const O extends RelationOptions = object>(to: string, options?: O) =>
   ({ to, many: false, ...options }) as { to: string; many: false } & NoInfer<O>
 
-/** Many rows. */
+/** Declares a relation to many rows. */
 export const many = <const O extends RelationOptions = object>(to: string, options?: O) =>
   ({ to, many: true, ...options }) as { to: string; many: true } & NoInfer<O>
 
@@ -136,7 +136,7 @@ export interface PageSizes {
   max: number
 }
 
-/** By what is followed: a room, or what concerns one person. */
+/** Properties with the id of the room or person in whose stream changes are published. */
 export interface Streams {
   room?: string
   user?: string
@@ -146,7 +146,7 @@ export type Attributes = Record<string, Attribute>
 export type Relations = Record<string, Relation>
 type Filters = Record<string, Filter>
 
-/** The attributes that say so; `id` is always one. */
+/** The sortable attributes; `id` is always sortable. */
 type SortOf<A extends Attributes> = {
   [K in keyof A]: A[K] extends { sort: true | readonly string[] } ? K : never
 }[keyof A] &
@@ -161,40 +161,36 @@ export interface Declaration<
   type: string
   /** One sentence for the documentation. */
   about: string
-  /** Its table, columns and keys are known from the metadata; absent where the records are computed. */
+  /** The entity, whose metadata contains table, columns and keys; absent if the records are computed. */
   entity?: object
   /**
-   * For a small table that many read alike: callers who ask for the same in one turn of the event loop share one statement,
-   * which is planned once, whatever its values, and which confirms those who were seen lately. Any other statement is planned with
-   * its values.
+   * Set for small tables that many callers read: equal reads in one turn of the event loop share one statement, which
+   * is planned once. Any other statement is planned with its values.
    */
   coalesced?: true
-  /** Which rows a caller sees. It stands in every statement that reads the table, whichever way it is reached. */
+  /** The rows that a caller sees. It is part of every statement that reads the table. */
   scope?: SqlPredicate
-  /** Which of them stand in lists: the others are found by their id, or by a link to one. */
+  /** The visible rows that lists contain; others are found by id or by a link. */
   listed?: SqlPredicate
-  /** How many rows a caller lists, where there are too many to count: SQL. */
+  /** SQL for the number of rows that a caller lists, if there are too many to count. */
   total?: (sql: ParameterBinder) => string
-  /** Which of the rows that a caller sees they may change. Those who see every row may, unless something else is said. */
+  /** The visible rows that a caller may change; by default callers who see every row may. */
   mayUpdate?: SqlPredicate
   mayDelete?: SqlPredicate
-  /** How its ids are written, where that is not just the number of the row. */
+  /** Format of its ids, if this is not the number of the row. */
   ids?: IdFormat
   attributes: A
   relations?: L
-  /**
-   * Streams of the change log that its rows belong to: of each, the property of the entity with its number; or `all`, where
-   * everybody is told.
-   */
+  /** Streams of the change log that its rows belong to: the entity's property with the id of each, or `all`. */
   streams?: Streams | 'all'
-  /** Paths that `include` accepts, at most three deep: the relations unless said otherwise. */
+  /** Paths that `include` accepts, at most three deep; by default all relations. */
   includes?: readonly I[]
   filters?: F
-  /** Absent where a collection always comes whole. */
+  /** Absent if a collection always comes whole. */
   page?: PageSizes
 }
 
-/** A resource as everything derived from it sees it. */
+/** A complete declaration with defaults. */
 export interface Resource<
   A extends Attributes = Attributes,
   L extends Relations = Relations,

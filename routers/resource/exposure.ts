@@ -1,6 +1,6 @@
 import type { Resource } from './declare.ts'
 
-/** What a procedure carries out on a resource. Path, method and status follow from it. */
+/** A verb that a procedure carries out on a resource; it determines path, method and status. */
 export type Verb =
   | 'list'
   | 'get'
@@ -11,11 +11,14 @@ export type Verb =
   | 'delete'
   /** A single resource with a name in place of an id, such as `me`. */
   | { member: string }
-  /** A change of a to-many relation alone. */
+  /** A change of a to-many relation. */
   | { relationship: string; change: 'add' | 'replace' | 'remove' }
   /** Bytes below `/proxy/{name}/`, found by an `identifier`. */
   | { proxy: string }
-  /** A custom action, of one row where `ofOne`, or of the single resource with a name; `ends` what it names, or `creates` the row it returns. */
+  /**
+   * A custom action of the type, of one row (`ofOne`) or of a named resource (`member`); `ends` deletes what the action
+   * reads, `creates` returns a new row.
+   */
   | { action: string; ofOne?: boolean; member?: string; ends?: true; creates?: true }
 
 export interface Exposure {
@@ -23,10 +26,10 @@ export interface Exposure {
   verb: Verb
 }
 
-/** Tags a procedure with what it carries out; facades read it, and the procedure knows no wire. */
+/** Returns the metadata that exposes a procedure as a verb of a resource; facades read it. */
 export const exposeAs = (resource: Resource, verb: Verb): { exposes: Exposure } => ({ exposes: { resource, verb } })
 
-/** `ai-tool-capabilities` gives `an ai-tool-capability`. */
+/** Returns `an ai-tool-capability` for `ai-tool-capabilities`. */
 export function singularWithArticle(type: string): string {
   const singular = type.replace(/ies$/, 'y').replace(/s$/, '')
   return `${/^[aeio]/.test(singular) ? 'an' : 'a'} ${singular}`
@@ -35,7 +38,7 @@ export function singularWithArticle(type: string): string {
 const verbs = { get: 'Read', create: 'Create', update: 'Change', delete: 'Delete' } as const
 const changes = { add: 'Add to', replace: 'Replace', remove: 'Remove from' } as const
 
-/** What a procedure does to resources of its type, where it does not say so itself. */
+/** Describes a procedure that has no description of its own. */
 export function summarize({ resource: { type }, verb }: Exposure): string {
   if (verb === 'list') return `List ${type}.`
   if (verb === 'related' || verb === 'linkage') return `Read what a relation of ${singularWithArticle(type)} leads to.`

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
-/** How the ids of a type are written. */
+/** Format of a type's ids. */
 export interface IdFormat {
-  /** Takes what could be an id: anything else is not there. */
+  /** Accepts every possible id; others count as not found. */
   schema: z.ZodType<string, string>
-  /** The number of the row that could have it. */
+  /** Returns the number of the row that the id may belong to. */
   keyOf(id: string): number
-  /** Selects it for a row under an alias. */
+  /** Selects the id of a row under an alias. */
   sql(row: string): string
 }
 
-/** PostgreSQL numbers no row beyond it. */
+/** The largest id that PostgreSQL assigns to a row. */
 const LAST_ROW = 2 ** 31 - 1
 
 const NO_ID = 'must be the id of a record'

@@ -7,26 +7,26 @@ import {
 } from '@mikro-orm/core'
 import type { Relation, Resource } from './declare.ts'
 
-/** Finds other types, which relations lead to. */
+/** Finds other types, for relations. */
 export interface ResourceLookup {
   of(type: string): Resource
   tableOf(type: string): TableMapping
 }
 
-/** Where a type is kept, as the metadata of its entity says. */
+/** The mapping of a type to its table, read from the entity's metadata. */
 export interface TableMapping {
   entity: EntityName<Row>
   table: string
-  /** By attribute; without those that are computed or kept elsewhere. */
+  /** Columns by attribute, without attributes that are computed or stored elsewhere. */
   columns: Readonly<Record<string, ColumnMapping>>
-  /** The attributes whose values are unique, by the constraint that sees to it. */
+  /** Unique attributes, by the name of their constraint. */
   uniques: Readonly<Record<string, string>>
-  /** The columns to sort by, by attribute, where they are not just its own. */
+  /** Sort columns by attribute, if they differ from its own column. */
   orders: Readonly<Record<string, readonly string[]>>
   relations: Readonly<Record<string, RelationMapping>>
 }
 
-/** Inside, a row is only something with an id: the ORM's types cannot follow an entity that is any of them. */
+/** The ORM's types cannot describe an entity of any type, so only the common properties are typed. */
 export type Row = { id: number; updatedAt: Date }
 
 export interface ColumnMapping {
@@ -35,7 +35,7 @@ export interface ColumnMapping {
   isTime: boolean
 }
 
-/** A to-one relation is a column of its own row, a to-many one a column of the others or a table between the two. */
+/** A to-one relation is a column of its own row; a to-many one is a column of the other rows or a pivot table. */
 export type RelationMapping = { target: string; total?: Relation['total'] } & (
   | { column: string; isNullable: boolean }
   | { foreignKey: string }
@@ -48,7 +48,7 @@ export interface PivotMapping {
   to: string
 }
 
-/** Throws where the declaration names what the entity does not have. */
+/** Maps a type to its table; throws if the declaration names properties that the entity does not have. */
 export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping {
   const meta = metadata.get(of.entity as EntityName<Row>)
   return {

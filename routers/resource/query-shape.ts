@@ -1,16 +1,16 @@
 import type { ResourceRecord } from './record.ts'
 
-/** How many rows of a table that grows without bound an answer brings along by one include path. */
+/** Rows per include path from tables that grow without bound. */
 export const MAX_INCLUDED = 10_000
 
-/** What makes two queries of a type differ in their text. */
+/** The properties of a query that determine its SQL text. */
 export interface QueryShape {
   unrestricted: boolean
   sort: readonly string[]
   filters: readonly FilterUse[]
 }
 
-/** One of the texts of a filter. */
+/** A filter with the variant of its text. */
 export interface FilterUse {
   name: string
   variant: string
@@ -18,29 +18,29 @@ export interface FilterUse {
 
 export const createPlainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
 
-/** Equal where two queries of a type have one text. */
+/** Returns a key that is equal for queries with equal text. */
 export const toShapeKey = ({ unrestricted, sort, filters }: QueryShape): string =>
   JSON.stringify([unrestricted, sort, filters.map(({ name, variant }) => [name, variant])])
 
-/** A record beside what is told with it. */
+/** A row of a statement: a record and data beside it. */
 export interface RecordRow {
   readonly record: ResourceRecord
 }
-/** With how many rows there are in all. */
+/** A record with the total number of rows. */
 export interface PageRow extends RecordRow {
   readonly total: number
-  /** Where it stands in the whole list, from 1 on, where others may have asked for other pages of it. */
+  /** Its position in the whole list, counted from 1, if the statement may contain rows of other pages. */
   readonly position?: number
 }
-/** With the id of the row that a relation led from. */
+/** A record with the id of the parent. */
 export interface RelatedRow extends RecordRow {
   readonly parent: string
 }
 
-/** What is done to one row. */
+/** A change of one row. */
 export type RowVerb = 'update' | 'delete'
 
-/** Of a row that the caller sees: whether they may do to it what they want to. */
+/** Permission of the caller to change a visible row. */
 export interface Permission {
   readonly id: string
   readonly permitted: boolean

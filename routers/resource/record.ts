@@ -8,28 +8,28 @@ type Values<A extends Attributes> = {
   readonly [K in keyof A as IsOptional<A[K]> extends true ? never : K]: DeepReadonly<z.output<A[K]['schema']>>
 } & { readonly [K in keyof A as IsOptional<A[K]> extends true ? K : never]?: DeepReadonly<z.output<A[K]['schema']>> }
 
-/** A row as procedures return it. Relations hold an id, or whole records where they were included. */
+/** A row as procedures return it. Relations hold an id, or whole records if they were included. */
 export type RecordOf<R> = R extends Resource<infer A> ? Values<A> & RecordRef : never
 
-/** Read-only, as all of a record: several requests may hold the same one. */
+/** A link to a record. It is read-only, because several requests may share it. */
 export interface RecordRef {
   readonly id: string
-  /** By what the caller reads it, where that is not its id. */
+  /** The key in its address, if this is not its id. */
   readonly addressedAs?: string
-  /** Changes with every write of the row; an update can insist on it. */
+  /** Changes with every write of the row; an update can require it. */
   readonly rowVersion?: string
   readonly relations?: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
 
-/** A record, and not just a link to it. */
+/** A record, not only a link to it. */
 export interface ResourceRecord extends RecordRef {
   readonly relations: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
 
-/** What a list of a type can be asked for. */
+/** Input of a list. */
 export interface ListInput<R extends Resource> {
   include?: R['includes'][number][] | undefined
-  /** A `-` in front of the name turns the order round. */
+  /** A leading `-` reverses the order. */
   sort?: (R['sorts'][number] | `-${R['sorts'][number]}`)[] | undefined
   filter?: { [Name in keyof R['filters']]?: z.input<R['filters'][Name]['schema']> | undefined } | undefined
   page?: { number?: number | undefined; size?: number | undefined } | undefined
@@ -37,11 +37,11 @@ export interface ListInput<R extends Resource> {
 
 type Moment = 'create' | 'update'
 
-/** The attributes and relations of a type that are written at this moment. */
+/** The attributes and relations of a type that are writable at this moment. */
 type Writable<M, At extends Moment> = { [K in keyof M as M[K] extends { write: true | At } ? K : never]: M[K] }
 type Members<R extends Resource, At extends Moment> = Writable<R['attributes'], At> & Writable<R['relations'], At>
 
-/** A relation is written by ids. */
+/** Builds the schema of a relation, which is written by ids. */
 type InputOf<T> = T extends { input: infer I extends z.ZodType }
   ? z.input<I>
   : T extends { schema: infer S extends z.ZodType }
@@ -54,7 +54,7 @@ type InputOf<T> = T extends { input: infer I extends z.ZodType }
 
 type HasDefault<T> = T extends { default: unknown } ? true : false
 
-/** What a new row is given. What has a default may be left out. */
+/** Input of a new row; members with a default are optional. */
 export type CreateInput<R extends Resource> = {
   [K in keyof Members<R, 'create'> as HasDefault<Members<R, 'create'>[K]> extends true ? never : K]: InputOf<
     Members<R, 'create'>[K]
@@ -65,7 +65,7 @@ export type CreateInput<R extends Resource> = {
     | undefined
 }
 
-/** What a change of a row is given: its id, perhaps the version that is to be changed, and what is to be another. */
+/** Input of an update: the id, optionally the expected version, and the changed members. */
 export type UpdateInput<R extends Resource> = {
   id: string
   ifVersion?: string | string[] | undefined

@@ -17,19 +17,19 @@ import {
 } from './query-shape.ts'
 
 interface ReadOptions<Row> {
-  /** Which callers share the rows, where those of the type do. */
+  /** The callers that share rows, if the type is coalesced. */
   sharing?: 'equal' | 'byIds' | 'byKey' | undefined
   read?: Statement<Row>['read']
 }
 
-/** The statements that read one type, each written when first needed. */
+/** The statements that read one type, each compiled on first use. */
 export class ResourceStatements {
   readonly #of: Resource
   readonly #mapping: TableMapping
   readonly #others: ResourceLookup
   readonly #written = new Map<string, CompiledStatement<unknown>>()
   readonly #readRow: ReturnType<typeof createRowReader>
-  /** The attributes that are not in its statements. */
+  /** Attributes on demand, which its statements do not contain. */
   readonly onDemand: readonly [name: string, find: FindValues][]
 
   constructor(of: Resource, others: ResourceLookup) {
@@ -42,7 +42,7 @@ export class ResourceStatements {
     )
   }
 
-  /** A page whose rows know how many there are in all. Pages of a coalesced type that are read together are one statement. */
+  /** Selects a page with the total. Concurrent reads of a coalesced type's pages share one statement. */
   page(shape: QueryShape): CompiledStatement<PageRow> {
     const write = (sql: ParameterBinder) => {
       const from = this.#fromListed(shape, sql)
@@ -53,7 +53,7 @@ export class ResourceStatements {
     return this.#records('page', shape, write, this.#of.coalesced ? 'byIds' : 'equal')
   }
 
-  /** How many there are in all, where a page has no row to say so. */
+  /** Counts all rows, for a page without rows. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
     return this.#once('count', { ...shape, sort: [] }, (sql) =>
       selectTotal(this.#fromListed(shape, sql), this.#total(shape, sql)),
@@ -64,7 +64,7 @@ export class ResourceStatements {
     return this.#records('byIds', createPlainShape(unrestricted), (sql) => this.#rows(sql), 'byKey')
   }
 
-  /** The rows to which the relation of some parents leads; one more than may come along where a table grows without bound. */
+  /** Selects the related rows of some parents; one more than the limit if the table grows without bound. */
   related(of: Resource, name: string, unrestricted: boolean): CompiledStatement<RelatedRow> {
     const shape = createPlainShape(unrestricted)
     const { parent, join } = joinParents(this.#relationOf(of, name))
@@ -76,7 +76,7 @@ export class ResourceStatements {
     return this.#records(`related:${of.type}.${name}`, shape, write, 'byIds')
   }
 
-  /** A page of the rows that the relation of one parent leads to. */
+  /** Selects a page of the related rows of one parent. */
   relatedPage(of: Resource, name: string, shape: QueryShape): CompiledStatement<PageRow> {
     return this.#records(`relatedPage:${of.type}.${name}`, shape, (sql) => {
       const relation = this.#relationOf(of, name)
@@ -93,7 +93,7 @@ export class ResourceStatements {
     })
   }
 
-  /** Whether the caller sees a row and may do this to it; nothing where that is true of all rows. */
+  /** Selects visibility and permission of the caller for a row; undefined if both hold for all rows. */
   permission(verb: RowVerb, unrestricted: boolean): CompiledStatement<Permission> | undefined {
     const { scope, ids, [verb === 'update' ? 'mayUpdate' : 'mayDelete']: may } = this.#of
     const isOpen = (predicate: SqlPredicate) => predicate('t', new ParameterBinder(unrestricted)) === 'true'
@@ -103,20 +103,20 @@ export class ResourceStatements {
     return this.#once(`permission:${verb}`, createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
-  /** Which of the rows with these numbers the caller sees. */
+  /** Selects the visible rows among some numbers. */
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
     return this.#once('visibleKeys', createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
-  /** How a relation of another type leads to this one. */
+  /** Returns the mapping of another type's relation to this one. */
   #relationOf = ({ type }: Resource, name: string) => this.#others.tableOf(type).relations[name] as RelationMapping
 
   #rows(sql: ParameterBinder): string {
     return `${this.#from(createPlainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
   }
 
-  /** Selects records, and what is written beside them. */
+  /** Selects records with further columns. */
   #records<Row extends RecordRow>(
     kind: string,
     shape: QueryShape,
@@ -137,12 +137,12 @@ export class ResourceStatements {
     const key = `${kind} ${toShapeKey(shape)}`
     const known = this.#written.get(key)
     if (known) return known as CompiledStatement<Row>
-    // What is found by the primary key is found no faster by a plan of its own.
+    // A plan with values is no better for look-ups by primary key.
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
     const plannedOnce = isByKey || coalesced !== undefined
     const compiled = compile({ unrestricted: shape.unrestricted, coalesced, plannedOnce, read }, write)
-    // Rare orders are many: PostgreSQL keeps no plan of theirs, and we keep no text.
+    // Combinations of sort keys are rare and many, so neither PostgreSQL nor this class caches them.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#written.set(key, compiled)
     return compiled
@@ -159,7 +159,7 @@ export class ResourceStatements {
     return listed === 'true' ? from : `${from} and ${listed}`
   }
 
-  /** Of one parent alone, so that an index that begins with it has the rows in order. */
+  /** Restricts to one parent, so that an index that begins with the parent provides the order. */
   #fromParent(relation: RelationMapping, shape: QueryShape, sql: ParameterBinder): string {
     const { parent, join } = joinParents(relation)
     return `${this.#fromListed(shape, sql, join)} and ${parent} = ${sql.param('parent')}`
@@ -179,14 +179,17 @@ export class ResourceStatements {
     return `${this.#order(sort)} limit ${sql.param('limit')} offset ${sql.param('offset')}`
   }
 
-  /** The rows at some positions of a list, which are the only ones that are written as records. `known` is how long it is. */
+  /**
+   * Selects rows at given positions of a list; only these are built as records. `known` is SQL for the length of the
+   * list.
+   */
   #positions(from: string, known: string | undefined, { sort }: QueryShape, sql: ParameterBinder): string {
     const listed = `select t.id, row_number() over (${this.#order(sort)})::int as position, ${known ?? 'count(*) over ()::int'} as total ${from}`
     return `, listed.position, listed.total from (${listed}) listed join ${this.#mapping.table} t on ${lookUp('t.id', 'listed.id')}
       where listed.position = any(${sql.param('ids')}) order by listed.position`
   }
 
-  /** Equal values come in one order on every page. */
+  /** Sorts equal values by id, so that all pages have the same order. */
   #order(sort: readonly string[]): string {
     const keys = sort.flatMap((key) => orderBy(this.#mapping, key))
     return `order by ${[...keys, 't.id'].join(', ')}`
@@ -196,21 +199,21 @@ export class ResourceStatements {
 /** Counts the rows of a statement. */
 const countRows = (from: string) => `select count(*)::int as total ${from}`
 
-/** How many rows a statement has, where that is known without counting. Beside a row, which proves that there are some to see. */
+/** SQL for the total beside a row; the row proves that the caller may know a total that was not counted. */
 const selectTotalPerRow = (from: string, known: string | undefined) => known ?? countRows(from)
 
-/** The same, of its own: who sees no row is told of none. */
+/** Statement for the total alone; it is 0 for callers who see no row. */
 const selectTotal = (from: string, known: string | undefined) =>
   known === undefined ? countRows(from) : `select case when exists (select ${from}) then ${known} else 0 end as total`
 
-/** How the rows of a relation hang together with their parents. */
+/** Returns the column with the parent, and the join that it needs. */
 function joinParents(link: RelationMapping): { parent: string; join: string } {
   if ('column' in link) throw new Error('a to-one relation is read by its id')
   const parent = 'pivot' in link ? `j.${link.from}` : `t.${link.foreignKey}`
   return { parent, join: 'pivot' in link ? `join ${link.pivot} j on j.${link.to} = t.id` : '' }
 }
 
-/** The columns of one key of `sort`. */
+/** Returns the columns of one sort key. */
 function orderBy({ orders, columns }: TableMapping, key: string): string[] {
   const [name, direction] = key.startsWith('-') ? [key.slice(1), 'desc'] : [key, 'asc']
   const names = orders[name] ?? [columns[name]?.column ?? 'id']
@@ -218,8 +221,8 @@ function orderBy({ orders, columns }: TableMapping, key: string): string[] {
 }
 
 /**
- * SQL for a row `t` as the record it stands for: its attributes, but those on demand, and the ids that its to-one relations lead to.
- * PostgreSQL sends it as JSON, which `rowReader` reads.
+ * Builds SQL that makes a record of a row `t`: its attributes, except those on demand, and the ids of its to-one
+ * relations. PostgreSQL sends it as JSON, which `createRowReader` reads.
  */
 function recordSql(of: Resource, others: ResourceLookup, sql: ParameterBinder): string {
   const { columns, relations: mapped } = others.tableOf(of.type)
@@ -244,7 +247,10 @@ interface SentRow {
   record: Record<string, unknown> & { relations: readonly (string | null)[] }
 }
 
-/** Makes rows of what is sent of them: records with links, with times as they are shown, and without sparse attributes that have no value. */
+/**
+ * Creates the function that completes received rows: it adds links, formats times, and drops sparse attributes without
+ * a value.
+ */
 function createRowReader(of: Resource, { tableOf }: ResourceLookup): <Row extends RecordRow>(sent: object) => Row {
   const { columns } = tableOf(of.type)
   const times = Object.entries(of.attributes).flatMap(([name, attribute]) =>
@@ -266,7 +272,7 @@ const listLinks = ({ relations }: Resource) => Object.entries(relations).filter(
 
 const toLink = (id: string | null | undefined) => (typeof id === 'string' ? { id } : null)
 
-/** RFC 3339 text with milliseconds for a time in UTC as JSON of PostgreSQL has it, such as `2026-11-23T14:44:45.12`. */
+/** Formats a UTC time from PostgreSQL's JSON, such as `2026-11-23T14:44:45.12`, as RFC 3339 with milliseconds. */
 const formatTime = (utc: string) => `${utc.padEnd(20, '.').padEnd(23, '0')}Z`
 
 const isSentAsTime = ({ sql, load }: Attribute, column: ColumnMapping | undefined) =>
@@ -278,7 +284,7 @@ function columnSql(attribute: Attribute, mapping: ColumnMapping | undefined): st
   return isSentAsTime(attribute, mapping) ? `${column} at time zone 'utc'` : column
 }
 
-/** The id that a to-one relation leads to; null where the caller may not see it. */
+/** Builds SQL for the id of a to-one relation; null if the caller may not see the related row. */
 function linkSql(
   { to, alwaysVisible }: Relation,
   link: RelationMapping | undefined,

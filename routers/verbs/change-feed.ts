@@ -8,7 +8,7 @@ import { translateDatabaseError } from '../core/database-errors.ts'
 import { Problem } from '../core/problems.ts'
 import type { EphemeralEvent, Position, StreamFollower } from '../ports/change-streams.ts'
 
-/** As many as come at once. */
+/** Changes per response. */
 const MAX_CHANGES = 500
 
 const position = z
@@ -24,14 +24,14 @@ interface Changes {
   meta: {
     /** Empty where nothing has changed. */
     changes: Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>[]
-    /** Where to go on from. */
+    /** The position after which to continue. */
     position: string
-    /** Whether there are more already. */
+    /** True if further changes exist already. */
     hasMore: boolean
   }
 }
 
-/** The changes of a stream behind a position, in their order; throws where some of them may be gone. */
+/** Returns the changes of a stream after a position, in order; throws if some may already be deleted. */
 export async function readChangesSince(ctx: Context, stream: Stream, after: string | undefined): Promise<Changes> {
   if (after === undefined) return { meta: { changes: [], position: await readPosition(ctx, stream), hasMore: false } }
   const [epoch = '', seq = ''] = after.split(':')
@@ -65,7 +65,10 @@ export const followInput = z.strictObject({
 
 type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>
 
-/** Behind which position everything is told, then each change, and what is told in passing. The id of a part is the position to come back to. */
+/**
+ * A part of the feed: first the start position, then changes and ephemeral events. Its id is the position to resume
+ * from.
+ */
 type FeedEvent = TrackedEnvelope<
   { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & EphemeralEvent)
 >
@@ -73,13 +76,15 @@ type FeedEvent = TrackedEnvelope<
 interface FollowOptions {
   stream: Stream
   after: string | undefined
-  /** Throws where the caller may not follow; resolves with whether they may not any more from a change on. */
+  /**
+   * Throws if the caller may not follow; resolves with a function that tells from which change on they no longer may.
+   */
   admit: () => Promise<(change: LoggedChange) => boolean>
 }
 
 type SubscriberContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-/** Tells the changes of a stream as they come, each once and in their order. */
+/** Yields the changes of a stream as they happen, each once and in order. */
 export async function* followChanges(ctx: SubscriberContext, options: FollowOptions): AsyncGenerator<FeedEvent, void> {
   const { services } = ctx
   const signal = ctx.signal()
@@ -99,7 +104,7 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
     cleanUp.push(stop)
     yield* replayThenFollow(ctx, options, `${position.epoch}:${position.seq}`, queue)
   } catch (error) {
-    // Nobody waits any more for what this would throw, and a rejection that nobody takes ends the process.
+    // After the abort nothing awaits an error, and an unhandled rejection would end the process.
     if (signal.aborted) return
     throw translateDatabaseError(error)
   } finally {
@@ -107,7 +112,7 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
   }
 }
 
-/** `now` is the position behind which the queue has everything. */
+/** Yields the logged changes up to `now`, then those in the queue, which has everything after `now`. */
 async function* replayThenFollow(
   ctx: Context,
   options: FollowOptions,
@@ -119,7 +124,7 @@ async function* replayThenFollow(
     from === now ? { changes: [], position: now, hasMore: false } : (await readChangesSince(ctx, stream, from)).meta
 
   let known = await read(after)
-  // Asked last: whoever is let in now was let in when the changes were read.
+  // Check access last, so that a caller with access now had it when the changes were read.
   let isOver = await admit()
   yield tracked(after, { type: 'position', position: after })
   const [epoch = '', begin] = after.split(':')
@@ -139,7 +144,7 @@ async function* replayThenFollow(
 
 interface FeedState {
   epoch: string
-  /** The number of the last change that was told. */
+  /** The number of the last change that was sent. */
   last: number
   isOver: (change: LoggedChange) => boolean
 }
@@ -164,12 +169,12 @@ async function* followNew(
 const toPart = (epoch: string, { seq, kind, subject, at }: Change): FeedEvent =>
   tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at })
 
-/** Changes that wait for a client; one that has more to read comes back and reads them from the log. */
+/** Changes buffered for a client; beyond this it must reconnect and read them from the log. */
 const MAX_WAITING = 1000
-/** With so much to read a client is told nothing in passing. */
+/** Beyond this number of buffered items a client gets no ephemeral events. */
 const MAX_WAITING_PASSING = 50
 
-/** What a stream tells and a client has not read yet. */
+/** Buffer of the events of a stream that a client has not read yet. */
 class ChangeQueue implements StreamFollower {
   readonly #onOverflow: () => void
   #waiting: (LoggedChange | EphemeralEvent)[] = []
@@ -202,24 +207,24 @@ class ChangeQueue implements StreamFollower {
     this.fail(new Problem('position_too_old', { meta: { position: `${epoch}:${seq}` } }))
   }
 
-  /** Ends at once: what waits is not told any more. */
+  /** Ends at once, and drops the buffered events. */
   fail(error: Error): void {
     this.#end ??= error
     this.#waiting = []
     this.#wake()
   }
 
-  /** Ends without a word, which makes the client come back to where it was. */
+  /** Ends with an abort, after which the client reconnects and resumes. */
   comeBack(): void {
     this.fail(new DOMException('The subscription has ended.', 'AbortError'))
   }
 
-  /** Throws why it has ended, if it has. */
+  /** Throws the reason if the queue has ended. */
   assertOpen(): void {
     if (this.#end) throw this.#end
   }
 
-  /** Resolves with what is told next; throws why there is none to come. */
+  /** Resolves with the next event; throws the reason if the queue has ended. */
   async next(): Promise<LoggedChange | EphemeralEvent> {
     for (;;) {
       this.assertOpen()

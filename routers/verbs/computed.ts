@@ -7,11 +7,11 @@ import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { noMembers, type Page, reader } from './read.ts'
 
-/** `list` and `get` of a type that is no table: `all` makes the records that the caller may see. */
+/** Defines `list` and `get` of a type without a table: `all` computes the records that the caller may see. */
 export function defineComputedReads<R extends Resource>(
   of: R,
   all: (ctx: Context) => RecordOf<R>[] | Promise<RecordOf<R>[]>,
-  // A builder with more in its context is one with less, too; its type does not say so.
+  // A procedure with a richer context is assignable here, but its type does not show it.
   base = reader as unknown as typeof anyone,
 ) {
   return {

@@ -4,7 +4,7 @@ import type { TableMapping } from '../resource/mapping.ts'
 
 type Uniques = TableMapping['uniques']
 
-/** What the database refuses because of other rows, by the code of the standard. */
+/** Problems for constraint violations, by SQLSTATE code. */
 const constraintProblems: Record<string, (attribute: string | undefined) => Problem> = {
   '23505': (attribute) =>
     new Problem('conflict', {
@@ -14,14 +14,17 @@ const constraintProblems: Record<string, (attribute: string | undefined) => Prob
   '23503': () => new Problem('not_found', { detail: 'A related record does not exist.' }),
 }
 
-/** The database's refusal in our words; it names the attribute where that is one of these alone. */
+/** Translates a constraint violation; names the attribute if it is one of the given constraints. */
 export function translateConstraintError(error: unknown, uniques: Uniques = {}): never {
   if (!(error instanceof DriverException)) throw error
   const { constraint = '' } = error as { constraint?: string }
   throw constraintProblems[error.code ?? '']?.(uniques[constraint]) ?? error
 }
 
-/** Nothing that is deleted refers to what is not there: others refer to it. Which of the codes says so depends on the version. */
+/**
+ * Translates the error of a deletion, which can only be refused because other rows refer to the row; the code depends
+ * on the version of PostgreSQL.
+ */
 export function refuseDelete(error: unknown): never {
   const isReferenced = error instanceof DriverException && ['23001', '23503'].includes(error.code ?? '')
   throw isReferenced ? new Problem('conflict', { detail: 'Another record still refers to this one.' }) : error

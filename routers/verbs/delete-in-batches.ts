@@ -1,4 +1,4 @@
-/** Deletes rows by batches, until one has fewer than it may. */
+/** Deletes rows in batches until a batch is not full. */
 export async function deleteInBatches(
   batch: number,
   work: () => Promise<readonly unknown[]>,

@@ -5,12 +5,12 @@ import type { Resource } from '../resource/declare.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
 import { RowReader } from './rows.ts'
 
-/** Whichever ids the type has: a wrong one is judged with the rest of the input. */
+/** Accepts any id; the input schema validates it later. */
 const change = z.looseObject({ id: z.string() })
 
 /**
- * Drops the members of an update that equal what the caller reads, before the input is judged. A record sent back as it
- * was read is thus a valid update, although some of its members are read-only and others, such as secrets, are masked.
+ * Drops the members of an update that equal what the caller reads, before validation. A record sent back as it was read
+ * is thus a valid update, although some members are read-only or masked.
  */
 export const dropUnchanged = (of: Resource) =>
   middleware(async ({ ctx, getRawInput, next }) => {
@@ -29,7 +29,7 @@ function isUnchanged(of: Resource, record: ResourceRecord, name: string, value: 
   return isAttribute && isDeepStrictEqual((record as unknown as Record<string, unknown>)[name], value)
 }
 
-/** The linkage as an input has it: the related id, or the sorted ids of a to-many relation. */
+/** Returns the linkage in the form of an input: the related id, or the sorted ids of a to-many relation. */
 const readIds = (linked: RecordRef | RecordRef[] | null | undefined) =>
   Array.isArray(linked) ? linked.map(({ id }) => id).sort() : (linked?.id ?? null)
 

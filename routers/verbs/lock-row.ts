@@ -11,8 +11,8 @@ import type { RowChange } from './write-inputs.ts'
 export type Version = Pick<RowChange, 'id' | 'ifVersion'>
 
 /**
- * Locks a row, without which there is nothing to change, asks whether its caller may do this to it, and holds it to the
- * version that was read. A row that they may not see is not there.
+ * Locks a row, checks the caller's permission, and compares the version that was read. An invisible row counts as not
+ * found.
  */
 export async function lockRow(
   ctx: Context,
@@ -29,7 +29,10 @@ export async function lockRow(
   if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
 }
 
-/** A statement of its own: what was changed while the lock was waited for is seen only by one that begins afterwards. */
+/**
+ * This is a separate statement, because only a statement that begins after the lock was granted sees what changed
+ * meanwhile.
+ */
 export async function assertPermitted(
   ctx: Context,
   sql: Sql,
@@ -43,7 +46,7 @@ export async function assertPermitted(
   if (!row.permitted) throw new Problem('not_permitted')
 }
 
-/** Refuses links to rows that the caller may not see, as if there were none. */
+/** Refuses links to rows that the caller may not see, as if they did not exist. */
 export async function assertLinksVisible(
   ctx: Context,
   em: EntityManager,
@@ -61,7 +64,7 @@ export async function assertLinksVisible(
   }
 }
 
-/** Those of the ids that are no rows of the type for the caller. */
+/** Returns the ids that are no rows of the type for the caller. */
 export async function findHiddenIds(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
   const asked = ctx.services.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
   const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...toViewer(ctx), ids })) : []

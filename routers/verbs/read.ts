@@ -15,7 +15,7 @@ export interface Page<T> {
 
 export const reader = userWith('read')
 
-/** `list`, `get` and the relations of a type that is one table. Who may see a row is the type's scope. */
+/** Defines `list`, `get` and `related` of a type with one table. The scope of the type decides who sees a row. */
 export function defineReads<R extends Resource>(of: R) {
   const include = includeSchema(of)
   return {
@@ -50,7 +50,7 @@ export function defineReads<R extends Resource>(of: R) {
   }
 }
 
-/** A schema that takes what the words of the type allow: its own type would let in every text. */
+/** A schema with a narrower input type than the one that zod infers. */
 type InputSchema<Output, Input> = z.ZodType<Output, Input>
 
 interface GetQuery {
@@ -63,7 +63,7 @@ interface GetInput<R extends Resource> {
   include?: R['includes'][number][] | undefined
 }
 
-/** The members beside `id` and `relation` are those of a list of the type that the relation leads to. */
+/** The members beside `id` and `relation` are those of a list of the related type. */
 interface RelatedOf<R extends Resource> {
   id: string
   relation: keyof R['relations'] & string
@@ -73,7 +73,7 @@ interface RelatedOf<R extends Resource> {
   page?: { number?: number | undefined; size?: number | undefined } | undefined
 }
 
-/** One record; throws where it is not there for the caller. */
+/** Returns one record; throws if the caller does not see it. */
 export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
   const record = await new RowReader(ctx).byId(of, id, include)
   if (!record) throw noSuch(of, id)
@@ -85,7 +85,7 @@ const noSuch = ({ type }: Resource, id: string) =>
 
 const relationSchema = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
-/** More paths than any type has. */
+/** No type has as many paths. */
 const MAX_INCLUDES = 50
 
 const includeSchema = ({ includes }: Resource) =>
@@ -94,7 +94,7 @@ const includeSchema = ({ includes }: Resource) =>
     .max(MAX_INCLUDES)
     .default([])
 
-/** What a collection of a type accepts. */
+/** Builds the input of a collection. */
 function buildCollectionInput({ includes, sorts, filters, page }: Resource) {
   const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
   const whole = z.coerce.number().int().min(1)
@@ -111,10 +111,10 @@ function buildCollectionInput({ includes, sorts, filters, page }: Resource) {
   }
 }
 
-/** Knows no member, so that a wrong one is named. */
+/** An object without members, so that the error names a wrong member. */
 export const noMembers = z.strictObject({}).optional()
 
-/** What the address of a relation accepts beside the id of the row it starts from. */
+/** Builds the input of a relation's address, without the id of the row. */
 export const buildRelatedInput = ({ many }: Relation, of: Resource) =>
   many
     ? z.strictObject(buildCollectionInput(of))
@@ -127,7 +127,7 @@ interface CollectionInput {
   page?: Partial<PageWindow> | undefined
 }
 
-/** What does not come in pages comes as one. */
+/** A collection without pages comes as one large page. */
 const toWindow = (
   { page }: Resource,
   { number = 1, size = page?.size ?? 10_000 }: Partial<PageWindow> = {},

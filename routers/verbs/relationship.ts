@@ -21,7 +21,7 @@ type Change = 'add' | 'replace' | 'remove'
 
 const linkage = z.strictObject({ id: resourceId, ids: z.array(resourceId).max(1000), ifVersion })
 
-/** Changes of a relation that is joined through a table, for administrators: as a whole or not at all. */
+/** Defines the changes of a many-to-many relation for administrators; each is atomic. */
 export function defineRelationshipWrites(of: Resource, name: string) {
   const change = (kind: Change) =>
     administrator
@@ -44,13 +44,13 @@ async function changeLinks(
   if (!path || !('pivot' in path)) throw new Problem('read_only')
   const wanted = [...new Set(ids.map(Number))]
   await withChangeLog(ctx, async (em, changes) => {
-    // Who changes the same links waits here.
+    // Concurrent changes of the same links wait here.
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     const before = await findLinkedIds(em, path, Number(id))
     const lost = kind === 'replace' ? before : []
     await lockRelatedRows(ctx, em, to, [...wanted, ...lost], kind === 'remove' ? [] : ids.map(Number))
     await writeLinks(em, path, Number(id), wanted, kind)
-    // Both sides show the links.
+    // Both sides show the links, so both change.
     await runStatement(em, touchRows(own.table), [[Number(id)]])
     await runStatement(em, touchRows(other.table), [[...wanted, ...lost]])
     const after = await findLinkedIds(em, path, Number(id))
@@ -72,7 +72,9 @@ async function findLinkedIds(em: EntityManager, { pivot, from, to }: PivotMappin
   return rows.map(({ id }) => id)
 }
 
-/** In one order, so that two who lock the same rows wait for each other only once. What the caller does not see is missing. */
+/**
+ * Locks rows in the order of their ids, which prevents deadlocks. Rows that the caller does not see count as not found.
+ */
 async function lockRelatedRows(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
   const { table } = ctx.services.resources.tableOf(to)
   const lock = `select from ${table} where id = any($1::int[]) order by id for no key update`

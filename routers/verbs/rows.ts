@@ -14,14 +14,17 @@ export interface PageWindow {
 
 export interface Query extends Omit<QueryShape, 'unrestricted'> {
   include: readonly string[]
-  /** By the name of the filter. */
+  /** Values by the name of the filter. */
   filterValues?: Readonly<Record<string, unknown>>
 }
 
-/** What a relation leads to from one record. */
+/** Returns the related records of one record. */
 type RelationResolver = (from: RecordRef) => RecordRef | RecordRef[] | null
 
-/** Reads rows of declared types as their caller may see them. A page and its total are one statement, each include path one more. */
+/**
+ * Reads rows of declared types with the caller's visibility. A page and its total take one statement, and each include
+ * path one more.
+ */
 export class RowReader {
   readonly #ctx: Context
   readonly #viewer: Viewer
@@ -37,7 +40,7 @@ export class RowReader {
     return (await this.#including(of, await this.#byIds(of, [id]), include))[0]
   }
 
-  /** Whether the caller sees a row, without reading it. */
+  /** Returns true if the caller sees a row, without reading it. */
   async canSee(of: Resource, id: string): Promise<boolean> {
     const given = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
     const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), given)
@@ -51,7 +54,7 @@ export class RowReader {
     return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
   }
 
-  /** A page of what a to-many relation of one parent leads to. */
+  /** Reads a page of a to-many relation of one parent. */
   async relatedPage(parent: Resource, name: string, id: string, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
@@ -65,7 +68,7 @@ export class RowReader {
     return { ...this.#viewer, limit: size, offset: (number - 1) * size, filters: filterValues }
   }
 
-  /** Each row knows the total; where there is none, because the page lies behind the last, it is counted. */
+  /** Each row contains the total; a page behind the last row needs a separate count. */
   async #page(
     of: Resource,
     query: Query,
@@ -87,11 +90,11 @@ export class RowReader {
     return this.#ctx.services.sql(statement, values(given))
   }
 
-  /** The records of `ids`, in their order; what is not there for the caller is left out. */
+  /** Returns the records of `ids` in their order, without those that the caller does not see. */
   async #byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
     const given = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
     const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), given)
-    // Others may have asked for more.
+    // A coalesced statement may return rows that other callers requested.
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const own = ids.flatMap((id) => found.get(id) ?? [])
     return await this.#toRecords(of, own)
@@ -103,7 +106,7 @@ export class RowReader {
     return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
   }
 
-  /** The records with attributes on demand. Rows have links in their relations, and nothing else yet. */
+  /** Adds attributes on demand to the records, whose relations contain only links so far. */
   async #completed(
     records: readonly ResourceRecord[],
     asked: ResourceStatements['onDemand'],
@@ -118,7 +121,7 @@ export class RowReader {
     return this.#ctx.services.resources.statementsOf(type)
   }
 
-  /** The records with what the paths lead to; others may hold them without, so these are new ones. */
+  /** Returns copies of the records with the included relations; the originals may be shared with other callers. */
   async #including(of: Resource, records: ResourceRecord[], include: readonly string[]): Promise<ResourceRecord[]> {
     if (include.length === 0 || records.length === 0) return records
     const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
@@ -160,7 +163,7 @@ export class RowReader {
     const all = await this.#run(compiled, { ...this.#viewer, ids })
     if (!target.coalesced && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
     const rows = Map.groupBy(all, ({ parent }) => parent)
-    // Others may have asked for those of more parents.
+    // A coalesced statement may return rows of parents that other callers requested.
     const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
     const records = await this.#including(target, await this.#toRecords(target, own), nested)
     const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
@@ -168,7 +171,7 @@ export class RowReader {
   }
 }
 
-/** The positions of the rows of a page in the whole list, from 1 on. */
+/** Returns the positions of a page's rows in the whole list, counted from 1. */
 const listPositions = ({ size, number }: PageWindow): number[] =>
   Array.from({ length: size }, (_, at) => (number - 1) * size + at + 1)
 
@@ -177,6 +180,6 @@ function tooManyIncluded(name: string): Problem {
   return new Problem('invalid_query', { issues: [{ path: ['page', 'size'], message }] })
 }
 
-/** `['models', 'models.provider']` below `models` is `['provider']`. */
+/** Returns `['provider']` for `['models', 'models.provider']` below `models`. */
 export const nestedIncludes = (paths: readonly string[], name: string): string[] =>
   paths.filter((path) => path.startsWith(`${name}.`)).map((path) => path.slice(name.length + 1))

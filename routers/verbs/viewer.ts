@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { isAdministrator } from '../core/trpc.ts'
 
-/** What the statements may know of a caller. */
+/** Builds the statement parameters that describe the caller. */
 export function toViewer({ callerContext: { current }, origin, usage, locale, services }: Context): Viewer {
   const viewer = current.type === 'user' ? current.person.id : 0
   const { defaultLocale, brand } = services.settings
@@ -11,13 +11,16 @@ export function toViewer({ callerContext: { current }, origin, usage, locale, se
   return { viewer, usage, groups, locale, defaultLocale, brand }
 }
 
-/** The groups whose models a caller may use, in one order, so that people of the same groups share statements; null where that is all. */
+/**
+ * Returns the caller's groups for access to models, sorted so that callers with equal groups share statements; null for
+ * access to all.
+ */
 export function listUsableGroups(caller: Caller): readonly string[] | null {
   if (caller.type !== 'user') return []
   return isAdministrator(caller) ? null : [...caller.person.groups].sort()
 }
 
-/** Whether the caller sees every row. An administrator who calls by a token that cannot write sees what others see. */
+/** Returns true if the caller sees every row. An administrator's token without the ability `write` does not. */
 export function isUnrestricted({ callerContext: { current }, origin }: Context): boolean {
   if (current.type !== 'user') return origin === 'host'
   const { token } = current

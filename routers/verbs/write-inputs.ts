@@ -9,17 +9,17 @@ export const ifVersion = z
   .describe('Insists that the row has not changed since this version, or one of these, was read.')
   .optional()
 
-/** The members of an input that concern the row itself: its id, and what it must be like. */
+/** Members of an update that concern the row itself: its id and expected version. */
 export interface RowChange extends Record<string, unknown> {
   id: string
   ifVersion?: z.output<typeof ifVersion>
 }
 
-/** As many as may be linked by one write of the row. */
+/** Links per write of a row. */
 const MAX_LINKS = 200
 export const removeDuplicates = <T>(list: T[]): T[] => [...new Set(list)]
 
-/** What a new row is given: what is written then, with its defaults. */
+/** Builds the input schema of a new row: its writable members with their defaults. */
 export function buildCreateInput<R extends Resource>(of: R) {
   const members = listWritableMembers(of, 'create').map(([name, schema, { default: fallback }]) => {
     return [name, fallback === undefined ? schema : schema.default(fallback)]
@@ -27,7 +27,7 @@ export function buildCreateInput<R extends Resource>(of: R) {
   return z.strictObject(Object.fromEntries(members)) as unknown as z.ZodType<Record<string, unknown>, CreateInput<R>>
 }
 
-/** What a change of a row is given: some of what is written then. */
+/** Builds the input schema of an update: its writable members, all optional. */
 export function buildUpdateInput<R extends Resource>(of: R) {
   const members = listWritableMembers(of, 'update').map(([name, schema]) => [name, schema.optional()])
   const shape = { ...Object.fromEntries(members), id: of.ids.schema, ifVersion }
@@ -44,7 +44,7 @@ function listWritableMembers({ attributes, relations }: Resource, moment: 'creat
   return members.filter(([, , { write }]) => write === true || write === moment)
 }
 
-/** A relation is written by ids. */
+/** Builds the schema of a relation, which is written by ids. */
 function buildIdsSchema({ many, about = '', default: fallback }: Relation): z.ZodType {
   const ids = many
     ? z.array(resourceId).max(MAX_LINKS).overwrite(removeDuplicates)

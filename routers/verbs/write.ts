@@ -21,26 +21,26 @@ export const administrator = adminWith('write')
 type Data = Record<string, unknown>
 
 interface WriteOptions {
-  /** Who may call: administrators, unless somebody else is meant. Which rows they may write, the declaration says. */
+  /** Base procedure, by default that of administrators. The declaration decides which rows the caller may write. */
   by?: typeof administrator
-  /** What its documents need, where that is more than a record. */
+  /** Size class of the body, if it is larger than a record. */
   body?: BodySize
-  /** What is wrong with a row as a whole, which may be how it was changed. */
+  /** Returns the issues of a row as a whole, or of its change. */
   validate?: ((row: Data, change?: RowUpdate) => Issue[]) | undefined
-  /** Does what belongs to a row that was just created or changed, in its transaction, or throws where it may not be so. */
+  /** Runs in the transaction after a row was created or updated; may throw to refuse it. */
   afterFlush?: (written: WrittenRow) => Promise<void>
-  /** Does what belongs to the deletion of a row, while it is still there. */
+  /** Runs before a row is deleted. */
   beforeDelete?: DeleteHooks['beforeDelete']
 }
 
 export interface RowUpdate {
-  /** The row as it was. */
+  /** The row before the update. */
   before: Data
   /** The members of the input. */
   input: Data
 }
 
-/** `create`, `update` and `delete` of a type that is one table, whose inputs follow from its declaration. */
+/** Defines `create`, `update` and `delete` of a type with one table; their inputs follow from its declaration. */
 export function defineWrites<R extends Resource>(of: R, options: WriteOptions = {}) {
   const { by = administrator, body = 'record', beforeDelete, ...changing } = options
   return {
@@ -72,13 +72,15 @@ export interface WrittenRow {
 
 interface WriteHooks {
   validate?: WriteOptions['validate']
-  /** Does in the transaction what comes before the row, such as a lock, and throws where the change may not be. */
+  /**
+   * Runs in the transaction before the row is written, for instance to lock something; may throw to refuse the change.
+   */
   beforeWrite?: (em: EntityManager, changes: ChangeRecorder) => Promise<unknown>
-  /** The properties that nobody gives. */
+  /** Returns properties that the input does not contain. */
   completeRow?: (given: Data) => Data
-  /** Does what belongs to the change, in its transaction. */
+  /** Runs in the transaction after the write. */
   afterFlush?: (written: WrittenRow) => Promise<void>
-  /** The stream that it changes and that many change. */
+  /** The shared stream that the change is written to. */
   stream?: Stream | undefined
 }
 
@@ -107,7 +109,7 @@ export async function createRow<R extends Resource>(
   return getRow(ctx, of, String(id))
 }
 
-/** Changes what is given and leaves the rest; the row is locked from the look at its version to the end. */
+/** Updates the given members; the row stays locked from the version check to the commit. */
 export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
@@ -132,7 +134,7 @@ export async function updateRow<R extends Resource>(
     const before = { ...row }
     em.assign(row, { ...toColumns(ctx, of, input), ...complete(input) } as Partial<Row>)
     assertValidRow(row, validate, { before, input })
-    // What stands in other tables is a change of the row, too.
+    // A change in a side table counts as a change of the row.
     row.updatedAt = new Date()
     await em.flush()
     await saveSideTables(of, { em, id: row.id, vault: ctx.services.vault }, input)
@@ -150,7 +152,7 @@ function assertValidRow(row: object, validate: WriteOptions['validate'], change?
 }
 
 interface DeleteHooks extends Pick<WriteHooks, 'stream'> {
-  /** Does what belongs to the change, in its transaction, while the row is still there. */
+  /** Runs in the transaction before the row is deleted. */
   beforeDelete?: ((doomed: Omit<WrittenRow, 'input'>) => Promise<void>) | undefined
 }
 
@@ -177,7 +179,7 @@ export async function deleteRow(
   return { id }
 }
 
-/** The members of an input as properties of the entity; without those that are no column of it. */
+/** Converts input members to entity properties, without those that are no column. */
 function toColumns({ services: { resources, vault } }: Context, of: Resource, given: Data): Data {
   const { columns } = resources.tableOf(of.type)
   const toStored = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
@@ -198,13 +200,13 @@ function toColumns({ services: { resources, vault } }: Context, of: Resource, gi
 
 interface RowAudit {
   id: number
-  /** The members that are told of. */
+  /** The members to be recorded. */
   given: object
   before?: Data
   after?: Data
 }
 
-/** Tells the audit log what a row is before and after its change; of a secret, that it changed. */
+/** Records a row before and after its change in the audit log; of a secret only that it changed. */
 function auditRow({ auditedCall }: Context, of: Resource, { id, given, before, after }: RowAudit): void {
   if (!auditedCall) return
   const valuesOf = (row: Data | undefined) =>
@@ -213,22 +215,22 @@ function auditRow({ auditedCall }: Context, of: Resource, { id, given, before, a
   auditedCall.recordChange({ before: valuesOf(before), after: valuesOf(after) })
 }
 
-/** Of a row as the audit log may have it; nothing of what stands in other tables. */
+/** Returns a value for the audit log; undefined for values in side tables. */
 function auditedValue({ attributes }: Resource, name: string, row: Data): unknown {
   const attribute = attributes[name]
   const value = attribute && row[attribute.property ?? name]
   return attribute?.sealed && value ? 'changed' : value
 }
 
-/** Ids as the entity has them. */
+/** Converts ids to the entity's form. */
 const toReference = ({ many }: Relation, value: unknown) =>
   many ? (value as string[]).map(Number) : value === null ? null : Number(value)
 
-/** The properties that hold the to-many relations among what is given. */
+/** Returns the properties of the to-many relations in the input. */
 const listToManyProperties = ({ relations }: Resource, given: Data): string[] =>
   Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in given ? [property] : []))
 
-/** Writes what is kept in tables of its own. */
+/** Writes the attributes that are stored in tables of their own. */
 async function saveSideTables({ attributes }: Resource, saving: AttributeWrite, given: Data): Promise<void> {
   for (const [name, value] of Object.entries(given)) await attributes[name]?.save?.(saving, value)
 }

@@ -1,5 +1,5 @@
 /**
- * The size of an LRU cache of at most so many entries, which takes room as it fills: `max` would take the room for all of them
- * at once, at every start.
+ * Options for an LRU cache of at most so many entries that grows as it fills; `max` would allocate all entries at
+ * startup.
  */
 export const maxEntries = (entries: number) => ({ maxSize: entries, sizeCalculation: () => 1 })

@@ -2,22 +2,22 @@ import { BulkheadRejectedError, bulkhead } from 'cockatiel'
 import { type ErrorCode, Problem } from '../problems.ts'
 
 interface SemaphoreLimits {
-  /** Calls of one key that work at the same time. */
+  /** Concurrent calls per key. */
   perKey: number
-  /** Calls of one key that wait. */
+  /** Waiting calls per key. */
   maxWaiting: number
   maxWaitMs: number
-  /** What a call is told that is one too many, or waited too long. */
+  /** Error for calls beyond the limits. */
   refusal: ErrorCode
 }
 
-/** The calls of one key: how many work, and those that wait, in the order in which they came. */
+/** Calls of one key: the number of running calls, and the waiting ones in order of arrival. */
 interface Queue {
   working: number
   waiting: Set<() => void>
 }
 
-/** Lets a few calls of each key work at the same time. The others wait here, and so on no connection that others need. */
+/** Limits concurrent calls per key. Waiting calls hold no database connection. */
 export class KeyedSemaphore {
   readonly #limits: SemaphoreLimits
   readonly #queues = new Map<string, Queue>()
@@ -26,7 +26,7 @@ export class KeyedSemaphore {
     this.#limits = limits
   }
 
-  /** Takes a turn until it is disposed of; at once where there is room. `goneSignal` is asked for where it has to wait. */
+  /** Acquires a turn, which disposing releases. `goneSignal` is called only if the call has to wait. */
   acquire(key: string, goneSignal?: () => AbortSignal): Disposable | Promise<Disposable> {
     const queue = this.#queues.get(key) ?? { working: 0, waiting: new Set() }
     this.#queues.set(key, queue)
@@ -35,7 +35,7 @@ export class KeyedSemaphore {
     return this.#turn(key, queue)
   }
 
-  /** A turn that ends is handed to the call that has waited longest. */
+  /** Passes a released turn to the call that has waited longest. */
   #turn(key: string, queue: Queue): Disposable {
     return {
       [Symbol.dispose]: () => {
@@ -76,7 +76,7 @@ interface InFlightLimits {
   inAll: number
 }
 
-/** Counts what is under way, in all and by key, and refuses more than the limits allow: calls, or bytes that they hold. */
+/** Counts calls or bytes in progress, in all and per key, and refuses more than the limits allow. */
 export class InFlightLimiter {
   readonly #limits: InFlightLimits
   readonly #taken = new Map<string, number>()
@@ -90,7 +90,7 @@ export class InFlightLimiter {
     return this.#total
   }
 
-  /** Takes a slot, or so many, until it is disposed of. */
+  /** Acquires one or several slots, which disposing releases. */
   acquire(key: string, count = 1): Disposable {
     const taken = this.#taken.get(key) ?? 0
     if (taken + count > this.#limits.perKey) throw new Problem('too_many_requests')
@@ -110,7 +110,7 @@ export class InFlightLimiter {
 
 export type Bulkhead = <Result>(work: () => Promise<Result>) => Promise<Result>
 
-/** Runs at most `running` pieces of work at a time, while at most `waiting` more wait their turn; refuses any beyond. */
+/** Runs at most `running` tasks at a time, queues at most `waiting` more, and refuses the rest. */
 export function createBulkhead(running: number, waiting: number): Bulkhead {
   const policy = bulkhead(running, waiting)
   return (work) =>

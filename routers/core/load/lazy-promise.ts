@@ -1,4 +1,4 @@
-/** Calls `make` when the promise is first asked for, and keeps what it resolves to; after a failure the next call tries again. */
+/** Creates the promise lazily and caches its result; after a failure the next call retries. */
 export function lazyPromise<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {

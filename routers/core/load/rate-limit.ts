@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { Problem } from '../problems.ts'
 
-/** Counts a call against each key and notes the tightest allowance for the answer's headers. */
+/** Counts a call against each key, and reports the tightest limit in the response headers. */
 export async function consumeRateLimit(ctx: Context, keys: readonly string[], limit: number): Promise<void> {
   const taken = await Promise.all(keys.map((key) => ctx.services.limiter.consume(key, limit)))
   const tightest = taken.reduce((least, next) => (next.remaining < least.remaining ? next : least))

@@ -4,11 +4,11 @@ interface Flight<Value> {
   waiting: number
 }
 
-/** Does a piece of work once for all who ask for it at the same time, and ends it where nobody waits for it any more. */
+/** Runs work once for all concurrent callers of a key, and aborts it if none is left. */
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>()
 
-  /** `signal` says that the caller has gone; the work is given one of its own. */
+  /** `signal` aborts when the caller leaves; the work gets a signal of its own. */
   async run(key: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     signal.throwIfAborted()
     const flight = this.#flights.get(key) ?? this.#begin(key, work)
@@ -32,7 +32,7 @@ export class SingleFlight<Value> {
     const value = work(end.signal).finally(() => {
       if (this.#flights.get(key) === flight) this.#flights.delete(key)
     })
-    // Whoever waits is told of a failure; where nobody does, nobody needs to be.
+    // Callers that wait receive the failure; this prevents an unhandled rejection if there are none.
     value.catch(() => {})
     const flight: Flight<Value> = { value, end, waiting: 0 }
     this.#flights.set(key, flight)

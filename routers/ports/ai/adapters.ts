@@ -9,7 +9,7 @@ export const adapters = [
 ] as const
 export type Adapter = (typeof adapters)[number]
 
-/** Where the API of a provider is that has an address of its own. */
+/** Default API addresses of providers. */
 export const defaultAddresses: Record<Adapter, string | undefined> = {
   'openai-compatible': undefined,
   open_web_ui: undefined,
@@ -20,10 +20,10 @@ export const defaultAddresses: Record<Adapter, string | undefined> = {
   demo: undefined,
 }
 
-/** Kinds of which anybody may run a server, so that its address must be given. */
+/** Adapters for self-hosted servers, whose address must be configured. */
 export const selfHostedAdapters: ReadonlySet<unknown> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
 
-/** What providers of a kind do themselves for their models, as far as the service asks them to. */
+/** Tools that providers run themselves, as far as the service uses them. */
 export const nativeTools = {
   'openai-compatible': [],
   open_web_ui: [],
@@ -34,19 +34,19 @@ export const nativeTools = {
   demo: [],
 } as const satisfies Record<Adapter, readonly string[]>
 
-/** Those that a request may ask for if there are any. */
+/** Provider tools that a request may ask for. */
 export const optionalTools = ['web_search', 'web_fetch'] as const satisfies readonly NativeTool[]
 
-/** A tool that a provider runs itself, by what it is capable of. */
+/** A tool that a provider runs itself, named by its capability. */
 export type NativeTool = (typeof nativeTools)[Adapter][number]
 
-/** How long a page may be in tokens that a provider reads which lets itself be told: each is paid as input. */
+/** Tokens of a fetched page, for providers that accept a limit; each is billed as input. */
 export const MAX_PAGE_TOKENS = 25_000
 
-/** Providers that are not told how often they may use tools of their own, nor how long a page may be. */
+/** Adapters that accept no limits for the number of tool uses and the length of pages. */
 export const adaptersWithoutToolLimits: ReadonlySet<string> = new Set<Adapter>(['google'])
 
-/** As many pages as Google reads for one request. */
+/** Pages that Google reads per request. */
 export const MAX_UNBOUNDED_PAGES = 20
 
 const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).flat())
@@ -66,22 +66,22 @@ type UnsupportedParameter =
 
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 
-/** What the API of a provider has no word for, or none that every server of the kind knows. */
+/** Parameters that the API of an adapter, or some of its servers, does not support. */
 export const unsupportedByAdapter: Record<Adapter, readonly UnsupportedParameter[]> = {
   'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
   open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
   openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties],
   anthropic: ['seed', 'JSON without a schema', 'verbosity', 'templateOptions', ...penalties],
-  // Its newer models refuse penalties.
+  // Newer models refuse penalties.
   google: ['verbosity', 'templateOptions', ...penalties],
   mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions'],
   demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...penalties],
 }
 
 /**
- * What providers count at most for an image, and for a page of a document, which is its text beside an image of it. They
- * say up to 3000 tokens for the text of a page and 1600 (Anthropic) to 4160 (Mistral) for its image, and for one of an
- * image 4784 (Anthropic), 10,000 patches of 1.2 (OpenAI), 16 tiles of 258 (Google); servers of open models up to 16,384.
+ * The most tokens that providers count for an image and for a page of a document, which is its text and an image. They
+ * state up to 3000 tokens for the text of a page and 1600 (Anthropic) to 4160 (Mistral) for its image, and for an image
+ * 4784 (Anthropic), 10,000 patches of 1.2 (OpenAI), 16 tiles of 258 (Google); servers of open models up to 16,384.
  */
 export const maxFileTokens: Record<Adapter, { image: number; page: number }> = {
   'openai-compatible': { image: 16_384, page: 16_384 },

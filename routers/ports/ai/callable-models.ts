@@ -1,25 +1,25 @@
 import type { UsageType } from '../../../entities/sql/columns.ts'
 import type { CallableModel } from './models.ts'
 
-/** Finds the model of a name in requests that this usage type may use, and that makes answers or embeddings. */
+/** Finds a chat or embedding model by its name in requests, if the usage type may use it. */
 export type FindModel = (
   name: string,
   usage: UsageType,
   makes: 'chat' | 'embedding',
 ) => Promise<CallableModel | undefined>
 
-/** The models that may be called, as this process saw them last. */
+/** The callable models, cached in this process. */
 export interface CallableModels {
-  /** As the database says. */
+  /** Reads the model from the database. */
   find: FindModel
   /**
-   * Prepares a call, and reserves for it. What was seen may be outdated: where the question is refused by it, or when the call is
-   * reserved for, all of it is done again by what the database says. Nothing may be left of a call that failed.
+   * Prepares and reserves a call with cached models. If the request is invalid, or the cache is outdated at the
+   * reservation, it repeats the work with the database; failed work must leave nothing behind.
    */
   prepare<Call>(work: (find: FindModel) => Promise<Call>): Promise<Call>
 }
 
-/** The catalogue is another one than that by which calls were prepared. Nothing is reserved then. */
+/** Thrown if the catalogue has changed since the call was prepared; nothing is reserved then. */
 export class CatalogueOutdated extends Error {
   override name = 'Outdated'
 }

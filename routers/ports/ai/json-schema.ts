@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { FunctionTool, JsonSchema } from './tools.ts'
 
-/** Making them takes longer than the rest of a call. */
+/** Conversion takes longer than the rest of a call. */
 const schemaCache = new WeakMap<z.ZodType, JsonSchema>()
 
-/** The arguments of a tool as a model is told them. */
+/** Returns the JSON schema of a tool's arguments for the model. */
 export function toJsonSchema({ schema, input }: FunctionTool): JsonSchema {
   const known = schema ?? schemaCache.get(input)
   if (known) return known
@@ -16,8 +16,8 @@ export function toJsonSchema({ schema, input }: FunctionTool): JsonSchema {
 type Schema = Record<string, unknown>
 
 /**
- * What is not checked here but by the tool itself: a regular expression of somebody else could take for ever, and the rest
- * is not known to the library.
+ * Keywords that only the tool checks: a foreign regular expression could run forever, and the library does not support
+ * the rest.
  */
 const uncheckedKeywords = new Set([
   ...['pattern', 'patternProperties', 'propertyNames', 'format', 'contentEncoding', 'contentMediaType'],
@@ -26,10 +26,13 @@ const uncheckedKeywords = new Set([
   ...['$defs', 'definitions'],
 ])
 
-/** Of schemas within a schema, once each reference stands for what it refers to: a value is checked against each of them. */
+/** Limit of subschemas after references are inlined, since a value is checked against each of them. */
 const MAX_SCHEMAS = 5000
 
-/** Checks a value against a JSON schema of an object, and gives it back as it is. Throws where the schema is not one. */
+/**
+ * Converts a JSON schema of an object to zod, which validates a value and returns it unchanged. Throws if the schema is
+ * invalid.
+ */
 export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown>> {
   const checked = z.fromJSONSchema({ ...new ReferenceInliner(schema).inline(), type: 'object' } as never)
   return z.record(z.string(), z.unknown()).superRefine((value, ctx) => {
@@ -39,8 +42,8 @@ export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown
 }
 
 /**
- * A schema without references: each stands for what it refers to, so that their number is the work of a check. What refers
- * to itself is checked once and not further, as the work would have no bound.
+ * Inlines references, so that the number of subschemas bounds the work of a check. A recursive reference is checked
+ * once only.
  */
 class ReferenceInliner {
   readonly #root: Schema
@@ -54,7 +57,7 @@ class ReferenceInliner {
     return this.#unfold(this.#root, ['#']) as Schema
   }
 
-  /** `open` are the references that are unfolded right now. */
+  /** `open` contains the references that are being inlined. */
   #unfold(schema: unknown, open: readonly string[]): unknown {
     if (Array.isArray(schema)) return schema.map((one) => this.#unfold(one, open))
     if (typeof schema !== 'object' || schema === null) return schema
@@ -68,20 +71,20 @@ class ReferenceInliner {
 
   #convertMembers(schema: Schema, open: readonly string[]): Schema {
     const members = Object.entries(schema).filter(([name]) => !uncheckedKeywords.has(name))
-    // What else there may be, only the patterns know.
+    // Only the ignored patterns know which other properties are allowed.
     const known = schema['patternProperties'] ? members.filter(([name]) => name !== 'additionalProperties') : members
     return Object.fromEntries(known.map(([name, member]) => [name, this.#convertMember(name, member, open)]))
   }
 
   #convertMember(name: string, member: unknown, open: readonly string[]): unknown {
-    // Values that are compared are no schemas.
+    // Values for comparison are no schemas.
     if (name === 'enum' || name === 'const') return member
     if (name !== 'properties' || typeof member !== 'object' || member === null) return this.#unfold(member, open)
-    // Its own members are names that somebody chose, not words of JSON Schema.
+    // Its members are property names, not keywords.
     return Object.fromEntries(Object.entries(member).map(([property, of]) => [property, this.#unfold(of, open)]))
   }
 
-  /** What a reference within the same schema refers to; nothing is fetched from elsewhere. */
+  /** Resolves a reference within the schema; nothing is fetched. */
   #find(reference: string): unknown {
     const [start, ...steps] = reference.split('/')
     let found: unknown = start === '#' ? this.#root : undefined

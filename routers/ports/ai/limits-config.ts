@@ -8,13 +8,16 @@ interface LimitTarget {
   subjectId: string | null
 }
 
-/** How long the names of one of a kind are. */
+/** Lengths of names by subject. */
 const MAX_NAME: Partial<Record<LimitSubject, number>> = { provider: 120, model: 200, group: 200, app: 120, user: 120 }
 
-/** PostgreSQL numbers no row beyond it. */
+/** The largest id that PostgreSQL assigns to a row. */
 const LAST_ROW = 2 ** 31 - 1
 
-/** Each one of a kind (`user`), or one of them (`user:alice`, `app:Portal`, `model:gpt-5`, `room:7`). */
+/**
+ * The target of a limit: each of a kind (`user`), or a single one (`user:alice`, `app:Portal`, `model:gpt-5`,
+ * `room:7`).
+ */
 const limitTarget = z
   .string()
   .max(300)
@@ -27,7 +30,7 @@ const limitTarget = z
     if (message) ctx.addIssue({ code: 'custom', message })
   })
 
-/** What a checked target stands for. */
+/** Parses a valid target. */
 export const parseTarget = (target: string): LimitTarget => parseSubject(target) as LimitTarget
 
 function parseSubject(target: string): LimitTarget | undefined {
@@ -38,7 +41,7 @@ function parseSubject(target: string): LimitTarget | undefined {
   return { subject, subjectId }
 }
 
-/** Why there can be none of the kind by that name or id. */
+/** Returns the reason why no subject of this kind can have the name or id. */
 function findTargetError({ subject, subjectId }: LimitTarget): string | undefined {
   if (subjectId === null) return undefined
   const { isPossible, message } = nameRules[subject] ?? defaultNameRule
@@ -68,10 +71,10 @@ const isRole = (name: string): boolean => roles.some((role) => role === name)
 
 const isRowId = (id: string): boolean => /^[1-9]\d*$/.test(id) && Number(id) <= LAST_ROW
 
-/** Ends with random signs, so that it is no id. */
+/** Slugs end with random characters, so they differ from ids. */
 const isSlug = (name: string): boolean => /^[A-Za-z0-9-]{1,140}$/.test(name) && name.includes('-')
 
-/** Usernames are kept in lower case, in which a letter may become two. */
+/** Usernames are stored in lower case, which can make them longer. */
 const isPossibleName = (subject: LimitSubject, name: string): boolean =>
   (subject === 'user' ? name.toLowerCase() : name).length <= (MAX_NAME[subject] ?? 0)
 
@@ -114,7 +117,7 @@ export const limitEntry = z
   })
 export type LimitEntry = z.output<typeof limitEntry>
 
-/** The file that LIMITS names. */
+/** Schema of the file that LIMITS names. */
 export const limitsConfig = z
   .strictObject({ timeZone: timeZone.default('UTC'), limits: z.array(limitEntry).max(1000) })
   .superRefine(({ limits }, ctx) => {
@@ -127,7 +130,7 @@ export type LimitsConfig = z.output<typeof limitsConfig>
 
 const isMoney = (unit: string) => unit !== 'requests' && unit !== 'tokens'
 
-/** The columns that an entry stands for. */
+/** Converts an entry to columns. */
 export function toLimitColumns({ name, for: target, cap, unit, per, mode, unpriced }: LimitEntry, zone: string) {
   const { subject, subjectId } = parseTarget(target)
   const factor = isMoney(unit) ? MICROS : 1
@@ -146,7 +149,7 @@ export function toLimitColumns({ name, for: target, cap, unit, per, mode, unpric
   }
 }
 
-/** An offset is none: the database counts it in the other direction, or does not know it. */
+/** Refuses offsets: the database counts them in the other direction, or does not know them. */
 function isTimeZone(name: string): boolean {
   try {
     if (/^[+-]/.test(name)) return false

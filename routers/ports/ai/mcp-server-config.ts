@@ -3,7 +3,7 @@ import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-
 import { timeLimit } from '../duration.ts'
 import { webAddress } from '../web-address.ts'
 
-/** How its row in the database calls a program, which is unique. */
+/** Length of the text that identifies a program in the database. */
 const MAX_COMMAND = 2048
 
 const times = z.strictObject({
@@ -12,7 +12,7 @@ const times = z.strictObject({
   sseIdle: timeLimit.optional(),
 })
 
-/** A server that is spoken to over HTTP, or a program of this host. */
+/** A server that speaks HTTP, or a program of this host. */
 const anyServer = z.strictObject({
   label: z.string().trim().min(1).max(120),
   description: z.string().max(4000).nullable().default(null),
@@ -37,7 +37,7 @@ export const mcpServer = anyServer.transform(({ transport, url, command, args, e
   return z.NEVER
 })
 
-/** Servers are known by their addresses: programs by their command and arguments. */
+/** Servers are identified by their address; programs by their command and arguments. */
 export const refuseDuplicateServers = z.superRefine<{ mcpServers: { url: string }[] }>(({ mcpServers }, ctx) => {
   const urls = mcpServers.map(({ url }) => url)
   for (const [index, url] of urls.entries()) {
@@ -49,7 +49,7 @@ export const refuseDuplicateServers = z.superRefine<{ mcpServers: { url: string 
 
 export type ServerConfig = z.output<typeof mcpServer>
 
-/** A program that is started as a tool server. */
+/** A program that runs as a tool server. */
 export interface ProgramConfig {
   command: string
   args: readonly string[]

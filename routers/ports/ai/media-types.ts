@@ -1,6 +1,6 @@
 import mime from 'mime'
 
-/** How files of a type begin, in base64. */
+/** Beginnings of files in base64, by media type. */
 export const fileBeginnings: Record<string, readonly string[]> = {
   'image/png': ['iVBORw0KGg'],
   'image/jpeg': ['/9j/'],
@@ -9,12 +9,12 @@ export const fileBeginnings: Record<string, readonly string[]> = {
   'application/pdf': ['JVBERi'],
 }
 
-/** What programs say of files that they know nothing of, or only that they are archives, as documents of offices are. */
+/** Media types that programs use for unknown files and for archives, such as office documents. */
 const anyType: ReadonlySet<string> = new Set(
   ['octet-stream', 'zip', 'x-zip-compressed'].map((kind) => `application/${kind}`),
 )
 
-/** The type of a file by its bytes, or as it is said to be where they don't tell, or it is text; by its name where nothing is said. */
+/** Detects the media type by the bytes; otherwise by the declared type or, if this is generic, by the name. */
 export function detectMediaType(declared: string, base64: string, name = ''): string {
   const type = declared.toLowerCase()
   if (type.startsWith('text/') || type === 'application/json') return type

@@ -1,6 +1,6 @@
 import type { StoredBytes } from './prompt-files.ts'
 
-/** What people, models and tools say to each other, in the service's own terms. */
+/** A message in the service's own terms. */
 export type Message =
   | { role: 'system'; content: readonly TextPart[] }
   | { role: 'user'; content: readonly UserPart[] }
@@ -12,7 +12,7 @@ export interface TextPart {
   text: string
 }
 
-/** An image or a document, always as bytes: no provider is told to fetch what a person points to. */
+/** An image or a document as bytes: providers never fetch addresses that people name. */
 export interface FilePart {
   type: 'file'
   /** Its media type, such as `image/png`. */
@@ -24,14 +24,14 @@ export interface FilePart {
 
 export type InputPart = TextPart | FilePart
 
-/** A file that the model is not given, and why in a few words: "is an image, which this model does not take". */
+/** A file that the model does not get, with a short reason such as "is an image, which this model does not take". */
 export interface SkippedPart {
   type: 'skipped'
   name: string
   reason: string
 }
 
-/** A stored image or document, which goes to the model as a file does, and is read while it is sent. */
+/** A stored image or document, which is streamed to the model. */
 export interface StoredFilePart {
   type: 'stored-file'
   mime: string
@@ -41,47 +41,47 @@ export interface StoredFilePart {
 
 export type UserPart = InputPart | StoredFilePart | SkippedPart
 
-/** What a model thought before it answered. */
+/** The reasoning of a model before its answer. */
 export interface Reasoning {
   type: 'reasoning'
   text: string
-  /** The provider's proof of it, which it wants back with the results of tools. */
+  /** The provider's signature, which it requires with tool results. */
   signature?: string | undefined
 }
 
-/** A model wants a function to be run. */
+/** A request of the model to run a function. */
 export interface ToolCall {
   type: 'tool-call'
   id: string
   name: string
-  /** The arguments as JSON, as the model wrote them. */
+  /** The arguments as JSON text, as the model wrote them. */
   input: string
   signature?: string | undefined
 }
 
 export type AssistantPart = TextPart | Reasoning | ToolCall
 
-/** What came of a call of a tool. */
+/** The result of a tool call. */
 export interface ToolResult {
   type: 'tool-result'
-  /** The call it answers. */
+  /** The id of the call. */
   id: string
   name: string
   content: readonly InputPart[]
   isError?: boolean | undefined
 }
 
-/** A piece of the text of an answer, which begins at one character and ends before another. */
+/** A range of the answer's text; `end` is exclusive. */
 export interface TextRange {
   start: number
   end: number
 }
 
-/** A web page that an answer refers to. */
+/** A web page that an answer cites. */
 export interface Source {
   type: 'source'
   url: string
   title?: string | undefined
-  /** Where all of the text of the answer refers to it; not every provider says. */
+  /** The ranges of the answer that cite it, if the provider reports them. */
   places?: readonly TextRange[] | undefined
 }

@@ -15,7 +15,7 @@ const tokens = z.number().int().positive()
 
 const rounds = z.number().int().min(0).max(100)
 
-/** Members of a request that the service writes itself, and what it calls those that can be set. */
+/** Members of a request that the service writes itself, with their names here if they can be set. */
 const reservedNames: Record<string, string | undefined> = {
   ...{ top_p: 'topP', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', max_output_tokens: 'maxTokens' },
   ...{ model: undefined, messages: undefined, input: undefined, contents: undefined, prompt: undefined },
@@ -24,7 +24,7 @@ const reservedNames: Record<string, string | undefined> = {
   ...{ background: undefined, conversation: undefined, previous_response_id: undefined },
 }
 
-/** A member that is not named here goes into the body of each request as it is, so it is spelled as the provider's API spells it. */
+/** Parameters of a model; unknown members are sent to the provider unchanged, in its own spelling. */
 export const modelParameters = z
   .object({
     temperature: z.number().min(0).max(2).optional(),
@@ -41,7 +41,10 @@ export const modelParameters = z
     }
   })
 
-/** Front ends go by `fileUpload` and `nativeCapabilities`; without `toolCalling` they offer no tools either. */
+/**
+ * Settings of a model. Front ends read `fileUpload` and `nativeCapabilities`; without `toolCalling` they offer no
+ * tools.
+ */
 export const modelSettings = z.strictObject({
   toolCalling: z.boolean().optional(),
   fileUpload: z.boolean().optional(),
@@ -57,7 +60,7 @@ const allowedGroups = z
   .overwrite((groups) => [...new Set(groups)])
   .default([])
 
-/** A place in a list of models. */
+/** The position of a model in lists. */
 export const modelPosition = z.int().min(0).max(10_000)
 
 const model = z.strictObject({
@@ -69,7 +72,7 @@ const model = z.strictObject({
   input: z.array(z.enum(modalities)).default(['text']),
   output: z.array(z.enum([...modalities, 'thought'])).default(['text']),
   external: z.boolean().default(false),
-  /** Whose people may use it; everybody where empty. */
+  /** The groups that may use it; everybody if empty. */
   groups: allowedGroups,
   limits: z.strictObject({ maxInputTokens: tokens.optional(), maxOutputTokens: tokens.optional() }).optional(),
   pricing: price.optional(),
@@ -78,24 +81,24 @@ const model = z.strictObject({
   nativeCapabilities: z.array(z.string().toLowerCase()).default([]),
   flags: z.array(z.string().toLowerCase()).default([]),
   tools: z.array(identifier).default([]),
-  /** Models that answer where the provider cannot, before anything of an answer has come. */
+  /** Fallback models if the provider fails before the answer begins. */
   fallback: z.array(identifier).max(5).default([]),
   documentationUrl: z.url().optional(),
-  /** Its place among the models: the smallest number comes first, and those without one come last. */
+  /** The position among the models: the smallest comes first, models without one come last. */
   position: modelPosition.optional(),
   descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
 })
 
-/** How many servers a provider has at most beside its own. */
+/** Further servers per provider. */
 export const MAX_SERVERS = 20
 
 const apiUrl = z
   .url({ protocol: /^https?$/ })
   .max(2048)
-  // Addresses are often copied together with the path of the one call.
+  // Addresses are often copied with the path of a call.
   .transform((url) => url.replace(/\/+$/, '').replace(/(\/chat)?\/completions$/, ''))
 
-/** `openai_like` is what older configurations call any server of the protocol of OpenAI. */
+/** Older configurations call the OpenAI-compatible adapter `openai_like`. */
 const adapter = z.preprocess((name) => (name === 'openai_like' ? 'openai-compatible' : name), z.enum(adapters))
 
 const provider = z
@@ -107,9 +110,9 @@ const provider = z
     groups: allowedGroups,
     apiUrl: apiUrl.optional(),
     apiKey: z.string().min(1).optional(),
-    /** Where status checks find the list of models, if not at the API itself. */
+    /** Address of the model list for status checks, if it is not at the API. */
     modelStatusUrl: z.url({ protocol: /^https?$/ }).optional(),
-    /** More addresses or keys of the same models; a server without an address is at that of the provider. */
+    /** Further addresses or keys of the same models; the provider's address is the default. */
     servers: z
       .array(z.strictObject({ apiUrl: apiUrl.optional(), apiKey: z.string().min(1).optional() }))
       .max(MAX_SERVERS)
@@ -146,12 +149,12 @@ const unique = (what: string, idsOf: (config: { providers: z.output<typeof provi
 
 const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
 
-/** The file that AI_CONFIG names. */
+/** Schema of the file that AI_CONFIG names. */
 export const modelConfig = z
   .strictObject({
     providers: z.array(provider),
     mcpServers: z.array(mcpServer).max(100).default([]),
-    /** Which model does which task; `external` overrides it for programs. */
+    /** Models by task; the external ones override them for programs. */
     systemModels: assignments,
     systemModelsExternal: assignments,
   })
@@ -183,15 +186,15 @@ export type ModelConfig = z.output<typeof modelConfig>
 export type ProviderConfig = ModelConfig['providers'][number]
 export type ModelEntry = ProviderConfig['models'][number]
 
-/** Where an entry of the file stands, and what of it is written there. */
+/** Lines of an entry and its members in the file. */
 export interface Origin {
-  /** As the entry is called in the file. */
+  /** The entry's id in the file. */
   id: string
   line: number
   members: { name: string; line: number }[]
 }
 
-/** What stands where in the file that AI_CONFIG names. */
+/** Lines of the entries in the file that AI_CONFIG names. */
 export interface ModelOrigins {
   file: string
   providers: Origin[]

@@ -6,80 +6,80 @@ import type { Price } from './price-list.ts'
 import type { ApprovalPart, CallerTool, FunctionTool, JsonSchema, ToolChoice, ToolRun, ToolStart } from './tools.ts'
 import type { UsageMeter } from './usage-meter.ts'
 
-/** What the caller sets for one call; the model's own parameters hold for the rest. */
+/** Parameters of one call; the model's own parameters are the defaults. */
 export interface CallParameters {
   temperature?: number | undefined
   topP?: number | undefined
-  /** The longest answer in tokens. */
+  /** Limit of the answer, in tokens. */
   maxTokens?: number | undefined
   maxThinkingTokens?: number | undefined
-  /** How hard a model that reasons is to think. */
+  /** Reasoning effort. */
   effort?: Effort | undefined
-  /** Whether a model that takes no effort is asked without one. */
+  /** True if the effort is dropped for models that do not support it. */
   isEffortOptional?: boolean | undefined
-  /** The model is to decide itself whether and how much it thinks. */
+  /** Lets the model decide how much it thinks. */
   thinking?: 'adaptive' | undefined
-  /** The model is to tell its thoughts, how briefly. */
+  /** Requests the reasoning, in this level of detail. */
   thoughts?: 'auto' | 'concise' | 'detailed' | undefined
   topK?: number | undefined
   presencePenalty?: number | undefined
   frequencyPenalty?: number | undefined
   verbosity?: 'low' | 'medium' | 'high' | undefined
-  /** What servers of open models are to fill into the template of the model, such as whether it thinks. */
+  /** Options for the chat template of open models, such as whether the model thinks. */
   templateOptions?: Readonly<Record<string, unknown>> | undefined
-  /** The name by which the caller says `maxTokens`, for providers of that API. */
+  /** The caller's name for `maxTokens`, for providers of that API. */
   maxTokensName?: 'max_completion_tokens' | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
-  /** Whether the model may call several tools at once. */
+  /** True if the model may call several tools at once. */
   parallelTools?: boolean | undefined
 }
 
-/** A parameter of which models that do not have it may be asked without it. */
+/** A parameter that may be dropped for models that do not support it. */
 export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity' | 'templateOptions'
 
-/** A parameter that would not reach the provider as the caller sets it; `schema` is that of the answer. */
+/** A parameter that would not reach the provider unchanged; `schema` is that of the answer. */
 export interface UnsentParameter {
   name: keyof CallParameters | 'toolChoice' | 'schema'
-  /** The value that it would have instead, as it is too high for the model. */
+  /** The maximum that would be sent instead. */
   max?: number
-  /** Whether the model takes it where the others are not set. */
+  /** True if the model supports it when the other parameters are absent. */
   isAcceptedAlone?: boolean
 }
 
-/** What beside the parameters of a request decides which of them are sent. */
+/** Properties of a request, beside its parameters, that determine which parameters can be sent. */
 export interface ParameterContext {
   hasTools: boolean
-  /** Whether the model must call one. */
+  /** True if the model must call a tool. */
   isForced: boolean
-  /** Of the JSON that the answer is to be. */
+  /** Schema of the JSON answer. */
   schema: JsonSchema | undefined
-  /** What the model said first in the turn that goes on with the results of tools; empty where none does. */
+  /** The beginning of the assistant's turn, which continues with tool results; empty if there is none. */
   assistantPrefix: readonly AssistantPart[]
 }
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type Effort = (typeof efforts)[number]
 
-/** The answer is to be JSON, of a schema where there is one. */
+/** Requests JSON, with a schema if there is one. */
 export interface JsonFormat {
   name?: string | undefined
   description?: string | undefined
   schema?: JsonSchema | undefined
-  /** Whether the provider is to hold the model to the schema. */
+  /** True if the provider must enforce the schema. */
   strict?: boolean | undefined
 }
 
-/** A model as a call needs it, in one row. */
+/** A model with everything that a call needs, in one row. */
 export type CallableModel = DeepReadonly<CallableModelRow>
 
-/** A provider as a call needs it. */
+/** A provider with everything that a call needs. */
 export type CallableProvider = Pick<
   CallableModel,
   'providerId' | 'adapter' | 'apiUrl' | 'apiKey' | 'servers' | 'providerSettings'
 >
 
-/** The images of a request, the pages of its documents, and what our estimate of its input has for them, in tokens. */
+/** Numbers of images and document pages in a request, and their share of our token estimate. */
 export interface FileEstimate {
   images: number
   pages: number
@@ -91,80 +91,83 @@ export const noFiles: FileEstimate = { images: 0, pages: 0, estimate: 0 }
 export interface ModelCall {
   model: CallableModel
   messages: readonly Message[]
-  /** Our estimate of what messages and tools take, in tokens and parts of one. */
+  /** Our token estimate of messages and tools. */
   inputTokens: number
-  /** Of which providers may count more than that. */
+  /** Files for which providers may count more tokens than the estimate. */
   files: FileEstimate
-  /** Run by the service. */
+  /** Tools that the service runs. */
   tools: readonly FunctionTool[]
-  /** How many of them run at the same time; further ones wait. */
+  /** Number of concurrent tool calls; further ones wait. */
   toolsAtOnce: number
-  /** Run by the caller. */
+  /** Tools that the caller runs. */
   callerTools: readonly CallerTool[]
-  /** Run by the provider. */
+  /** Tools that the provider runs. */
   nativeTools: readonly NativeTool[]
-  /** How often each of them may run for one request, where the provider lets itself be told. */
+  /** Uses of each provider tool per request, if the provider accepts a limit. */
   nativeToolUses: number
   toolChoice?: ToolChoice | undefined
   parameters: CallParameters
-  /** Text where it is not set. */
+  /** The default is text. */
   format?: JsonFormat | undefined
-  /** The provider is told to answer with no more; where none is set, what the model itself says holds. */
+  /** Output limit sent to the provider; the default is the model's own. */
   maxOutputTokens?: number | undefined
-  /** Who asks. */
+  /** The person who asks. */
   userId: number
-  /** Ends when the caller goes away, or the time for the whole call is up. */
+  /** Aborts when the caller disconnects or the time limit of the call is reached. */
   signal: AbortSignal
 }
 
-/** Texts, or the ids of the tokens of texts. */
+/** Texts, or token ids of texts. */
 export type EmbeddingInput = string | readonly number[]
 
 export interface EmbeddingCall {
   model: CallableModel
   input: readonly EmbeddingInput[]
-  /** How many numbers an embedding is to have; as many as the model usually gives where it is not set. */
+  /** Dimensions of the embedding; the default is the model's own. */
   dimensions?: number | undefined
-  /** Our estimate of what the input takes, in tokens. */
+  /** Our token estimate of the input. */
   inputTokens: number
-  /** Who asks. */
+  /** The person who asks. */
   userId: number
   signal: AbortSignal
 }
 
-/** Why an answer ended: by itself, at its longest, for tools of the caller, or because the provider would not say it. */
+/** Finish reasons: natural end, length limit, tool calls of the caller, or refusal by the provider. */
 export const finishReasons = ['stop', 'length', 'tool-calls', 'content-filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
 export interface ModelAnswer {
   content: readonly (AssistantPart | Source | ApprovalPart | ToolRun)[]
   finish: FinishReason
-  /** The one of the caller's that ended it, where the provider tells. */
+  /** The caller's stop sequence that ended the answer, if the provider reports it. */
   stopSequence?: string | undefined
 }
 
-/** A call of a tool is about to be run for the answer, by the provider or by the service, which may yet refuse one that nobody allowed. */
+/**
+ * Announces that the provider or the service is about to run a tool; the service may still refuse a call without
+ * approval.
+ */
 export interface ToolUse {
   type: 'tool-use'
-  /** Of the call. */
+  /** The id of the call. */
   id: string
   name: string
-  /** The arguments as JSON, as the model wrote them. */
+  /** The arguments as JSON text, as the model wrote them. */
   input: string
   by: 'service' | 'provider'
 }
 
-/** What came of a call that the service has run for the answer, as the model is told it. */
+/** The result of a tool call that the service has run, as the model gets it. */
 export interface ToolResult {
   type: 'tool-result'
-  /** Of the call. */
+  /** The id of the call. */
   id: string
   name: string
   output: string
   isError: boolean
 }
 
-/** A piece of an answer as it comes; a call of a tool comes as a whole. */
+/** A part of a streamed answer; a tool call comes as a whole. */
 export type AnswerPart =
   | { type: 'delta'; text: string }
   | Reasoning
@@ -177,40 +180,40 @@ export type AnswerPart =
   | ToolResult
   | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
 
-/** Why a provider refuses, as far as anybody can do something about it: its caller, who runs the service, or time. */
+/** Reasons of a refusal that somebody can act on: the caller, the operator, or a later retry. */
 export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
 
 export interface RefusalReason {
   reason?: ProviderReason
-  /** When to ask again, where the provider says so. */
+  /** Seconds after which to retry, if the provider states them. */
   retryAfterSeconds?: number
 }
 
-/** The AI providers behind one small interface. Failures are thrown as they came; nobody outside may see them. */
+/** Gateway to the AI providers. Errors are thrown unchanged, so callers must not expose them. */
 export interface ModelGateway {
   generate(call: ModelCall, meter: UsageMeter): Promise<ModelAnswer>
-  /** The answer in pieces, as they come; those that came at once together. */
+  /** Streams the answer; parts that arrived together come together. */
   stream(call: ModelCall, meter: UsageMeter): AsyncIterable<readonly AnswerPart[]>
-  /** The parameters of a caller that are nothing which the model takes. */
+  /** Returns the caller's parameters that the model does not support. */
   findUnsentParameters(
     model: CallableModel,
     parameters: CallParameters,
     circumstances: ParameterContext,
   ): Promise<readonly UnsentParameter[]>
-  /** How many tokens the provider counts as the input of the call; undefined where it counts none. Throws where it does not say. */
+  /** Counts input tokens with the provider; undefined if it does not support this. Throws if it fails. */
   countTokens(call: ModelCall): Promise<number | undefined>
-  /** Whether another model may answer what failed so: the question is not at fault, and no answer has begun. */
+  /** Returns true if a fallback may answer: the request is not at fault, and the answer has not begun. */
   isProviderFault(error: unknown): boolean
-  /** Whether the provider refused in a way that it would refuse the same request again. */
+  /** Returns true if the provider would refuse the same request again. */
   wouldFailAgain(error: unknown): boolean
   classifyRefusal(error: unknown): RefusalReason
-  /** Says whose models are offline because of their calls, on any replica: of these, the next answer is told. */
+  /** Records providers that other replicas found offline; the next answer of one of them is reported. */
   recordOutages(providers: readonly string[]): void
-  /** An embedding for each of the input, in its order. */
+  /** Returns an embedding for each input, in order. */
   embed(call: EmbeddingCall, meter: UsageMeter): Promise<number[][]>
   /**
-   * The models that the provider has now, by its own list or the one at `statusUrl`; undefined where it has no list. Throws
-   * where it does not answer.
+   * Lists the provider's models, from its own list or the one at `statusUrl`; undefined if it has no list. Throws if it
+   * does not respond.
    */
   listModels(provider: CallableProvider, statusUrl?: string | null): Promise<readonly ListedModel[] | undefined>
 }
@@ -220,7 +223,7 @@ export interface ListedModel {
   /** The provider's own name for it. */
   name: string
   label: string | undefined
-  /** Whether it answers questions, as far as the list says. */
+  /** True if it is a chat model according to the list. */
   isChat: boolean
   status: 'online' | 'offline' | 'unknown'
   demand: 'low' | 'medium' | 'high'

@@ -7,27 +7,27 @@ const perMillion = z.number().min(0).max(1_000_000)
 const rates = {
   inputPerMillion: perMillion,
   outputPerMillion: perMillion,
-  /** As other input, where it is absent. */
+  /** Falls back to the price of other input. */
   cachedInputPerMillion: perMillion.optional(),
-  /** As other input, where it is absent. */
+  /** Falls back to the price of other input. */
   cacheWritePerMillion: perMillion.optional(),
-  /** As other output, where it is absent. */
+  /** Falls back to the price of other output. */
   reasoningPerMillion: perMillion.optional(),
 }
 
 const perThousand = z.number().min(0).max(100_000).optional()
 
-/** What tools cost that the provider runs itself, in units of the currency, whatever the length of the input. */
+/** Prices of tools that the provider runs, in units of the currency, independent of the input's length. */
 const useRates = {
-  /** For each search of the web. Where this and the next are absent, nobody knows what a call costs that searches. */
+  /** Price of web searches. If this and the next are absent, the cost of calls that search is unknown. */
   webSearchPerThousand: perThousand,
-  /** For each request that was answered by searches, however many these were. */
+  /** Price of requests that were answered by searches, however many. */
   groundedPromptPerThousand: perThousand,
-  /** For each page that was fetched; nothing beside its tokens, where it is absent. */
+  /** Price of fetched pages, beside their tokens. */
   webFetchPerThousand: perThousand,
 }
 
-/** What holds instead where the input has at least so many tokens. */
+/** Prices for inputs of at least so many tokens. */
 const tier = z.strictObject({ fromInputTokens: z.int().positive(), ...rates })
 
 export const currencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR')
@@ -41,16 +41,16 @@ const tiers = z
   )
   .optional()
 
-/** What a model costs, as the configuration says it. */
+/** The price of a model in the configuration. */
 export const price = z.strictObject({ currency: currencyCode, ...rates, ...useRates, tiers })
 export type Price = z.output<typeof price>
 
 const model = z.string().trim().min(1).max(200)
 
-/** The file that `svc prices import` reads. */
+/** Schema of the file that `svc prices import` reads. */
 export const priceList = z.strictObject({
   asOf: day.optional(),
-  /** Of all prices in the file. */
+  /** Currency of all prices in the file. */
   currency: currencyCode,
   prices: z
     .array(z.strictObject({ model, ...rates, ...useRates, tiers }))
@@ -63,7 +63,7 @@ export const priceList = z.strictObject({
         seen.add(model)
       }
     }),
-  /** Models for which nothing is paid. */
+  /** Models that cost nothing. */
   free: z.array(model).max(10_000).default([]),
 })
 export type PriceList = z.output<typeof priceList>

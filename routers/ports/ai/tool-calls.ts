@@ -3,10 +3,10 @@ import { traceWork } from '../traces.ts'
 import { ToolFailure } from './tool-servers.ts'
 import type { FunctionTool, ToolOutcome } from './tools.ts'
 
-/** More than any model has use for. */
+/** No model needs more. */
 export const MAX_CALLS_A_ROUND = 64
 
-/** What a model wrote as arguments, which need not be JSON. */
+/** Parses arguments from a model, which may be invalid JSON. */
 export function tryParseJson(json: string): unknown {
   try {
     return JSON.parse(json)
@@ -15,24 +15,24 @@ export function tryParseJson(json: string): unknown {
   }
 }
 
-/** What a model wrote as the arguments of a call: nothing is an empty object of them. */
+/** Parses the arguments of a call; an empty text means an empty object. */
 export const parseArguments = (text: string): unknown => (text.trim() === '' ? {} : tryParseJson(text))
 
-/** Anthropic's word for arguments that are no object. */
+/** Anthropic's name for arguments that are no object. */
 export const INVALID_ARGUMENTS = 'INVALID_JSON'
 
 /**
- * What a model is told of a value: a text as it is, and all else as JSON. A function, and a value that says it has no JSON, is
- * `null`, as it is within a list.
+ * Converts a result to text for the model: texts unchanged, everything else as JSON. A value without JSON becomes
+ * `null`, as in an array.
  */
 export const toResultText = (value: unknown): string =>
   typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
-/** What a model is told of an input that is no JSON, or not such as the tool takes. */
+/** Explains to the model why its input is invalid. */
 export const describeInvalidInput = (error: z.ZodError): string =>
   `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
 
-/** Runs a tool with what a model wrote. Fails never. */
+/** Runs a tool with the model's arguments. Never throws. */
 export function runTool(
   tool: FunctionTool,
   json: string,

@@ -5,36 +5,38 @@ import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 export type ToolServer = DeepReadonly<CallableServerRow>
 
 export interface ListedTool extends ToolDefinition {
-  /** As the server calls it. */
+  /** The server's own name for it. */
   name: string
 }
 
-/** What a server says of itself. */
+/** The tools that a server lists. */
 export interface ToolListing {
   version: string | null
   protocolVersion: string
   tools: ListedTool[]
-  /** Tools that are not taken, with the reason in our words. */
+  /** Refused tools, with the reason in our words. */
   rejected: { name: string; reason: string }[]
 }
 
 export interface ToolCall {
-  /** As the server calls it. */
+  /** The server's own name for it. */
   name: string
   input: Record<string, unknown>
-  /** Who asked the model; servers are not told. */
+  /** The person who asked the model; servers do not get it. */
   person: number
 }
 
-/** Servers of the Model Context Protocol. What they send is bounded; failures are told in our words, without theirs. */
+/** MCP servers. Their responses have size limits; errors are reported in our words, without theirs. */
 export interface ToolServers {
   /** Throws `ToolServerError`. */
   listTools(server: ToolServer, signal?: AbortSignal): Promise<ToolListing>
-  /** The result as a model is told it, or a `ToolFailure`. Throws `ToolServerError`; a signal that ends is told to the server. */
+  /**
+   * Returns the result for the model, or a `ToolFailure`. Throws `ToolServerError`; an abort is reported to the server.
+   */
   call(server: ToolServer, call: ToolCall, signal: AbortSignal): Promise<unknown>
 }
 
-/** Why a call came to nothing, as a model is told it: a class, as a result may have a member `error` of its own. */
+/** An error for the model. It is a class, because results may have a member `error`. */
 export class ToolFailure {
   readonly error: unknown
 

@@ -1,35 +1,35 @@
 import type { z } from 'zod'
 
-/** A call of a tool as the person is shown it. */
+/** A tool call as it is shown to the person. */
 interface DisplayedToolCall {
-  /** Of the question. */
+  /** The id of the question. */
   id: string
   tool: string
-  /** The label of its server; empty where the tool of an allowed call is gone. */
+  /** The label of its server; empty if the tool of an approved call no longer exists. */
   server: string
   input: unknown
-  /** The provider's proof of the call, which it wants back with the result. */
+  /** The provider's signature of the call, which it requires with the result. */
   signature?: string | undefined
 }
 
-/** Asks the person whether a tool may be called, with what. */
+/** A request for approval of a tool call. */
 export interface ApprovalPart extends DisplayedToolCall {
   type: 'approval'
 }
 
-/** A call that the person allowed beforehand, and which begins now; its `ToolRun` follows. */
+/** The start of a tool call that was approved beforehand; its `ToolRun` follows. */
 export interface ToolStart extends DisplayedToolCall {
   type: 'tool-start'
 }
 
-/** A call that the person allowed beforehand, and what came of it as the model is told it. */
+/** A tool call that was approved beforehand, with its result for the model. */
 export interface ToolRun extends DisplayedToolCall {
   type: 'tool-run'
   output: string
   isError: boolean
 }
 
-/** What came of a call, as the model is told it. */
+/** Result of a tool call for the model. */
 export interface ToolOutcome {
   text: string
   isError: boolean
@@ -38,48 +38,48 @@ export interface ToolOutcome {
 /** A call that may run once. */
 export interface SingleRun {
   run: () => Promise<ToolOutcome>
-  /** Ends the wait for a run that another request began. */
+  /** Aborts the wait for a run that another request has started. */
   signal: AbortSignal
 }
 
-/** A function that models may call. Its result goes back to the model as a text, or as JSON where it is none. */
+/** A function that models may call. Its result goes back to the model as text or JSON. */
 export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
   name: string
   description: string
-  /** The arguments; what a model sends is parsed with it before `run` sees it. */
+  /** Schema of the arguments, which are parsed with it before `run` gets them. */
   input: Input
-  /** The arguments as a model is told them, where that is not made from `input`: a JSON schema. */
+  /** JSON schema of the arguments for the model, if it is not derived from `input`. */
   schema?: Record<string, unknown>
   capability?: string
-  /** Where the person must allow each call. */
+  /** Set if the person must approve each call. */
   approval?: {
     /** The label of its server. */
     server: string
     /**
-     * What comes of the call where the person answered this very question about it with yes: it runs once, and who asks again is
-     * told the same, when it has run. Undefined where they did not.
+     * Runs an approved call once, and returns the same result to repeated requests. Returns undefined if this question
+     * was not approved.
      */
     runOnce(input: z.output<Input>, question: string, call: SingleRun): Promise<ToolOutcome | undefined>
-    /** The question by which the answer is to end; undefined where the tool is to be run, which may refuse. */
+    /** Creates the approval request that ends the answer; undefined if the tool must be run, which may refuse. */
     question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }
-  /** `begin` is called where the call may run, before it does; a tool that asks nobody need not call it. */
+  /** Runs the tool; calls `begin` once the call is allowed. A tool that needs no approval need not call it. */
   run(input: z.output<Input>, signal: AbortSignal, begin?: () => void): unknown
 }
 
-/** A function that the caller runs: the model's call of it is handed out, and ends the answer. */
+/** A function that the caller runs: the model's call of it ends the answer. */
 export interface CallerTool {
   name: string
   description?: string | undefined
   /** The JSON schema of its arguments. */
   inputSchema: JsonSchema
-  /** Whether the provider is to hold the model to the schema. */
+  /** True if the provider must enforce the schema. */
   strict?: boolean | undefined
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Whether the model may, must or must not call a tool, or which one it must call. */
+/** Tool choice: the model may, must or must not call a tool, or must call a certain one. */
 export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
 
 export const isToolCallRequired = (choice: ToolChoice = 'auto'): boolean => choice !== 'auto' && choice !== 'none'

@@ -3,74 +3,74 @@ import type { LimitSubject, LimitUnit } from '../../../entities/ai/usage-limit.t
 import type { UsageContext, UsageCounts } from '../../../entities/ai/usage-record.ts'
 import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
 
-/** What is known of a call of a model before it is made. */
+/** Data about a model call before it is made. */
 export interface UsageCall {
   userId: number
   tokenId: number | null
-  /** Where it is asked for, if in a room. */
+  /** The room in which it is asked, if any. */
   roomId: number | null
-  /** Whose token asks, if an external app holds it. */
+  /** The external app whose token asks, if any. */
   appId: number | null
   context: UsageContext
   provider: string
   model: string
   requestId: string
   inputTokens: number
-  /** What the input costs, in millionths of the currency; null where no price is known. */
+  /** Cost of the input in millionths of the currency; null if no price is known. */
   costMicros: number | null
   currency: string | null
   /** The version of the price. */
   priceId: number | null
 }
 
-/** One of those whose limits a call counts for: its kind, and its id or name. */
+/** A subject whose limits count a call: its kind, and its id or name. */
 export type SubjectId = readonly [subject: LimitSubject, id: string]
 
-/** A call, whose limits it counts for, and the most that it can take. */
+/** A call with the subjects whose limits count it, and its largest possible usage. */
 export interface ReserveRequest {
-  /** The version of the catalogue in which its model was seen; null where it was looked up for this call. */
+  /** Catalogue version of the cached model; null if the model was read for this call. */
   catalogue: number | null
   call: UsageCall
   subjects: readonly SubjectId[]
-  /** Null where nobody knows. */
+  /** Null if unknown. */
   tokens: number | null
-  /** Millionths of the currency; null where the price or the number of what is paid is not known. */
+  /** Millionths of the currency; null if the price or the usage is unknown. */
   costMicros: number | null
   currency: string | null
-  /** The reservation of a call that took nothing, which this one takes the place of; where this one is refused or fails, it stays. */
+  /** The reservation of a call without usage that this one replaces; it stays if this one is refused or fails. */
   replaces?: Reservation | undefined
 }
 
-/** A call under way, of which the database knows. */
+/** A call in progress with its row in the database. */
 export interface Reservation {
   readonly id: number
-  /** The counters of which it reserves a part. */
+  /** The counters on which it is reserved. */
   readonly counters: readonly number[]
-  /** Whether a limit in tokens or money is enforced, and does not only observe: where the reservation ends, the answer must. */
+  /** True if a limit in tokens or money is enforced, so that the answer must end with the reservation. */
   readonly isEnforced: boolean
-  /** How much is reserved of limits in tokens and in money. */
+  /** Amounts reserved of limits in tokens and in money. */
   reserved: ReservedAmounts
-  /** The limits that apply, as they stood before this call and those of the same moment. */
+  /** The limits that apply, as they were before this call and concurrent ones. */
   readonly limits: readonly RequestedLimit[]
-  /** As whoever makes the call counts it. */
+  /** Returns the usage so far, counted by the caller of the model. */
   progress: () => CallProgress
 }
 
 export interface ReservedAmounts {
-  /** Null where no limit in tokens or money applies, or only such as observe and the most is not known. */
+  /** Null if no limit in tokens or money applies, or only observing ones and the maximum is unknown. */
   tokens: number | null
-  /** Millionths of the currency; null where no limit in money counts the call by its cost. */
+  /** Millionths of the currency; null if no limit in money counts the call's cost. */
   costMicros: number | null
 }
 
-/** What a call took so far, which is the bill if this process dies, and the most that it can take in the end. */
+/** The usage so far, which is billed if this process dies, and the largest possible usage. */
 export interface CallProgress extends UsageCounts {
   costMicros: number | null
   currency: string | null
   max: ReservedAmounts
 }
 
-/** What is left of a limit in the running period. */
+/** Remaining amount of a limit in the current period. */
 export interface LimitLeft {
   name: string
   unit: LimitUnit
@@ -79,13 +79,13 @@ export interface LimitLeft {
   cap: number
   left: number
   windowSeconds: number
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   resetsAt: number
 }
 
-/** A call of which a limit has no room for all that it can take. */
+/** Returned if a limit has too little left for a call. */
 export class QuotaExceeded {
-  /** Each limit that applies, also those that have room. */
+  /** Every limit that applies, including those with enough left. */
   readonly limits: readonly RequestedLimit[]
 
   constructor(limits: readonly RequestedLimit[]) {
@@ -97,16 +97,18 @@ export const hasRoom = ({ amount, used, held, cap }: RequestedLimit): boolean =>
   amount !== null && used + held + amount <= cap
 
 /**
- * The account of what calls of models take. What a call can take at most is reserved in the database before it is made, and
- * committed when it has ended; a call whose process is gone is committed by another one.
+ * Accounts for the usage of model calls. The largest possible usage is reserved before a call, and the actual usage is
+ * committed after it; another process commits calls of a failed one.
  */
 export interface UsageLedger {
-  /** Throws `Outdated` where the model or the caller may be another one by now. */
+  /** Reserves a call. Throws `CatalogueOutdated` if the cached model or caller may be outdated. */
   reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded>
-  /** Reserves as much in all as a further round can take. It is gone where another process took the call for lost. */
+  /**
+   * Extends the reservation to a total for a further round; `gone` if another process has committed the call as lost.
+   */
   extend(reservation: Reservation, amounts: ReservedAmounts): Promise<'extended' | 'gone' | QuotaExceeded>
-  /** Commits behind the answer, many calls in one statement. */
+  /** Commits in the background, many calls in one statement. */
   commit(reservation: Reservation, end: Omit<UsageCommit, 'id' | 'expiredOnly'>): void
-  /** Waits until all that ended is in the database. */
+  /** Waits until all ended calls are committed. */
   flush(): Promise<void>
 }

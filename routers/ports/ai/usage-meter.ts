@@ -1,35 +1,38 @@
 import type { NativeTool } from './adapters.ts'
 
-/** Tokens of one request, and uses of tools of its own, as the provider counts them; undefined where it does not. */
+/**
+ * Usage of one request as the provider reports it: tokens, and uses of its tools; undefined where it does not report
+ * them.
+ */
 export interface ReportedTokens {
-  /** With the cached ones. */
+  /** Includes cached tokens. */
   input?: number | undefined
-  /** With reasoning. */
+  /** Includes reasoning tokens. */
   output?: number | undefined
   cached?: number | undefined
   cacheWrite?: number | undefined
   reasoning?: number | undefined
-  /** Input and output together, which counts where neither is told of. */
+  /** Sum of input and output, for providers that report only this. */
   total?: number | undefined
   webSearches?: number | undefined
   webFetches?: number | undefined
 }
 
-/** Hears what a call takes while it runs, so that it is counted however it ends. */
+/** Measures the usage of a call while it runs, so that it is counted however the call ends. */
 export interface UsageMeter {
   /**
-   * A request goes to the provider, or must not where this throws. Our estimate of what it holds counts where the provider
-   * does not say.
+   * Starts a request to the provider; throws to prevent it. Our estimate of the input counts until the provider reports
+   * usage.
    */
   startRequest(inputTokens: number): Promise<void>
-  /** The request failed at the provider: where nothing came of it, it took nothing. */
+  /** Records that the request failed; without any output it used nothing. */
   failRequest(): void
-  /** What the request has taken so far, up to and with the piece that comes next; nothing where the piece says nothing. */
+  /** Records the usage up to and including the next part; undefined changes nothing. */
   reportTokens(tokens: ReportedTokens | undefined): void
-  /** The provider used a tool of its own so many times more; holds where it does not say how often it did in all. */
+  /** Adds uses of a provider tool; they count if the provider does not report a total. */
   recordToolUse(tool: NativeTool, times: number): void
-  /** Tools of the provider found so many tokens by our estimate, which are input until it says more of that. */
+  /** Adds our token estimate of results of provider tools, which counts as input until the provider reports more. */
   addToolTokens(tokens: number): void
-  /** A piece of what the provider sent. */
+  /** Records a piece of the provider's output. */
   recordText(text: string, kind: 'answer' | 'reasoning'): void
 }

@@ -1,29 +1,29 @@
 import type { Readable } from 'node:stream'
 
-/** A file as it is stored, with what opens it. */
+/** A stored file, with the key that decrypts it. */
 export interface StoredFile {
   /** A UUID. */
   name: string
-  /** The size before encryption. */
+  /** Size before encryption. */
   bytes: number
   /** The file's own key, sealed with the application key. */
   sealedKey: string
 }
 
-/** The first and the last byte of a part of a file. */
+/** A byte range; both ends are inclusive. */
 export interface ByteRange {
   start: number
   end: number
 }
 
-/** Keeps files encrypted, each under a key of its own. Driver: a local folder. */
+/** Stores files encrypted, each under its own key. Driver: a local folder. */
 export interface FileStore {
-  /** Takes bytes as they come and holds few of them at a time. Where they break off with an error, nothing is kept. */
+  /** Writes a stream with little memory. Nothing is kept if the stream fails. */
   write(content: AsyncIterable<Uint8Array>): Promise<StoredFile>
-  /** The bytes of a file, or a part of them. Fails where they are not those that were written. */
+  /** Reads a file or a range of it. Fails if the bytes were modified. */
   read(file: StoredFile, range?: ByteRange): Readable
-  /** Those that are not there are passed over. */
+  /** Removes files; ignores missing ones. */
   remove(names: readonly string[]): Promise<void>
-  /** Everything there is, in any order. */
+  /** Lists all files, in any order. */
   list(): AsyncIterable<{ name: string; modifiedAt: Date }>
 }

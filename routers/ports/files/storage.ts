@@ -1,33 +1,38 @@
-/** Where bytes wait to be put in the place of others; what a process leaves there that is killed, no row names. */
+/**
+ * Folder of replacement files before they are moved into place; no row refers to files that a killed process left here.
+ */
 export const DRAFTS = 'drafts/'
 
-/** The folder of the archives of people's data, which lie there until they expire; no backup has them. */
+/** Folder of the archives of personal data, which stay until they expire and are in no backup. */
 export const EXPORTS = 'exports/'
 
-/** There is none, its key was sealed with an unknown application key, or it cannot be read as it was written. */
+/** Faults of a picture: no file, a key sealed with an unknown application key, or damaged content. */
 export type PictureFault = 'no-file' | 'unknown-key' | 'damaged'
 
-/** `unknown` where no known application key opens it, `gone` where there is no file, `unreadable` where the disk cannot read it. */
+/**
+ * Result of a renewal: `unknown` if no known application key opens it, `gone` if the file is missing, `unreadable` if
+ * the disk cannot read it.
+ */
 type Renewal = 'renewed' | 'current' | 'unknown' | 'gone' | 'unreadable'
 
 /** Keeps pictures encrypted under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket. */
 export interface Storage {
   put(key: string, bytes: Uint8Array): Promise<void>
   get(key: string): Promise<Uint8Array>
-  /** Does nothing where there is nothing under the key. */
+  /** Deletes the picture, if it exists. */
   delete(key: string): Promise<void>
-  /** What is below a folder such as `avatars/`, in the order of the keys. */
+  /** Lists a folder such as `avatars/`, sorted by key. */
   list(folder: string): AsyncIterable<BlobEntry>
-  /** Reads a picture to its end; nothing where it is as it was written. */
+  /** Reads a whole picture; undefined if it is intact. */
   check(key: string): Promise<PictureFault | undefined>
   /** Seals the key of a picture with the current application key. */
   renew(key: string): Promise<Renewal>
 }
 
-/** A stored object, as a listing names it. */
+/** A stored object in a listing. */
 export interface BlobEntry {
   key: string
-  /** Its size as it is stored. */
+  /** Stored size. */
   bytes: number
   modifiedAt: Date
 }

@@ -1,37 +1,37 @@
 import type { Readable } from 'node:stream'
 import type { TextFailure, TextNote } from '../../../entities/rooms/attachment.ts'
 
-/** Why a file gives no text, however often it is read. */
+/** Permanent reasons why a file has no text. */
 export type Unreadable = Exclude<TextFailure, 'not-read'>
 
 export type ExtractedText = ReadText | { unreadable: Unreadable }
 
 export interface ReadText {
-  /** A picture, for example, has none: `''`. */
+  /** Empty if the file has none, such as a picture. */
   text: string
-  /** Whether the file has more text than is kept. */
+  /** True if the file has more text than is stored. */
   truncated: boolean
-  /** What else the file has that is not in the text. */
+  /** Content of the file that is missing in the text. */
   notes: readonly TextNote[]
 }
 
 export interface FileToRead {
-  /** Its media type, by its bytes. */
+  /** Media type, detected by its bytes. */
   mime: string
   bytes: number
-  /** Its bytes from the beginning; may be called again. */
+  /** Opens the bytes from the beginning; may be called repeatedly. */
   open(): Readable
 }
 
-/** Reads the text of files apart from the service, in little memory and time. */
+/** Extracts the text of files in a sandbox with little memory and time. */
 export interface TextExtractor {
-  /** Whether files of a media type may have text. */
+  /** Returns true if files of a media type may have text. */
   canRead(mime: string): boolean
-  /** Throws where something other than the file is at fault, so that another try may succeed. */
+  /** Throws if something other than the file is at fault, so that a retry may succeed. */
   extract(file: FileToRead, signal?: AbortSignal): Promise<ExtractedText>
 }
 
-/** One of each, and several. */
+/** Singular and plural of each gap. */
 const words = {
   pictures: ['picture', 'pictures'],
   pages: ['page without text', 'pages without text'],
@@ -41,11 +41,11 @@ const words = {
   characters: ['character that the file does not name', 'characters that the file does not name'],
 } satisfies Record<TextNote['gap'], [string, string]>
 
-/** "3 pictures, 1 embedded file". */
+/** Lists gaps, for example "3 pictures, 1 embedded file". */
 export const listGaps = (notes: readonly TextNote[]): string =>
   notes.map(({ gap, count }) => `${count} ${words[gap][count === 1 ? 0 : 1]}`).join(', ')
 
-/** The text of a file as models read it: followed by what it is without. */
+/** Returns the text for models, followed by the list of missing content. */
 export function appendNotes({ text, truncated, notes }: ReadText): string {
   const rest = truncated ? ['the rest of the text, which is too long'] : []
   const missing = [...rest, ...(notes.length > 0 ? [listGaps(notes)] : [])].join(', ')
