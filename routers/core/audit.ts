@@ -49,11 +49,11 @@ export const selfServicePaths = Object.keys(selfServiceCalls)
  * for themselves.
  */
 export function startAuditedCall({ origin, operator }: Context, call: AuditedCallInit): AuditedCall | undefined {
-  const own = selfServiceCalls[call.path]
+  const isSelfServiceAudited = selfServiceCalls[call.path]
   const input = (call.input ?? {}) as Input
-  const isTold = own ? own(input) : call.isMutation && call.isAdministrative
+  const isAudited = isSelfServiceAudited ? isSelfServiceAudited(input) : call.isMutation && call.isAdministrative
   const isAutomatic = origin === 'host' && operator === undefined
-  if (!isTold || (isAutomatic && !isSyncCall(call.path))) return undefined
+  if (!isAudited || (isAutomatic && !isSyncCall(call.path))) return undefined
   return new AuditedCall({ ...call, isAutomatic })
 }
 

@@ -20,22 +20,22 @@ export async function withChangeLog<T>(
   work: (em: EntityManager, changes: ChangeRecorder) => Promise<T>,
   stream?: Stream,
 ): Promise<T> {
-  const noted: PendingChange[] = []
+  const pending: PendingChange[] = []
   const logged: LoggedChange[] = []
-  const dropped: string[] = []
-  const ended: string[] = []
+  const droppedFiles: string[] = []
+  const endedCredentials: string[] = []
   const finish = async (em: EntityManager) => {
-    const result = await work(em, createRecorder({ noted, logged, dropped, ended }))
+    const result = await work(em, createRecorder({ pending, logged, droppedFiles, endedCredentials }))
     await em.flush()
-    if (noted.length > 0) logged.push(...(await writeLog(em, noted)))
+    if (pending.length > 0) logged.push(...(await writeLog(em, pending)))
     return result
   }
-  const { result, told } = await runTransaction(ctx, stream, finish, noted)
+  const { result, notifications } = await runTransaction(ctx, stream, finish, pending)
   // Announce ended credentials first, so that their holders receive no further changes.
-  const announced = ctx.services.credentials.announce(ended)
-  publish(ctx, [...logged, ...told])
+  const announced = ctx.services.credentials.announce(endedCredentials)
+  publish(ctx, [...logged, ...notifications])
   await announced
-  if (dropped.length > 0) await removeFiles(ctx, dropped)
+  if (droppedFiles.length > 0) await removeFiles(ctx, droppedFiles)
   return result
 }
 
@@ -45,8 +45,8 @@ export async function runInTransaction<T>(
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
 ): Promise<T> {
-  const { result, told } = await runTransaction(ctx, stream, work)
-  publish(ctx, told)
+  const { result, notifications } = await runTransaction(ctx, stream, work)
+  publish(ctx, notifications)
   return result
 }
 
@@ -56,22 +56,22 @@ async function runTransaction<T>(
   stream: Stream | undefined,
   work: (em: EntityManager) => Promise<T>,
   /** The changes that the work has recorded when it is done. */
-  noted: readonly PendingChange[] = [],
-): Promise<{ result: T; told: LoggedChange[] }> {
+  pending: readonly PendingChange[] = [],
+): Promise<{ result: T; notifications: LoggedChange[] }> {
   using _turn = stream && (await ctx.services.semaphores.change.acquire(stream))
-  const act = ctx.auditedCall?.isSignIn ? undefined : ctx.auditedCall
-  const ended = await traceWork('transaction', {}, () =>
+  const auditedCall = ctx.auditedCall?.isSignIn ? undefined : ctx.auditedCall
+  const outcome = await traceWork('transaction', {}, () =>
     ctx.em().transactional(async (em) => {
       if (ctx.origin === 'host') await runStatement(em, extendTimeouts, [])
-      if (act?.shouldRecordRows) recordRowWrites(em, act)
+      if (auditedCall?.shouldRecordRows) recordRowWrites(em, auditedCall)
       const result = await work(em)
       // Rows that are still to be written belong to the entry.
       await em.flush()
-      return { result, told: await notifyAdministrators(ctx, em, act, noted) }
+      return { result, notifications: await notifyAdministrators(ctx, em, auditedCall, pending) }
     }),
   )
-  act?.markWritten()
-  return ended
+  auditedCall?.markWritten()
+  return outcome
 }
 
 /**
@@ -81,11 +81,11 @@ async function runTransaction<T>(
 async function notifyAdministrators(
   ctx: Context,
   em: EntityManager,
-  act: AuditedCall | undefined,
-  noted: readonly PendingChange[],
+  auditedCall: AuditedCall | undefined,
+  pending: readonly PendingChange[],
 ) {
-  if (act?.needsEntry) return recordCallInTransaction(ctx, em, act)
-  const shared = noted.filter(({ stream }) => stream === 'all')
+  if (auditedCall?.needsEntry) return recordCallInTransaction(ctx, em, auditedCall)
+  const shared = pending.filter(({ stream }) => stream === 'all')
   if (shared.length === 0) return []
   return writeLog(
     em,
@@ -100,34 +100,36 @@ interface PendingChange {
 }
 
 interface RecordedEffects {
-  noted: PendingChange[]
+  pending: PendingChange[]
   logged: LoggedChange[]
-  dropped: string[]
-  ended: string[]
+  droppedFiles: string[]
+  endedCredentials: string[]
 }
 
-function createRecorder({ noted, logged, dropped, ended }: RecordedEffects): ChangeRecorder {
+function createRecorder({ pending, logged, droppedFiles, endedCredentials }: RecordedEffects): ChangeRecorder {
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
-    for (const stream of streams) noted.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
+    for (const stream of streams) pending.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
   return {
     add,
     addRow: (of, verb, row) => add(findStreams(of, row), verb, of.type, row.id),
     addLogged: (changes) => void logged.push(...changes),
-    addEnded: (credentials) => void ended.push(...credentials),
-    dropFiles: (names) => void dropped.push(...names),
+    addEnded: (credentials) => void endedCredentials.push(...credentials),
+    dropFiles: (names) => void droppedFiles.push(...names),
   }
 }
 
-const writeLog = (em: EntityManager, noted: readonly PendingChange[]) =>
-  runStatement(em, recordChanges, [JSON.stringify(noted.map((change, n) => ({ n, ...change })))])
+const writeLog = (em: EntityManager, pending: readonly PendingChange[]) =>
+  runStatement(em, recordChanges, [JSON.stringify(pending.map((change, n) => ({ n, ...change })))])
 
 function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
   if (logged.length === 0) return
   services.changeBus.publish(logged)
   if (!services.settings.syncLog) return
-  const own = caller.type === 'user' ? `user:${caller.person.id}` : ''
-  const readable = logged.filter(({ stream }) => stream !== 'admins' && (!stream.startsWith('user:') || stream === own))
+  const ownStream = caller.type === 'user' ? `user:${caller.person.id}` : ''
+  const readable = logged.filter(
+    ({ stream }) => stream !== 'admins' && (!stream.startsWith('user:') || stream === ownStream),
+  )
   const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
   hints.positions = [...(hints.positions ?? []), ...positions]
 }

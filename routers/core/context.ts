@@ -113,10 +113,10 @@ export function createContext(services: Services, call: CallDetails): Context {
   const hints: ResponseHints = {}
   const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
   if (caller && cause) callerContext.setCaller(caller, cause)
-  let own: EntityManager | undefined
+  let scopedManager: EntityManager | undefined
   return {
     services,
-    em: () => (own ??= forkForCaller(services.em, callerContext.current, origin)),
+    em: () => (scopedManager ??= forkForCaller(services.em, callerContext.current, origin)),
     callerContext,
     caller: callerContext.current,
     usage,
@@ -139,8 +139,8 @@ export function createContext(services: Services, call: CallDetails): Context {
 /** Every query with a scope throws if there is no viewer, as for a guest. */
 function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['origin']): EntityManager {
   const fork = em.fork()
-  const viewer = origin === 'host' ? 'host' : caller.type === 'user' ? caller.person.id : undefined
-  if (viewer !== undefined) fork.setFilterParams('own', { viewer })
+  if (origin === 'host') fork.setFilterParams('own', { viewer: 'host' })
+  else if (caller.type === 'user') fork.setFilterParams('own', { viewer: caller.person.id })
   return fork
 }
 

@@ -54,33 +54,33 @@ export async function runOnce(
   if (!caller) return run()
   const storeKey = `idempotency:${digest(`${caller.name} ${key}`)}`
   const fingerprint = digest(request)
-  const mark = JSON.stringify({ fingerprint, attempt: randomUUID() } satisfies StoredExecution)
-  const claim: Claim = { storeKey, fingerprint, mark, owner: caller.owner, hashFile }
-  const kept = await claimOrReplay(ctx, claim)
-  if (!kept) return runFirst(ctx, claim, run)
-  const { file, ...answer } = kept
+  const claimValue = JSON.stringify({ fingerprint, attempt: randomUUID() } satisfies StoredExecution)
+  const claim: Claim = { storeKey, fingerprint, claimValue, owner: caller.owner, hashFile }
+  const stored = await claimOrReplay(ctx, claim)
+  if (!stored) return runFirst(ctx, claim, run)
+  const { file, ...response } = stored
   if (hashFile && (await hashFile()) !== file) throw createConflict('This key was used for another file.')
-  return { payload: bodyNotKept, ...answer }
+  return { payload: bodyNotKept, ...response }
 }
 
 /** Claims the key; returns the stored response, or undefined if this is the first request with the key. */
 async function claimOrReplay(
   { services: { answers, vault } }: Context,
-  { storeKey, fingerprint, mark }: Claim,
+  { storeKey, fingerprint, claimValue }: Claim,
 ): Promise<KeptResponse | undefined> {
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
-    const isFirst = await answers.setIfAbsent(storeKey, mark, LEASE_MS).catch((cause: unknown) => {
+    const isFirst = await answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch((cause: unknown) => {
       // The store is down, so it is unknown whether this is a repeat.
       throw new Problem('unavailable', { cause })
     })
     if (isFirst) return undefined
     const text = await answers.get(storeKey)
     if (text === undefined) continue
-    const kept = JSON.parse(text) as StoredExecution
-    if (kept.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
-    if (!kept.sent) throw createConflict('The first request with this key is still under way.')
-    return JSON.parse(vault.open(kept.sent, PURPOSE)) as KeptResponse
+    const execution = JSON.parse(text) as StoredExecution
+    if (execution.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
+    if (!execution.sent) throw createConflict('The first request with this key is still under way.')
+    return JSON.parse(vault.open(execution.sent, PURPOSE)) as KeptResponse
   }
 }
 
@@ -88,7 +88,7 @@ interface Claim {
   storeKey: string
   fingerprint: string
   /** The value stored under the key while the request is in progress; it is unique to the request. */
-  mark: string
+  claimValue: string
   /** The owner whose quota it counts against. */
   owner: string
   hashFile: IdempotentRequest['hashFile']
@@ -97,28 +97,28 @@ interface Claim {
 async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.services.answers.deleteOwn(claim.storeKey, claim.mark)
+    await ctx.services.answers.deleteOwn(claim.storeKey, claim.claimValue)
     throw error
   }
   await consumeKeyQuota(ctx, claim.owner).catch(release)
-  const sent = await withLeaseRenewal(ctx, claim, run).catch(async (error: unknown) => {
+  const response = await withLeaseRenewal(ctx, claim, run).catch(async (error: unknown) => {
     await refundKeyQuota(ctx, claim.owner)
     return release(error)
   })
   // The request succeeded; failing to store its answer must not make it fail.
-  await storeResponse(ctx, claim, sent).catch((error: unknown) =>
+  await storeResponse(ctx, claim, response).catch((error: unknown) =>
     ctx.services.log.warn({ error }, 'an answer was not kept'),
   )
-  return sent
+  return response
 }
 
 /** Renews the lease of the key while the request runs. The lease may expire if the store is unavailable. */
 async function withLeaseRenewal<T>(
   { services: { answers } }: Context,
-  { storeKey, mark }: Claim,
+  { storeKey, claimValue }: Claim,
   run: () => Promise<T>,
 ) {
-  const renew = () => void answers.replaceOwn(storeKey, mark, mark, LEASE_MS).catch(() => {})
+  const renew = () => void answers.replaceOwn(storeKey, claimValue, claimValue, LEASE_MS).catch(() => {})
   const timer = setInterval(renew, RENEWAL_MS)
   try {
     return await run()
@@ -129,16 +129,16 @@ async function withLeaseRenewal<T>(
 
 async function storeResponse(
   ctx: Context,
-  { storeKey, fingerprint, mark, owner, hashFile }: Claim,
-  sent: StoredResponse,
+  { storeKey, fingerprint, claimValue, owner, hashFile }: Claim,
+  response: StoredResponse,
 ): Promise<void> {
-  const { status, headers, payload } = sent
+  const { status, headers, payload } = response
   const { location } = headers
-  const brief: KeptResponse = { status, headers: location === undefined ? {} : { location } }
-  const answer: KeptResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...sent } : brief
-  if (hashFile) answer.file = await hashFile()
-  const kept: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(answer), PURPOSE) }
-  await ctx.services.answers.replaceOwn(storeKey, mark, JSON.stringify(kept), RETENTION_MS)
+  const withoutBody: KeptResponse = { status, headers: location === undefined ? {} : { location } }
+  const stored: KeptResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...response } : withoutBody
+  if (hashFile) stored.file = await hashFile()
+  const execution: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(stored), PURPOSE) }
+  await ctx.services.answers.replaceOwn(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)
 }
 
 const createConflict = (detail: string) => new Problem('idempotency_conflict', { detail })

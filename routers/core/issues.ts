@@ -51,18 +51,18 @@ const MAX_TEXT = 4000
 
 /** Limits the number of issues, and the length of their paths and messages. */
 export function truncateIssues<I extends Issue>(issues: readonly I[], most = MAX_ISSUES): I[] {
-  const few: I[] = []
-  let room = MAX_TEXT
+  const limited: I[] = []
+  let remaining = MAX_TEXT
   for (const issue of issues.slice(0, most)) {
     const path = issue.path
       .slice(0, MAX_STEPS)
       .map((name) => (typeof name === 'string' ? shorten(name, MAX_NAME) : name))
     const message = shorten(issue.message, MAX_MESSAGE)
-    room -= path.join('.').length + message.length
-    if (room < 0 && few.length > 0) break
-    few.push({ ...issue, path, message })
+    remaining -= path.join('.').length + message.length
+    if (remaining < 0 && limited.length > 0) break
+    limited.push({ ...issue, path, message })
   }
-  return few
+  return limited
 }
 
 export const shorten = (text: string, length: number) => (text.length > length ? `${text.slice(0, length)}…` : text)

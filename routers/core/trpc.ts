@@ -39,9 +39,9 @@ function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Conte
 /** Limits the issues; the calls of a batch share one response. */
 function limitIssues(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
   const { reportedIssues = 0 } = ctx?.hints ?? {}
-  const few = truncateIssues(issues, MAX_ISSUES - reportedIssues).map(({ path, message }) => ({ path, message }))
-  if (ctx) ctx.hints.reportedIssues = reportedIssues + few.length
-  return few
+  const limited = truncateIssues(issues, MAX_ISSUES - reportedIssues).map(({ path, message }) => ({ path, message }))
+  if (ctx) ctx.hints.reportedIssues = reportedIssues + limited.length
+  return limited
 }
 
 function writeMessage(error: TRPCError, issues: readonly Issue[]): string {

@@ -16,7 +16,7 @@ export interface OpenedRequest extends ConnectRequest {
 
 /** Writes and reads encrypted, tamper-proof connect requests. */
 export interface ConnectRequests {
-  write(request: ConnectRequest, made: { publicKey: string; expiresAt: Date }): string
+  write(request: ConnectRequest, options: { publicKey: string; expiresAt: Date }): string
   /** Returns undefined if the text was not written by this service, was changed, or has expired. */
   read(text: string): OpenedRequest | undefined
 }

@@ -3,8 +3,8 @@ import { z } from 'zod'
 const notADay = 'must be a day such as 2026-01-31'
 const [FIRST, LAST] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')]
 /** Returns true if the UTC year has four digits, because the database has no year 0. */
-export const isInCalendar = (given: string | Date) => {
-  const moment = new Date(given).getTime()
+export const isInCalendar = (value: string | Date) => {
+  const moment = new Date(value).getTime()
   return !(moment < FIRST || moment > LAST)
 }
 export const calendarMessage = 'must be in a year from 0001 to 9999 in UTC'

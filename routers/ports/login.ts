@@ -49,8 +49,8 @@ export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(removeDup
 const groups = z
   .array(z.unknown())
   .readonly()
-  .transform((told): readonly string[] =>
-    removeDuplicates(told.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
+  .transform((names): readonly string[] =>
+    removeDuplicates(names.flatMap((one) => groupName.safeParse(one).data ?? [])).slice(0, MAX_GROUPS),
   )
 
 /** The source, a colon, and the source's permanent id of the person. */

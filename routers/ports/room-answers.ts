@@ -15,7 +15,7 @@ export interface RoomAnswer {
    */
   signal: AbortSignal
   /** Continues with the work, which must not throw. */
-  run(told: AnswerDisclosure, work: () => Promise<void>): void
+  run(disclosure: AnswerDisclosure, work: () => Promise<void>): void
   /** Gives up an answer that has not started; does nothing while the work runs. */
   [Symbol.dispose](): void
 }

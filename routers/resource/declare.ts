@@ -227,8 +227,12 @@ export function defineResource(declared: Declaration): Resource {
   const { attributes, relations = {}, streams = {}, filters = {}, page, entity } = declared
   const sorts = Object.keys(attributes).filter((name) => attributes[name]?.sort)
   return {
-    ...{ scope: everyRow, listed: everyRow, mayUpdate: everyRowForAdminsAlone, mayDelete: everyRowForAdminsAlone },
-    ...{ ids: rowIds, ...declared },
+    scope: everyRow,
+    listed: everyRow,
+    mayUpdate: everyRowForAdminsAlone,
+    mayDelete: everyRowForAdminsAlone,
+    ids: rowIds,
+    ...declared,
     entity,
     relations,
     streams,

@@ -27,7 +27,7 @@ export class ResourceStatements {
   readonly #of: Resource
   readonly #mapping: TableMapping
   readonly #others: ResourceLookup
-  readonly #written = new Map<string, CompiledStatement<unknown>>()
+  readonly #compiled = new Map<string, CompiledStatement<unknown>>()
   readonly #readRow: ReturnType<typeof createRowReader>
   /** Attributes on demand, which its statements do not contain. */
   readonly onDemand: readonly [name: string, find: FindValues][]
@@ -55,7 +55,7 @@ export class ResourceStatements {
 
   /** Counts all rows, for a page without rows. */
   count(shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once('count', { ...shape, sort: [] }, (sql) =>
+    return this.#compileOnce('count', { ...shape, sort: [] }, (sql) =>
       selectTotal(this.#fromListed(shape, sql), this.#total(shape, sql)),
     )
   }
@@ -87,7 +87,7 @@ export class ResourceStatements {
   }
 
   countRelated(of: Resource, name: string, shape: QueryShape): CompiledStatement<{ total: number }> {
-    return this.#once(`countRelated:${of.type}.${name}`, { ...shape, sort: [] }, (sql) => {
+    return this.#compileOnce(`countRelated:${of.type}.${name}`, { ...shape, sort: [] }, (sql) => {
       const relation = this.#relationOf(of, name)
       return selectTotal(this.#fromParent(relation, shape, sql), relation.total?.(sql.param('parent'), sql))
     })
@@ -100,13 +100,13 @@ export class ResourceStatements {
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
       `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
-    return this.#once(`permission:${verb}`, createPlainShape(unrestricted), write, { sharing: 'byKey' })
+    return this.#compileOnce(`permission:${verb}`, createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** Selects the visible rows among some numbers. */
   visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#once('visibleKeys', createPlainShape(unrestricted), write, { sharing: 'byKey' })
+    return this.#compileOnce('visibleKeys', createPlainShape(unrestricted), write, { sharing: 'byKey' })
   }
 
   /** Returns the mapping of another type's relation to this one. */
@@ -125,18 +125,18 @@ export class ResourceStatements {
   ): CompiledStatement<Row> {
     const write = (sql: ParameterBinder) =>
       `select ${recordSql(this.#of, this.#others, sql)} as record ${writeRest(sql)}`
-    return this.#once<Row>(kind, shape, write, { sharing, read: this.#readRow })
+    return this.#compileOnce<Row>(kind, shape, write, { sharing, read: this.#readRow })
   }
 
-  #once<Row>(
+  #compileOnce<Row>(
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
     { sharing = 'equal', read }: ReadOptions<Row> = {},
   ): CompiledStatement<Row> {
     const key = `${kind} ${toShapeKey(shape)}`
-    const known = this.#written.get(key)
-    if (known) return known as CompiledStatement<Row>
+    const cached = this.#compiled.get(key)
+    if (cached) return cached as CompiledStatement<Row>
     // A plan with values is no better for look-ups by primary key.
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
@@ -144,7 +144,7 @@ export class ResourceStatements {
     const compiled = compile({ unrestricted: shape.unrestricted, coalesced, plannedOnce, read }, write)
     // Combinations of sort keys are rare and many, so neither PostgreSQL nor this class caches them.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
-    this.#written.set(key, compiled)
+    this.#compiled.set(key, compiled)
     return compiled
   }
 

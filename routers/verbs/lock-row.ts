@@ -39,9 +39,9 @@ export async function assertPermitted(
   of: Resource,
   { id, verb }: { id: string; verb: RowVerb },
 ): Promise<void> {
-  const asked = ctx.services.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
-  if (!asked) return
-  const [row] = await sql(asked.statement, asked.values({ ...toViewer(ctx), ids: [of.ids.keyOf(id)] }))
+  const compiled = ctx.services.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
+  if (!compiled) return
+  const [row] = await sql(compiled.statement, compiled.values({ ...toViewer(ctx), ids: [of.ids.keyOf(id)] }))
   if (row?.id !== id) throw createNotFoundProblem(of, id)
   if (!row.permitted) throw new Problem('not_permitted')
 }
@@ -51,11 +51,11 @@ export async function assertLinksVisible(
   ctx: Context,
   em: EntityManager,
   { relations }: Resource,
-  given: Readonly<Record<string, unknown>>,
+  input: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const linked = Object.entries(relations).filter(([name]) => given[name] !== undefined && given[name] !== null)
+  const linked = Object.entries(relations).filter(([name]) => input[name] !== undefined && input[name] !== null)
   for (const [name, { to, many }] of linked as [string, Relation][]) {
-    const ids = [given[name]].flat().map(Number)
+    const ids = [input[name]].flat().map(Number)
     const hidden = await findHiddenIds(ctx, em, to, ids)
     const issues = ids.flatMap((id, index) =>
       hidden.has(id) ? [createUnknownIssue(to, many ? [name, index] : [name])] : [],
@@ -66,8 +66,9 @@ export async function assertLinksVisible(
 
 /** Returns the ids that are no rows of the type for the caller. */
 export async function findHiddenIds(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
-  const asked = ctx.services.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
-  const rows = ids.length > 0 ? await runStatement(em, asked.statement, asked.values({ ...toViewer(ctx), ids })) : []
+  const compiled = ctx.services.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
+  const rows =
+    ids.length > 0 ? await runStatement(em, compiled.statement, compiled.values({ ...toViewer(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))
   return new Set(ids.filter((id) => !visible.has(id)))
 }

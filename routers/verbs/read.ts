@@ -5,6 +5,7 @@ import { userWith } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import type { ListInput, RecordOf, RecordRef } from '../resource/record.ts'
+import { createNotFoundProblem } from './lock-row.ts'
 import { type PageWindow, type Query, RowReader } from './rows.ts'
 
 export interface Page<T> {
@@ -76,12 +77,9 @@ interface RelatedOf<R extends Resource> {
 /** Returns one record; throws if the caller does not see it. */
 export async function getRow<R extends Resource>(ctx: Context, of: R, id: string, include: readonly string[] = []) {
   const record = await new RowReader(ctx).byId(of, id, include)
-  if (!record) throw noSuch(of, id)
+  if (!record) throw createNotFoundProblem(of, id)
   return record as RecordOf<R>
 }
-
-const noSuch = ({ type }: Resource, id: string) =>
-  new Problem('not_found', { detail: `There is no resource of the type ${type} with the id ${id}.` })
 
 const relationSchema = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
@@ -159,7 +157,7 @@ async function readRelated(
   const query = parsed.data as unknown as CollectionInput
   const reader = new RowReader(ctx)
   if (relation.many) {
-    if (!(await reader.canSee(parent, id))) throw noSuch(parent, id)
+    if (!(await reader.canSee(parent, id))) throw createNotFoundProblem(parent, id)
     const window = toWindow(of, query.page)
     return { ...(await reader.relatedPage(parent, name, id, toQuery(of, query), window)), page: window }
   }

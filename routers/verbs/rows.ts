@@ -37,21 +37,21 @@ export class RowReader {
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
-    return (await this.#including(of, await this.#byIds(of, [id]), include))[0]
+    return (await this.#loadIncludes(of, await this.#byIds(of, [id]), include))[0]
   }
 
   /** Returns true if the caller sees a row, without reading it. */
   async canSee(of: Resource, id: string): Promise<boolean> {
-    const given = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
-    const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), given)
+    const parameters = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
+    const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), parameters)
     return rows.some((row) => row.id === id)
   }
 
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of)
-    const given = { ...this.#toValues(query, window), ids: listPositions(window) }
-    return this.#page(of, query, given, statements.page(shape), () => statements.count(shape))
+    const parameters = { ...this.#toValues(query, window), ids: listPositions(window) }
+    return this.#page(of, query, parameters, statements.page(shape), () => statements.count(shape))
   }
 
   /** Reads a page of a to-many relation of one parent. */
@@ -59,9 +59,9 @@ export class RowReader {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(of)
-    const given = { ...this.#toValues(query, window), parent: parent.ids.keyOf(id) }
+    const parameters = { ...this.#toValues(query, window), parent: parent.ids.keyOf(id) }
     const page = statements.relatedPage(parent, name, shape)
-    return this.#page(of, query, given, page, () => statements.countRelated(parent, name, shape))
+    return this.#page(of, query, parameters, page, () => statements.countRelated(parent, name, shape))
   }
 
   #toValues({ filterValues = {} }: Query, { size, number }: PageWindow): ParameterValues {
@@ -72,48 +72,48 @@ export class RowReader {
   async #page(
     of: Resource,
     query: Query,
-    given: ParameterValues,
+    parameters: ParameterValues,
     compiled: CompiledStatement<PageRow>,
-    counting: () => CompiledStatement<{ total: number }>,
+    compileCount: () => CompiledStatement<{ total: number }>,
   ) {
-    const { offset, limit } = given as { offset: number; limit: number }
-    const found = await this.#run(compiled, given)
+    const { offset, limit } = parameters as { offset: number; limit: number }
+    const found = await this.#run(compiled, parameters)
     const rows = found.filter(
       ({ position }) => position === undefined || (position > offset && position <= offset + limit),
     )
-    const items = await this.#including(of, await this.#toRecords(of, rows), query.include)
-    const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(counting(), given)
+    const items = await this.#loadIncludes(of, await this.#toRecords(of, rows), query.include)
+    const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(compileCount(), parameters)
     return { items, total: first?.total ?? 0 }
   }
 
-  #run<Row>({ statement, values }: CompiledStatement<Row>, given: ParameterValues): Promise<Row[]> {
-    return this.#ctx.services.sql(statement, values(given))
+  #run<Row>({ statement, values }: CompiledStatement<Row>, parameters: ParameterValues): Promise<Row[]> {
+    return this.#ctx.services.sql(statement, values(parameters))
   }
 
   /** Returns the records of `ids` in their order, without those that the caller does not see. */
   async #byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
-    const given = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
-    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), given)
+    const parameters = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
+    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), parameters)
     // A coalesced statement may return rows that other callers requested.
     const found = new Map(rows.map((row) => [row.record.id, row]))
-    const own = ids.flatMap((id) => found.get(id) ?? [])
-    return await this.#toRecords(of, own)
+    const requested = ids.flatMap((id) => found.get(id) ?? [])
+    return await this.#toRecords(of, requested)
   }
 
   async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const records = rows.map(({ record }) => record)
-    const asked = this.#statements(of).onDemand.filter(([name]) => this.#ctx.isRequested(of.type, name))
-    return asked.length === 0 || records.length === 0 ? records : this.#completed(records, asked)
+    const onDemand = this.#statements(of).onDemand.filter(([name]) => this.#ctx.isRequested(of.type, name))
+    return onDemand.length === 0 || records.length === 0 ? records : this.#loadOnDemand(records, onDemand)
   }
 
   /** Adds attributes on demand to the records, whose relations contain only links so far. */
-  async #completed(
+  async #loadOnDemand(
     records: readonly ResourceRecord[],
-    asked: ResourceStatements['onDemand'],
+    onDemand: ResourceStatements['onDemand'],
   ): Promise<ResourceRecord[]> {
     const by = { sql: this.#ctx.services.sql, viewer: this.#viewer.viewer }
-    const found = await Promise.all(asked.map(([, find]) => find(records as readonly FoundRow[], by)))
-    const valuesAt = (at: number) => Object.fromEntries(asked.map(([name], index) => [name, found[index]?.[at]]))
+    const found = await Promise.all(onDemand.map(([, find]) => find(records as readonly FoundRow[], by)))
+    const valuesAt = (at: number) => Object.fromEntries(onDemand.map(([name], index) => [name, found[index]?.[at]]))
     return records.map((record, at) => ({ ...record, ...valuesAt(at) }))
   }
 
@@ -122,10 +122,12 @@ export class RowReader {
   }
 
   /** Returns copies of the records with the included relations; the originals may be shared with other callers. */
-  async #including(of: Resource, records: ResourceRecord[], include: readonly string[]): Promise<ResourceRecord[]> {
+  async #loadIncludes(of: Resource, records: ResourceRecord[], include: readonly string[]): Promise<ResourceRecord[]> {
     if (include.length === 0 || records.length === 0) return records
     const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
-    const found = await Promise.all(names.map((name) => this.#follow(of, records, name, nestedIncludes(include, name))))
+    const found = await Promise.all(
+      names.map((name) => this.#loadRelation(of, records, name, nestedIncludes(include, name))),
+    )
     return records.map((record) => {
       const relations = { ...record.relations }
       for (const [index, name] of names.entries()) relations[name] = (found[index] as RelationResolver)(record)
@@ -133,7 +135,7 @@ export class RowReader {
     })
   }
 
-  #follow(
+  #loadRelation(
     of: Resource,
     from: readonly ResourceRecord[],
     name: string,
@@ -141,17 +143,17 @@ export class RowReader {
   ): Promise<RelationResolver> {
     const { to, many } = of.relations[name] as Relation
     const target = this.#ctx.services.resources.of(to)
-    return many ? this.#followMany(of, name, target, from, nested) : this.#followOne(name, target, from, nested)
+    return many ? this.#loadToMany(of, name, target, from, nested) : this.#loadToOne(name, target, from, nested)
   }
 
-  async #followOne(name: string, target: Resource, from: readonly ResourceRecord[], nested: readonly string[]) {
+  async #loadToOne(name: string, target: Resource, from: readonly ResourceRecord[], nested: readonly string[]) {
     const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))
-    const records = await this.#including(target, await this.#byIds(target, [...ids]), nested)
+    const records = await this.#loadIncludes(target, await this.#byIds(target, [...ids]), nested)
     const byId = new Map(records.map((record) => [record.id, record]))
     return ({ relations }: RecordRef) => byId.get((relations?.[name] as RecordRef | null)?.id ?? '') ?? null
   }
 
-  async #followMany(
+  async #loadToMany(
     of: Resource,
     name: string,
     target: Resource,
@@ -164,9 +166,9 @@ export class RowReader {
     if (!target.coalesced && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
     const rows = Map.groupBy(all, ({ parent }) => parent)
     // A coalesced statement may return rows of parents that other callers requested.
-    const own = ids.flatMap((id) => rows.get(`${id}`) ?? [])
-    const records = await this.#including(target, await this.#toRecords(target, own), nested)
-    const byParent = Map.groupBy(records, (_, index) => own[index]?.parent)
+    const requested = ids.flatMap((id) => rows.get(`${id}`) ?? [])
+    const records = await this.#loadIncludes(target, await this.#toRecords(target, requested), nested)
+    const byParent = Map.groupBy(records, (_, index) => requested[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
   }
 }

@@ -46,10 +46,6 @@ function listWritableMembers({ attributes, relations }: Resource, moment: 'creat
 
 /** Builds the schema of a relation, which is written by ids. */
 function buildIdsSchema({ many, about = '', default: fallback }: Relation): z.ZodType {
-  const ids = many
-    ? z.array(resourceId).max(MAX_LINKS).overwrite(removeDuplicates)
-    : fallback === null
-      ? resourceId.nullable()
-      : resourceId
-  return ids.describe(about)
+  if (many) return z.array(resourceId).max(MAX_LINKS).overwrite(removeDuplicates).describe(about)
+  return (fallback === null ? resourceId.nullable() : resourceId).describe(about)
 }

@@ -77,7 +77,7 @@ interface WriteHooks {
    */
   beforeWrite?: (em: EntityManager, changes: ChangeRecorder) => Promise<unknown>
   /** Returns properties that the input does not contain. */
-  completeRow?: (given: Data) => Data
+  completeRow?: (input: Data) => Data
   /** Runs in the transaction after the write. */
   afterFlush?: (written: WrittenRow) => Promise<void>
   /** The shared stream that the change is written to. */
@@ -100,7 +100,7 @@ export async function createRow<R extends Resource>(
     assertValidRow(row, validate)
     await em.flush()
     await saveSideTables(of, { em, id: row.id, vault: ctx.services.vault }, input)
-    auditRow(ctx, of, { id: row.id, given: input, after: row })
+    auditRow(ctx, of, { id: row.id, members: input, after: row })
     changes.addRow(of, 'created', row)
     await afterFlush?.({ em, changes, row, input })
     return row.id
@@ -138,7 +138,7 @@ export async function updateRow<R extends Resource>(
     row.updatedAt = new Date()
     await em.flush()
     await saveSideTables(of, { em, id: row.id, vault: ctx.services.vault }, input)
-    auditRow(ctx, of, { id: row.id, given: input, before, after: row })
+    auditRow(ctx, of, { id: row.id, members: input, before, after: row })
     changes.addRow(of, 'updated', row)
     await afterFlush?.({ em, changes, row, input })
   }
@@ -169,7 +169,7 @@ export async function deleteRow(
     const key = of.ids.keyOf(id)
     if (isNeeded) {
       const row = await em.findOneOrFail(entity, { id: key })
-      auditRow(ctx, of, { id: row.id, given: of.attributes, before: row as Data })
+      auditRow(ctx, of, { id: row.id, members: of.attributes, before: row as Data })
       changes.addRow(of, 'deleted', row)
       await beforeDelete?.({ em, changes, row })
     }
@@ -180,7 +180,7 @@ export async function deleteRow(
 }
 
 /** Converts input members to entity properties, without those that are no column. */
-function toColumns({ services: { resources, vault } }: Context, of: Resource, given: Data): Data {
+function toColumns({ services: { resources, vault } }: Context, of: Resource, input: Data): Data {
   const { columns } = resources.tableOf(of.type)
   const toStored = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
     if (value === null || value === undefined) return value
@@ -188,7 +188,7 @@ function toColumns({ services: { resources, vault } }: Context, of: Resource, gi
     return column?.isTime ? new Date(String(value)) : value
   }
   return Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => {
+    Object.entries(input).flatMap(([name, value]) => {
       const [attribute, relation] = [of.attributes[name], of.relations[name]]
       if (relation) return [[relation.property ?? name, toReference(relation, value)]]
       return attribute && !attribute.save
@@ -201,16 +201,16 @@ function toColumns({ services: { resources, vault } }: Context, of: Resource, gi
 interface RowAudit {
   id: number
   /** The members to be recorded. */
-  given: object
+  members: object
   before?: Data
   after?: Data
 }
 
 /** Records a row before and after its change in the audit log; of a secret only that it changed. */
-function auditRow({ auditedCall }: Context, of: Resource, { id, given, before, after }: RowAudit): void {
+function auditRow({ auditedCall }: Context, of: Resource, { id, members, before, after }: RowAudit): void {
   if (!auditedCall) return
   const valuesOf = (row: Data | undefined) =>
-    row && Object.fromEntries(Object.keys(given).map((name) => [name, auditedValue(of, name, row)]))
+    row && Object.fromEntries(Object.keys(members).map((name) => [name, auditedValue(of, name, row)]))
   auditedCall.setSubject(of.type === 'users' ? `user:${id}` : `${of.type}:${id}`)
   auditedCall.recordChange({ before: valuesOf(before), after: valuesOf(after) })
 }
@@ -223,14 +223,16 @@ function auditedValue({ attributes }: Resource, name: string, row: Data): unknow
 }
 
 /** Converts ids to the entity's form. */
-const toReference = ({ many }: Relation, value: unknown) =>
-  many ? (value as string[]).map(Number) : value === null ? null : Number(value)
+function toReference({ many }: Relation, value: unknown): number[] | number | null {
+  if (many) return (value as string[]).map(Number)
+  return value === null ? null : Number(value)
+}
 
 /** Returns the properties of the to-many relations in the input. */
-const listToManyProperties = ({ relations }: Resource, given: Data): string[] =>
-  Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in given ? [property] : []))
+const listToManyProperties = ({ relations }: Resource, input: Data): string[] =>
+  Object.entries(relations).flatMap(([name, { many, property = name }]) => (many && name in input ? [property] : []))
 
 /** Writes the attributes that are stored in tables of their own. */
-async function saveSideTables({ attributes }: Resource, saving: AttributeWrite, given: Data): Promise<void> {
-  for (const [name, value] of Object.entries(given)) await attributes[name]?.save?.(saving, value)
+async function saveSideTables({ attributes }: Resource, write: AttributeWrite, input: Data): Promise<void> {
+  for (const [name, value] of Object.entries(input)) await attributes[name]?.save?.(write, value)
 }

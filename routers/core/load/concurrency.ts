@@ -79,7 +79,7 @@ interface InFlightLimits {
 /** Counts calls or bytes in progress, in all and per key, and refuses more than the limits allow. */
 export class InFlightLimiter {
   readonly #limits: InFlightLimits
-  readonly #taken = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
   #total = 0
 
   constructor(limits: InFlightLimits) {
@@ -92,18 +92,18 @@ export class InFlightLimiter {
 
   /** Acquires one or several slots, which disposing releases. */
   acquire(key: string, count = 1): Disposable {
-    const taken = this.#taken.get(key) ?? 0
-    if (taken + count > this.#limits.perKey) throw new Problem('too_many_requests')
+    const current = this.#counts.get(key) ?? 0
+    if (current + count > this.#limits.perKey) throw new Problem('too_many_requests')
     if (this.#total + count > this.#limits.inAll) throw new Problem('busy')
-    this.#taken.set(key, taken + count)
+    this.#counts.set(key, current + count)
     this.#total += count
     return { [Symbol.dispose]: () => this.#release(key, count) }
   }
 
   #release(key: string, count: number): void {
-    const left = (this.#taken.get(key) ?? 0) - count
-    if (left > 0) this.#taken.set(key, left)
-    else this.#taken.delete(key)
+    const left = (this.#counts.get(key) ?? 0) - count
+    if (left > 0) this.#counts.set(key, left)
+    else this.#counts.delete(key)
     this.#total -= count
   }
 }

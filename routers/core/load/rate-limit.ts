@@ -3,8 +3,8 @@ import { Problem } from '../problems.ts'
 
 /** Counts a call against each key, and reports the tightest limit in the response headers. */
 export async function consumeRateLimit(ctx: Context, keys: readonly string[], limit: number): Promise<void> {
-  const taken = await Promise.all(keys.map((key) => ctx.services.limiter.consume(key, limit)))
-  const tightest = taken.reduce((least, next) => (next.remaining < least.remaining ? next : least))
+  const statuses = await Promise.all(keys.map((key) => ctx.services.limiter.consume(key, limit)))
+  const tightest = statuses.reduce((least, next) => (next.remaining < least.remaining ? next : least))
   ctx.hints.rateLimit = tightest
   if (tightest.remaining < 0) throw new Problem('too_many_requests')
 }

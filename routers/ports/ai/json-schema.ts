@@ -6,11 +6,11 @@ const schemaCache = new WeakMap<z.ZodType, JsonSchema>()
 
 /** Returns the JSON schema of a tool's arguments for the model. */
 export function toJsonSchema({ schema, input }: FunctionTool): JsonSchema {
-  const known = schema ?? schemaCache.get(input)
-  if (known) return known
-  const written = z.toJSONSchema(input, { target: 'draft-7', io: 'input' })
-  schemaCache.set(input, written)
-  return written
+  const cached = schema ?? schemaCache.get(input)
+  if (cached) return cached
+  const converted = z.toJSONSchema(input, { target: 'draft-7', io: 'input' })
+  schemaCache.set(input, converted)
+  return converted
 }
 
 type Schema = Record<string, unknown>
@@ -20,10 +20,30 @@ type Schema = Record<string, unknown>
  * the rest.
  */
 const uncheckedKeywords = new Set([
-  ...['pattern', 'patternProperties', 'propertyNames', 'format', 'contentEncoding', 'contentMediaType'],
-  ...['if', 'then', 'else', 'not', 'dependentSchemas', 'dependentRequired', 'dependencies', 'contentSchema'],
-  ...['unevaluatedItems', 'unevaluatedProperties', '$dynamicRef', '$schema', '$id', 'id', '$anchor', 'default'],
-  ...['$defs', 'definitions'],
+  'pattern',
+  'patternProperties',
+  'propertyNames',
+  'format',
+  'contentEncoding',
+  'contentMediaType',
+  'if',
+  'then',
+  'else',
+  'not',
+  'dependentSchemas',
+  'dependentRequired',
+  'dependencies',
+  'contentSchema',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  '$dynamicRef',
+  '$schema',
+  '$id',
+  'id',
+  '$anchor',
+  'default',
+  '$defs',
+  'definitions',
 ])
 
 /** Limit of subschemas after references are inlined, since a value is checked against each of them. */
@@ -34,9 +54,9 @@ const MAX_SCHEMAS = 5000
  * invalid.
  */
 export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown>> {
-  const checked = z.fromJSONSchema({ ...new ReferenceInliner(schema).inline(), type: 'object' } as never)
+  const validator = z.fromJSONSchema({ ...new ReferenceInliner(schema).inline(), type: 'object' } as never)
   return z.record(z.string(), z.unknown()).superRefine((value, ctx) => {
-    const { error } = checked.safeParse(value)
+    const { error } = validator.safeParse(value)
     for (const { path, message } of error?.issues ?? []) ctx.addIssue({ code: 'custom', path, message })
   })
 }
@@ -54,18 +74,18 @@ class ReferenceInliner {
   }
 
   inline(): Schema {
-    return this.#unfold(this.#root, ['#']) as Schema
+    return this.#inline(this.#root, ['#']) as Schema
   }
 
   /** `open` contains the references that are being inlined. */
-  #unfold(schema: unknown, open: readonly string[]): unknown {
-    if (Array.isArray(schema)) return schema.map((one) => this.#unfold(one, open))
+  #inline(schema: unknown, open: readonly string[]): unknown {
+    if (Array.isArray(schema)) return schema.map((one) => this.#inline(one, open))
     if (typeof schema !== 'object' || schema === null) return schema
     if (++this.#schemas > MAX_SCHEMAS) throw new Error('the schema is too large')
     const { $ref: reference, ...rest } = schema as Schema
     const members = this.#convertMembers(rest, open)
     if (typeof reference !== 'string') return members
-    const target = open.includes(reference) ? {} : this.#unfold(this.#find(reference), [...open, reference])
+    const target = open.includes(reference) ? {} : this.#inline(this.#find(reference), [...open, reference])
     return Object.keys(members).length > 0 ? { allOf: [target, members] } : target
   }
 
@@ -79,9 +99,9 @@ class ReferenceInliner {
   #convertMember(name: string, member: unknown, open: readonly string[]): unknown {
     // Values for comparison are no schemas.
     if (name === 'enum' || name === 'const') return member
-    if (name !== 'properties' || typeof member !== 'object' || member === null) return this.#unfold(member, open)
+    if (name !== 'properties' || typeof member !== 'object' || member === null) return this.#inline(member, open)
     // Its members are property names, not keywords.
-    return Object.fromEntries(Object.entries(member).map(([property, of]) => [property, this.#unfold(of, open)]))
+    return Object.fromEntries(Object.entries(member).map(([property, of]) => [property, this.#inline(of, open)]))
   }
 
   /** Resolves a reference within the schema; nothing is fetched. */

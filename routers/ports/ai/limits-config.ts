@@ -86,7 +86,7 @@ const amount = z
   .number()
   .min(0)
   .max(1_000_000_000_000, 'is too large')
-  .refine((given) => given === 0 || Math.round(given * MICROS) > 0, { error: 'is too small', abort: true })
+  .refine((value) => value === 0 || Math.round(value * MICROS) > 0, { error: 'is too small', abort: true })
 
 /** One limit as an administrator writes it. Amounts of money are in units of the currency. */
 export const limitEntry = z

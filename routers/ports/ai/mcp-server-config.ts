@@ -29,8 +29,8 @@ const anyServer = z.strictObject({
 
 export const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
   if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
-    const told = [command, ...args].join(' ').slice(0, MAX_COMMAND)
-    return { ...server, transport, url: told, program: { command, args, env } }
+    const commandLine = [command, ...args].join(' ').slice(0, MAX_COMMAND)
+    return { ...server, transport, url: commandLine, program: { command, args, env } }
   }
   if (transport !== 'stdio' && url !== undefined && command === undefined) return { ...server, transport, url }
   ctx.addIssue({ code: 'custom', message: 'must have a url, or with the transport stdio a command, args and env' })

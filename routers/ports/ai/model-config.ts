@@ -17,11 +17,27 @@ const rounds = z.number().int().min(0).max(100)
 
 /** Members of a request that the service writes itself, with their names here if they can be set. */
 const reservedNames: Record<string, string | undefined> = {
-  ...{ top_p: 'topP', max_tokens: 'maxTokens', max_completion_tokens: 'maxTokens', max_output_tokens: 'maxTokens' },
-  ...{ model: undefined, messages: undefined, input: undefined, contents: undefined, prompt: undefined },
-  ...{ system: undefined, instructions: undefined, systemInstruction: undefined, n: undefined, stream: undefined },
-  ...{ stream_options: undefined, tools: undefined, tool_choice: undefined, toolConfig: undefined },
-  ...{ background: undefined, conversation: undefined, previous_response_id: undefined },
+  top_p: 'topP',
+  max_tokens: 'maxTokens',
+  max_completion_tokens: 'maxTokens',
+  max_output_tokens: 'maxTokens',
+  model: undefined,
+  messages: undefined,
+  input: undefined,
+  contents: undefined,
+  prompt: undefined,
+  system: undefined,
+  instructions: undefined,
+  systemInstruction: undefined,
+  n: undefined,
+  stream: undefined,
+  stream_options: undefined,
+  tools: undefined,
+  tool_choice: undefined,
+  toolConfig: undefined,
+  background: undefined,
+  conversation: undefined,
+  previous_response_id: undefined,
 }
 
 /** Parameters of a model; unknown members are sent to the provider unchanged, in its own spelling. */

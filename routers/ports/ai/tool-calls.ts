@@ -54,11 +54,11 @@ async function checkAndRun(
   begin: (() => void) | undefined,
 ): Promise<ToolOutcome> {
   try {
-    const given = tool.input.safeParse(parseArguments(json))
-    if (!given.success) return { text: describeInvalidInput(given.error), isError: true }
-    const told: unknown = await tool.run(given.data, signal, begin)
-    const isError = told instanceof ToolFailure
-    return { text: toResultText(isError ? told.error : told), isError }
+    const parsed = tool.input.safeParse(parseArguments(json))
+    if (!parsed.success) return { text: describeInvalidInput(parsed.error), isError: true }
+    const result: unknown = await tool.run(parsed.data, signal, begin)
+    const isError = result instanceof ToolFailure
+    return { text: toResultText(isError ? result.error : result), isError }
   } catch {
     return { text: 'The tool failed.', isError: true }
   }
