@@ -1,8 +1,8 @@
 import { constants } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { readEnv } from '../server/config/env.ts'
-import type { ClusterUse } from '../server/database/cluster-lock.ts'
-import { createLog, inWords, usesWords } from '../server/ops/log.ts'
+import type { ClusterUse } from '../server/database/embedded-database.ts'
+import { createLog, createPrettyOutput, shouldPrettyPrint } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { writeAll } from './output.ts'
@@ -74,8 +74,8 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   const interruption = catchInterruption()
   try {
     // What a service tells its operator would stand between questions and answers, unless somebody asks for it.
-    const output = usesWords(env.LOG_FORMAT, terminal.interactive)
-      ? await inWords(terminal.stderr, false)
+    const output = shouldPrettyPrint(env.LOG_FORMAT, terminal.interactive)
+      ? await createPrettyOutput(terminal.stderr, false)
       : terminal.stderr
     const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', output)
     const core = await openCore({ env, log, notify, signal: interruption.signal }, use)

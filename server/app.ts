@@ -25,18 +25,18 @@ import { appRouter, resources } from '../routers/index.ts'
 import type { Traces } from '../routers/ports/traces.ts'
 import type { Env } from './config/settings.ts'
 import { guides } from './guides.ts'
-import { compression } from './http/compression.ts'
+import type { Authenticator } from './http/authenticator.ts'
+import { registerCompression } from './http/compression.ts'
 import { createServer } from './http/create-server.ts'
-import type { Authenticator } from './http/credentials.ts'
-import { sessionCounts } from './http/csrf.ts'
+import { createSessionFilter } from './http/csrf.ts'
 import type { Drain } from './http/drain.ts'
-import { answerErrors, answerUnknownOfModels } from './http/error-answers.ts'
+import { setErrorHandlers, setModelApiErrorHandlers } from './http/error-handlers.ts'
 import { type Contexts, createContexts } from './http/request-context.ts'
 import { addRequestHooks } from './http/request-hooks.ts'
 import { traceRequests } from './http/request-traces.ts'
-import { allowOrigins, secureHeaders } from './http/security-headers.ts'
-import { type CookieOptions, keepSessions, readCookies, type SessionOptions } from './http/session-plugin.ts'
-import { createSessionStore, recentSessions } from './stores/sessions.ts'
+import { addSecurityHeaders, registerCors } from './http/security-headers.ts'
+import { type CookieOptions, registerCookies, registerSessions, type SessionOptions } from './http/session-plugin.ts'
+import { createSessionCache, createSessionStore } from './stores/sessions.ts'
 
 export interface AppOptions {
   env: Env
@@ -50,7 +50,7 @@ export interface AppOptions {
   site: Site
 }
 
-/** All faces of the service on one HTTP server, which does not listen yet. */
+/** Builds the HTTP server with all facades of the service; it does not listen yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { env, services, authenticator, log, traces, drain } = options
   const bodyLimits = readBodyLimits(env)
@@ -62,58 +62,58 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (traces) traceRequests(app, traces)
   const contexts = await createContexts(app, services, authenticator)
 
-  await readCookies(app, readCookieOptions(env, services))
-  secureHeaders(app)
-  await compression(app)
-  await allowOrigins(app, env.CORS_ORIGINS)
+  await registerCookies(app, readCookieOptions(env, services))
+  addSecurityHeaders(app)
+  await registerCompression(app)
+  await registerCors(app, env.CORS_ORIGINS)
   addRequestHooks(app, { env, services, log, drain })
-  answerErrors(app, env, services)
+  setErrorHandlers(app, env, services)
   readJsonBodies(app)
 
   const { tokenContextOf, guestContextOf } = contexts
   await app.register(health, { guestContextOf, isDraining: drain.isDraining })
   await app.register(metrics, { contextOf: tokenContextOf })
-  await serveScripts(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  await registerTokenRoutes(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
-  const older = await serveBrowsers(app, options, { ...contexts, surface })
-  await signSubscriptions(app, options, contexts)
-  const endpoints = async () => (await import('./described-endpoints.ts')).describedEndpoints(names)
-  await app.register(docs, { ...surface, endpoints, older, guides })
+  const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
+  await registerChannelAuth(app, options, contexts)
+  const endpoints = async () => (await import('./endpoint-docs.ts')).listEndpoints(names)
+  await app.register(docs, { ...surface, endpoints, older: legacyRoutes, guides })
   return app
 }
 
-type BrowserFaces = Pick<Contexts, 'contextOf' | 'peekContextOf'> & {
+type BrowserRouteOptions = Pick<Contexts, 'contextOf' | 'peekContextOf'> & {
   surface: Required<Omit<JsonApiOptions, keyof FacadeOptions>> & { names: WireNames }
 }
 
-/** What is asked with a session, or with a token. Returns the routes of front ends that exist. */
-async function serveBrowsers(
+/** Registers the facades that accept sessions and tokens. Returns the routes for earlier front ends. */
+async function registerBrowserRoutes(
   app: FastifyInstance,
   options: AppOptions,
-  { contextOf, peekContextOf, surface }: BrowserFaces,
+  { contextOf, peekContextOf, surface }: BrowserRouteOptions,
 ): Promise<OlderRoute[]> {
   const { env } = options
   const shared = { contextOf, bodyLimits: readBodyLimits(env) }
-  const older: OlderRoute[] = []
-  const noteRoute = (route: OlderRoute) => older.push(route)
-  await app.register(async (inBrowser) => {
-    await keepSessions(inBrowser, createSessionOptions(options))
-    await inBrowser.register(req, { ...shared, peekContextOf })
-    await inBrowser.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute })
-    await inBrowser.register(web, { contextOf, appSource: options.appSource })
-    await inBrowser.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
+  const legacyRoutes: OlderRoute[] = []
+  const recordRoute = (route: OlderRoute) => legacyRoutes.push(route)
+  await app.register(async (scope) => {
+    await registerSessions(scope, createSessionOptions(options))
+    await scope.register(req, { ...shared, peekContextOf })
+    await scope.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute: recordRoute })
+    await scope.register(web, { contextOf, appSource: options.appSource })
+    await scope.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
-    await inBrowser.register(legacyLinkPreview, api)
-    await inBrowser.register(jsonApi, { ...api, prefix: names.basePath, members })
-    if (names.pageApi !== names.basePath) await inBrowser.register(jsonApi, { ...api, prefix: names.pageApi })
+    await scope.register(legacyLinkPreview, api)
+    await scope.register(jsonApi, { ...api, prefix: names.basePath, members })
+    if (names.pageApi !== names.basePath) await scope.register(jsonApi, { ...api, prefix: names.pageApi })
   })
-  return older
+  return legacyRoutes
 }
 
-/** Lets clients of the Pusher protocol ask for what they may subscribe to, by token and by session. */
-async function signSubscriptions(
+/** Registers the endpoints that authorize subscriptions of the Pusher protocol, by token and by session. */
+async function registerChannelAuth(
   app: FastifyInstance,
   options: AppOptions,
   { tokenContextOf, peekContextOf }: Contexts,
@@ -121,10 +121,10 @@ async function signSubscriptions(
   const bodyLimits = readBodyLimits(options.env)
   const signing = { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits }
   await app.register(broadcastingAuth, signing)
-  await app.register(async (inBrowser) => {
+  await app.register(async (scope) => {
     const sessions = createSessionOptions(options)
-    await keepSessions(inBrowser, { ...sessions, store: recentSessions(sessions.store) })
-    await inBrowser.register(broadcastingAuth, {
+    await registerSessions(scope, { ...sessions, store: createSessionCache(sessions.store) })
+    await scope.register(broadcastingAuth, {
       path: '/broadcasting/auth',
       contextOf: peekContextOf,
       bodyLimits,
@@ -132,12 +132,15 @@ async function signSubscriptions(
   })
 }
 
-/** What is asked with a token alone. */
-async function serveScripts(app: FastifyInstance, options: FacadeOptions & { heartbeat: number }): Promise<void> {
+/** Registers the facades that accept tokens only. */
+async function registerTokenRoutes(
+  app: FastifyInstance,
+  options: FacadeOptions & { heartbeat: number },
+): Promise<void> {
   await app.register(legacy, options)
   await app.register(openAi, options)
   await app.register(anthropic, options)
-  await app.register(answerUnknownOfModels, { prefix: '/v1' })
+  await app.register(setModelApiErrorHandlers, { prefix: '/v1' })
 }
 
 const readCookieOptions = ({ NODE_ENV }: Env, { settings }: Services): CookieOptions => ({
@@ -149,5 +152,5 @@ const createSessionOptions = ({ env, services, cookieSecrets }: AppOptions): Ses
   ...readCookieOptions(env, services),
   store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
   secrets: cookieSecrets,
-  counts: sessionCounts(new URL(services.settings.baseUrl).origin),
+  isSessionAccepted: createSessionFilter(new URL(services.settings.baseUrl).origin),
 })

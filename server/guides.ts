@@ -1,6 +1,6 @@
 import type { Guide } from '../facades/docs/guides.ts'
 
-/** The guides that the service shows at `/docs`, as the repository has them. */
+/** The guides that the service shows at `/docs`; they are files of the repository. */
 export const guides: readonly Guide[] = [
   { slug: 'surfaces', title: 'Surfaces', file: 'facades/README.md' },
   { slug: 'json-api', title: 'JSON:API', file: 'facades/json-api/README.md' },

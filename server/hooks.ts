@@ -11,7 +11,7 @@ import { noteProfile } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
 import { acceptPolicy, requireAcceptance } from '../routers/system/policy-acceptance.ts'
 
-/** The hooks of the service, with its own listeners on them. */
+/** Creates the hook registry with the listeners of the service itself. */
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {
   const hooks = createHooks()
   hooks.on('user-type-changed', lockKeychain)

@@ -1,37 +1,37 @@
 import { flushCompileCache } from 'node:module'
-import { inWords, openLog, usesWords } from './ops/log.ts'
+import { printBanner } from './first-run-banner.ts'
+import { createPrettyOutput, openLog, shouldPrettyPrint } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
-import { readWholeEnv } from './preflight.ts'
-import { welcome } from './welcome.ts'
+import { readValidatedEnv } from './preflight.ts'
 
-// Heard from the first moment on, so that a start is never left half way; signals after the first change nothing. A terminal
-// that is closed sends SIGHUP.
-const asked = new Promise<NodeJS.Signals>((stop) => {
+// Listens for signals from the first moment, so that no start is interrupted halfway. Signals after the first one change nothing.
+// A terminal that is closed sends SIGHUP.
+const stopSignal = new Promise<NodeJS.Signals>((stop) => {
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('SIGHUP', stop)
 })
 const stopping = new AbortController()
-asked.then(() => stopping.abort())
+stopSignal.then(() => stopping.abort())
 
 try {
-  const env = await readWholeEnv()
-  // Loaded only now: who is told that a setting is wrong does not wait for the whole service.
+  const env = await readValidatedEnv()
+  // The service is loaded only after the settings are valid, so that an error message comes without that wait.
   const [{ startService }, { openAppSource }] = await Promise.all([import('./service.ts'), import('./app-source.ts')])
-  // One way out, so that the welcome comes after the lines before it.
+  // The banner and the log share one output, which keeps their order.
   const out = new StandardOutput()
   const isTerminal = Boolean(process.stdout.isTTY)
-  const isInWords = usesWords(env.LOG_FORMAT, isTerminal)
-  const lines = isInWords ? await inWords(out, isTerminal && !env.variables['NO_COLOR']) : out
-  const { log, telemetry } = await openLog(env, lines)
+  const isPretty = shouldPrettyPrint(env.LOG_FORMAT, isTerminal)
+  const destination = isPretty ? await createPrettyOutput(out, isTerminal && !env.variables['NO_COLOR']) : out
+  const { log, telemetry } = await openLog(env, destination)
   const appSource = await openAppSource(env, log)
   const notify = (sentence: string) => log.warn(sentence)
   const service = await startService({ env, log, telemetry, appSource, notify, signal: stopping.signal })
   try {
-    await welcome(service, { env, isInWords, print: (text) => out.write(text) })
-    // Written now, because a killed process does not reach its end.
+    await printBanner(service, { env, isPretty: isPretty, print: (text) => out.write(text) })
+    // The compile cache is written now, because a killed process never reaches its exit handlers.
     flushCompileCache()
-    log.info({ signal: await asked }, 'stopping')
+    log.info({ signal: await stopSignal }, 'stopping')
   } finally {
     await service.stop()
   }

@@ -1,25 +1,73 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { deleteExpiredConnectRequests } from '../entities/apps/ext-app-connect-request.ts'
 import { deleteExpiredSessions } from '../entities/identity/session.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
 import { deleteEndedStreams } from '../entities/views/change-log.sql.ts'
 import type { Api } from '../routers/index.ts'
+import type { Log } from '../routers/ports/log.ts'
+import { recordWork, type Traces } from '../routers/ports/traces.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
-import { keepDayPartitions } from './ops/day-partitions.ts'
-import { type SampledParts, sampleMetrics } from './ops/metrics-sample.ts'
-import type { PeriodicTask } from './ops/periodic-tasks.ts'
+import { maintainDayPartitions } from './ops/day-partitions.ts'
+import { type SampleOptions, sampleMetrics } from './ops/metrics.ts'
+
+/** Work that the service repeats beside its requests. All replicas run it, so a task must tolerate concurrent runs. */
+export interface PeriodicTask {
+  name: string
+  /** Milliseconds between the end of one run and the start of the next. */
+  period: number
+  /** Runs the task; ends early if the signal is aborted, because the service stops. */
+  run(signal: AbortSignal): Promise<unknown>
+}
+
+const FIRST_RUN_MS = 60_000
+
+interface PeriodicTaskOptions {
+  log: Log
+  traces?: Traces | undefined
+  /** Milliseconds after the start within which each task runs for the first time; a minute by default. */
+  firstRunMs?: number | undefined
+}
+
+/**
+ * Runs each task soon after the start and then once a period. A failure is logged, and the task is retried a period later.
+ * Returns a function that stops the tasks and waits for the running ones.
+ */
+export function startPeriodicTasks(tasks: readonly PeriodicTask[], options: PeriodicTaskOptions): () => Promise<void> {
+  const stopping = new AbortController()
+  const running = tasks.map((task) => runRepeatedly(task, stopping.signal, options))
+  return async () => {
+    stopping.abort()
+    await Promise.all(running)
+  }
+}
+
+async function runRepeatedly(
+  { name, period, run }: PeriodicTask,
+  signal: AbortSignal,
+  { log, traces, firstRunMs = FIRST_RUN_MS }: PeriodicTaskOptions,
+): Promise<void> {
+  const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
+  await wait(Math.min(period, firstRunMs))
+  while (!signal.aborted) {
+    await recordWork(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
+      log.error({ task: name, error }, 'a periodic task failed'),
+    )
+    await wait(period)
+  }
+}
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-interface TaskParts extends Pick<SampledParts, 'metrics' | 'jobQueue'> {
+interface TaskDependencies extends Pick<SampleOptions, 'metrics' | 'jobQueue'> {
   env: Env
   database: Database
   host: Api
 }
 
-/** What a running service does now and then. */
-export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: TaskParts): PeriodicTask[] {
+/** Lists the periodic tasks of a running service. */
+export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: TaskDependencies): PeriodicTask[] {
   const { longPool, longSql } = database
   const { SESSION_LIFETIME, CHANGE_LOG_DAYS: keptDays } = env
   return [
@@ -31,7 +79,7 @@ export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: 
     {
       name: 'change log',
       period: HOUR_MS,
-      run: () => keepDayPartitions(longPool, { table: 'change_log', column: 'at', keptDays }, new Date()),
+      run: () => maintainDayPartitions(longPool, { table: 'change_log', column: 'at', keptDays }, new Date()),
     },
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
     { name: 'discarded conversations', period: MINUTE_MS, run: () => host.conversations.deleteDiscarded() },
@@ -56,10 +104,10 @@ export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: 
   ]
 }
 
-/** How many sessions one statement deletes, so that none holds its locks for long. */
+/** Largest number of sessions that one statement deletes, so that it does not hold its locks for long. */
 const MAX_ROWS = 1000
 
-/** Deletes the sessions that nobody can use any more; nothing else would remove them from the table. */
+/** Deletes expired sessions, which nothing else removes from the table. */
 async function deleteExpired(sql: Sql, lifetime: number, signal: AbortSignal): Promise<void> {
   const expiredAt = new Date(Date.now() - lifetime)
   let deleted: { hash: string }[]

@@ -1,27 +1,26 @@
 import { access, readFile } from 'node:fs/promises'
 import { assertPicture } from '../routers/identity/pictures/pictures.ts'
 import { readModelConfig } from './config/ai-config.ts'
-import { processEnv, readEnv } from './config/env.ts'
-import { readExtApps } from './config/ext-apps.ts'
+import { readExtApps, readLimits } from './config/config-file.ts'
+import { readEnv, readProcessEnv } from './config/env.ts'
 import { loadExtensions } from './config/extensions.ts'
 import { loadFrontendMigrations } from './config/frontend-migrations.ts'
 import { loadLabels } from './config/labels.ts'
-import { readLimits } from './config/limits.ts'
-import { list } from './config/settings/kinds.ts'
+import { list } from './config/settings/setting-types.ts'
 import type { Env } from './config/settings.ts'
 import { readLogo } from './config/site.ts'
 import { assertHashes, readAccounts } from './login/accounts.ts'
 
 /**
- * The settings of a service that is about to start, with a look into the files and folders they name: throws one list of
- * all that is wrong, before anything is made.
+ * Reads the settings and checks the files and folders that they name; throws one list of all problems before the service
+ * creates anything.
  *
- * Not into ANNOUNCEMENTS, as a command makes that folder, and which texts must be there is in the database: what is missing is
- * told to the log.
+ * The folder ANNOUNCEMENTS is not checked: a command creates it, and the database says which texts it must have. Missing
+ * texts are logged after the start.
  */
-export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
-  const values = source ?? processEnv().values
-  const outcomes = await Promise.allSettled([(async () => readEnv(source))(), ...looks(values)])
+export async function readValidatedEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
+  const values = source ?? readProcessEnv().values
+  const outcomes = await Promise.allSettled([(async () => readEnv(source))(), ...checkReferencedFiles(values)])
   const problems = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as Error] : []))
   const [settings] = outcomes
   if (problems.length > 0 || settings.status === 'rejected')
@@ -29,8 +28,8 @@ export async function readWholeEnv(source?: NodeJS.ProcessEnv): Promise<Env> {
   return settings.value
 }
 
-/** Each setting that names a file or a folder that must be there by then, or that a library judges, with what reads it later. */
-const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
+/** Checks by setting: each reads the file or folder that the setting names, or has a library validate the value. */
+const checks: Record<string, (value: string, values: NodeJS.ProcessEnv) => Promise<unknown>> = {
   AI_CONFIG: (path, values) => readModelConfig(path, values, { demo: values['NODE_ENV'] !== 'production' }),
   LIMITS: readLimits,
   EXT_APPS: readExtApps,
@@ -52,13 +51,13 @@ const readers: Record<string, (value: string, values: NodeJS.ProcessEnv) => Prom
   SITE_LOGO: readLogo,
 }
 
-function looks(values: NodeJS.ProcessEnv): Promise<unknown>[] {
-  return Object.entries(readers).map(async ([setting, read]) => {
-    const path = values[setting]
-    if (!path) return
-    await read(path, values).catch((cause: Error) => {
-      const known = cause.message.startsWith(setting) ? '' : `${setting}: `
-      throw new Error(`${known}${cause.message}`, { cause })
+function checkReferencedFiles(values: NodeJS.ProcessEnv): Promise<unknown>[] {
+  return Object.entries(checks).map(async ([setting, check]) => {
+    const value = values[setting]
+    if (!value) return
+    await check(value, values).catch((cause: Error) => {
+      const prefix = cause.message.startsWith(setting) ? '' : `${setting}: `
+      throw new Error(`${prefix}${cause.message}`, { cause })
     })
   })
 }

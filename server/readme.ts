@@ -1,34 +1,34 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describeSettings } from './config/setting-table.ts'
+import { describeSettings } from './config/settings.ts'
 
-/** The parts of guides that are made from the code, by the name in their marker. */
-const parts: Record<string, () => string> = {
+/** Generators of README sections, by the name in the section's marker. */
+const sections: Record<string, () => string> = {
   settings: () =>
     writeTable(
       ['Setting', 'Type', 'Default', 'Meaning'],
       describeSettings().map(({ name, type, default: fallback, meaning }) => [
-        code(name),
+        formatCode(name),
         type,
-        code(fallback),
+        formatCode(fallback),
         meaning,
       ]),
     ),
 }
 
-/** The text with all parts made anew; what stands between `<!-- generated:name -->` and `<!-- /generated -->` is replaced. */
-export function renew(text: string): string {
+/** Replaces the text between each `<!-- generated:name -->` and `<!-- /generated -->` with a newly generated section. */
+export function regenerateSections(text: string): string {
   return text.replace(
     /(<!-- generated:(\S+) -->\n).*?(?=<!-- \/generated -->)/gs,
     (_, marker: string, name: string) => {
-      const part = parts[name]
-      if (!part) throw new Error(`There is no part '${name}' that is made from the code.`)
-      return `${marker}${part()}\n`
+      const section = sections[name]
+      if (!section) throw new Error(`There is no part '${name}' that is made from the code.`)
+      return `${marker}${section()}\n`
     },
   )
 }
 
-const code = (text: string) => text && `\`${text}\``
+const formatCode = (text: string) => text && `\`${text}\``
 
 function writeTable(head: string[], rows: string[][]): string {
   const lines = [head, head.map(() => '---'), ...rows]
@@ -37,5 +37,5 @@ function writeTable(head: string[], rows: string[][]): string {
 
 if (import.meta.main) {
   const file = fileURLToPath(new URL('config/README.md', import.meta.url))
-  writeFileSync(file, renew(readFileSync(file, 'utf8')))
+  writeFileSync(file, regenerateSections(readFileSync(file, 'utf8')))
 }

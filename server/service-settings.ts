@@ -2,10 +2,10 @@ import mime from 'mime'
 import manifest from '../package.json' with { type: 'json' }
 import type { AttachmentQuotas, FileRules, PublicSettings, Salts, Settings } from '../routers/core/settings.ts'
 import { fallbackSalt, saltSettings } from '../routers/identity/salts.ts'
-import { fileKinds, plainTextExtensions, plainTextKinds } from './config/settings/file-kinds.ts'
-import { bindingSource } from './config/settings/login.ts'
+import { fileTypes, plainTextExtensions, plainTextTypes } from './config/settings/file-kinds.ts'
+import { findBindingSource } from './config/settings/login.ts'
 import type { Env } from './config/settings.ts'
-import { realtimeSecret } from './stores/vault.ts'
+import { deriveRealtimeSecret } from './stores/vault.ts'
 
 const readToolSettings = (env: Env): Settings['tools'] => ({
   approvalTimeout: env.AI_TOOL_APPROVAL_TIMEOUT,
@@ -18,15 +18,15 @@ const readToolSettings = (env: Env): Settings['tools'] => ({
   statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
 })
 
-/** What procedures may know of the environment. */
-export function readSettings(env: Env, appKey: string): Settings {
+/** Builds the settings that procedures may use. */
+export function buildSettings(env: Env, appKey: string): Settings {
   const baseUrl = env.BASE_URL ?? `http://${env.HOST}:${env.PORT}`
   return {
     version: manifest.version,
     brand: env.BRAND,
     baseUrl,
-    public: publicSettings(env, appKey),
-    bindingSource: bindingSource(env),
+    public: buildPublicSettings(env, appKey),
+    bindingSource: findBindingSource(env),
     allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
     allowExternalApps: env.ALLOW_EXTERNAL_APPS,
     connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
@@ -56,7 +56,7 @@ export function readSettings(env: Env, appKey: string): Settings {
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
     ...readAiInRooms(env),
-    realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? realtimeSecret(appKey) },
+    realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? deriveRealtimeSecret(appKey) },
   }
 }
 
@@ -89,17 +89,17 @@ const readAiInRooms = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRo
   allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
 })
 
-const pictures = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
+const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
 
 /** Selects the settings that front ends may read. */
-function publicSettings(env: Env, appKey: string): PublicSettings {
+function buildPublicSettings(env: Env, appKey: string): PublicSettings {
   return {
     salts: deriveSalts(env, appKey),
     passkey: {
       allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
       restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
     },
-    avatars: toFileRules(env.MAX_AVATAR_FILE_SIZE, pictures),
+    avatars: toFileRules(env.MAX_AVATAR_FILE_SIZE, pictureTypes),
     files: readFileRules(env),
   }
 }
@@ -116,17 +116,17 @@ function deriveSalts(env: Env, appKey: string): Salts {
   ) as unknown as Salts
 }
 
-/** Which files messages may have. */
-function readFileRules({ MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: only }: Env): FileRules {
-  const allowed = only.length > 0 ? only.map(kindOfBytes) : fileKinds
-  const takesText = allowed.includes('text/plain')
+/** Reads the rules for files of messages. */
+function readFileRules({ MAX_FILE_SIZE: maxFileSize, ALLOWED_FILE_MIME_TYPES: allowedOnly }: Env): FileRules {
+  const allowed = allowedOnly.length > 0 ? allowedOnly.map(toDetectableType) : fileTypes
+  const allowsText = allowed.includes('text/plain')
   const extensions = allowed.flatMap((kind) => [...(mime.getAllExtensions(kind) ?? [])])
   return {
     maxFileSize,
-    allowedMimeTypes: [...new Set([...allowed, ...(takesText ? plainTextKinds : [])])],
-    allowedExtensions: [...new Set([...extensions, ...(takesText ? plainTextExtensions : [])])],
+    allowedMimeTypes: [...new Set([...allowed, ...(allowsText ? plainTextTypes : [])])],
+    allowedExtensions: [...new Set([...extensions, ...(allowsText ? plainTextExtensions : [])])],
   }
 }
 
-/** Nothing in the bytes of a text tells the kinds of plain text apart. */
-const kindOfBytes = (kind: string) => (plainTextKinds.includes(kind) ? 'text/plain' : kind)
+/** Maps the plain text types to `text/plain`, because the bytes of a file do not tell them apart. */
+const toDetectableType = (kind: string) => (plainTextTypes.includes(kind) ? 'text/plain' : kind)

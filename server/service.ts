@@ -9,47 +9,46 @@ import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
 import type { JobHandlers } from '../routers/ports/job-queue.ts'
-import { createAiUser } from './ai-user.ts'
+import { readAiUser } from './ai-user.ts'
 import { buildApp } from './app.ts'
-import { appFolder } from './app-source.ts'
-import { readExtApps } from './config/ext-apps.ts'
+import { frontEndFolder } from './app-source.ts'
+import { readExtApps } from './config/config-file.ts'
 import type { Env } from './config/settings.ts'
 import { readSite } from './config/site.ts'
-import { type ClusterUse, openEmbedded } from './database/cluster-lock.ts'
+import { type Container, createContainer } from './container.ts'
 import { connect, type Database } from './database/database.ts'
+import { type ClusterUse, openEmbedded } from './database/embedded-database.ts'
 import { migrate } from './database/migrate.ts'
 import { createDrain, type Drain } from './http/drain.ts'
-import { type ClaimedPort, claimPort, explainPort } from './http/port.ts'
-import { type PeriodicTask, startPeriodicTasks } from './ops/periodic-tasks.ts'
+import { type ClaimedPort, claimPort, rethrowPortError } from './http/port.ts'
 import { warnAtStart } from './ops/start-warnings.ts'
 import type { Telemetry } from './ops/telemetry.ts'
-import { createPeriodicTasks } from './periodic-tasks.ts'
+import { createPeriodicTasks, type PeriodicTask, startPeriodicTasks } from './periodic-tasks.ts'
 import { Realtime } from './realtime/index.ts'
-import { compose, type ServiceBundle } from './services.ts'
 
 export interface ServiceOptions {
   env: Env
   log: FastifyBaseLogger
-  /** Takes traces, and has the lines of the log. */
+  /** Receives traces, and copies of the log lines. */
   telemetry?: Telemetry | undefined
   temporaryDir?: string | undefined
-  /** Sees rows of the database before several requests share them. */
+  /** Is called with the rows of a coalesced statement before several callers share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
-  /** Milliseconds from the start within which each periodic task runs first. */
+  /** Milliseconds after the start within which each periodic task runs for the first time. */
   firstRunMs?: number | undefined
-  /** Where the front end comes from; it is built when somebody first asks for it, unless told otherwise. */
+  /** Source of the front end; by default it is built at the first request for it. */
   appSource?: AppSource | undefined
-  /** Takes a sentence about why the start waits. */
+  /** Is called with a sentence that explains why the start waits. */
   notify?: ((sentence: string) => void) | undefined
-  /** Ends the wait; what goes on after it is not left half way. */
+  /** Ends only the wait for the data folder; later steps of the start run to their end. */
   signal?: AbortSignal | undefined
 }
 
-/** Everything up to the edge: database at its newest schema, parts composed, and a way in for the host. */
-export interface CoreService extends ServiceBundle {
-  /** Calls procedures as somebody on the host. */
+/** The service without its servers: a migrated database, all services, and a caller for commands on the host. */
+export interface CoreService extends Container {
+  /** Calls procedures with the rights of the host. */
   host: Api
-  /** The migrations that were applied on the way. */
+  /** Names of the migrations that were applied at the start. */
   migrated: string[]
   periodicTasks: PeriodicTask[]
 }
@@ -65,29 +64,29 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     const limits = { idleInTransaction: env.DATABASE_IDLE_TIMEOUT }
     const connection = { url, poolSize: env.DATABASE_POOL, beforeSharing, limits }
     database = await connect(connection).catch((error) =>
-      explainDatabase(error, env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL', env),
+      rethrowDatabaseError(error, env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL', env),
     )
-    const migrated = await migrate(database, url, createAiUser(env, log))
+    const migrated = await migrate(database, url, readAiUser(env, log))
     if (use === 'service') {
-      // A migration takes as long as it takes.
+      // Only now do time limits apply: migrations have none.
       await database.close()
-      const ofRequests = { statement: env.DATABASE_STATEMENT_TIMEOUT, lock: env.DATABASE_LOCK_TIMEOUT }
+      const requests = { statement: env.DATABASE_STATEMENT_TIMEOUT, lock: env.DATABASE_LOCK_TIMEOUT }
       const poolerUrl = env.DATABASE_DIRECT_URL && env.DATABASE_URL
-      database = await connect({ ...connection, poolerUrl, limits: { ...limits, ofRequests } }).catch((error) =>
-        explainDatabase(error, 'DATABASE_URL', env),
+      database = await connect({ ...connection, poolerUrl, limits: { ...limits, requests } }).catch((error) =>
+        rethrowDatabaseError(error, 'DATABASE_URL', env),
       )
     }
-    const composition = await compose({ env, database, log, temporaryDir, traces: telemetry?.traces })
-    const operator = use === 'service' ? undefined : nameOperator()
-    const host = hostCaller({ ...composition.services, sql: database.longSql }, operator)
+    const container = await createContainer({ env, database, log, temporaryDir, traces: telemetry?.traces })
+    const operator = use === 'service' ? undefined : readOperatorName()
+    const host = createHostCaller({ ...container.services, sql: database.longSql }, operator)
     const close = async () => {
-      await patiently(composition.close(), log)
-      await patiently(database?.close(), log)
+      await closeWithTimeout(container.close(), log)
+      await closeWithTimeout(database?.close(), log)
       await embedded?.release()
     }
-    const { services, jobQueue } = composition
+    const { services, jobQueue } = container
     const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.metrics, jobQueue })
-    return { ...composition, migrated, host, periodicTasks, close }
+    return { ...container, migrated, host, periodicTasks, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -95,21 +94,21 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
   }
 }
 
-/** Names the setting and the server, never the password. */
-function explainDatabase(
+/** Throws an error that names the setting and the server, but never the password. */
+function rethrowDatabaseError(
   cause: Error & { errors?: Error[] },
   setting: 'DATABASE_URL' | 'DATABASE_DIRECT_URL',
   { [setting]: address }: Env,
 ): never {
   if (!address) throw cause
   const { host, pathname } = new URL(address)
-  const said = cause.message || cause.errors?.map(({ message }) => message).join('; ')
-  const isPooler = said?.includes('unsupported startup parameter')
-  const reason = isPooler ? 'a pooler answers there, which needs DATABASE_DIRECT_URL beside it' : said
+  const message = cause.message || cause.errors?.map(({ message }) => message).join('; ')
+  const isPooler = message?.includes('unsupported startup parameter')
+  const reason = isPooler ? 'a pooler answers there, which needs DATABASE_DIRECT_URL beside it' : message
   throw new Error(`${setting}: the database ${pathname.slice(1)} at ${host} cannot be used: ${reason}`, { cause })
 }
 
-/** A command in the wrong folder must not make a database there that nobody looks for. */
+/** Throws if the data folder is missing, so that a command in the wrong folder does not create a database there. */
 function assertDataDir(path: string): void {
   if (existsSync(path)) return
   throw new Error(
@@ -117,17 +116,17 @@ function assertDataDir(path: string): void {
   )
 }
 
-/** A part that cannot be closed must not keep the others open. */
-async function patiently(closing: Promise<void> | undefined, log: FastifyBaseLogger): Promise<void> {
+/** Waits at most 10 seconds for a part to close, so that the other parts are closed, too. */
+async function closeWithTimeout(closing: Promise<void> | undefined, log: FastifyBaseLogger): Promise<void> {
   await withTimeout(closing, 10_000).catch((error: unknown) => log.error({ error }, 'a part did not close'))
 }
 
-/** Each call has a context of its own: what one leaves in its entity manager is no concern of the next. */
-const hostCaller = (services: Services, operator: string | undefined): Api =>
+/** Creates a caller that gives each call a context, and so an entity manager, of its own. */
+const createHostCaller = (services: Services, operator: string | undefined): Api =>
   createCaller(() => createContext(services, { origin: 'host', operator, requestId: 'host' }))
 
-/** Who gives a command. A container may have a user without a name. */
-function nameOperator(): string {
+/** Returns the name of the user who runs a command, or the user id if the user has no name, as in some containers. */
+function readOperatorName(): string {
   try {
     return userInfo().username
   } catch {
@@ -137,26 +136,26 @@ function nameOperator(): string {
 
 export interface Service extends CoreService {
   url: string
-  /** Where METRICS_PORT serves the numbers of this process. */
+  /** Address of the metrics of this process, if METRICS_PORT is set. */
   metricsUrl: string | undefined
-  /** Stops taking requests, waits for those under way, then closes everything. */
+  /** Refuses new requests, waits for running ones, then closes everything. */
   stop(): Promise<void>
 }
 
-/** How many connections the system keeps until they are taken: beyond, it breaks off some of those that come all at once. */
+/** Connections that the operating system queues until they are accepted; it drops some of a burst beyond that. */
 const BACKLOG = 4096
 
-/** Claims the port first: if it is taken, no database is created; if it is free, all parts know its number. */
+/** Starts the service. Claims the port first, so that no database is created if it is taken, and all parts know its number. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const claimed = await claimPort(options.env)
   try {
-    return await serve({ ...options, env: { ...options.env, PORT: claimed.port } }, claimed)
+    return await startOnPort({ ...options, env: { ...options.env, PORT: claimed.port } }, claimed)
   } finally {
     await claimed.release()
   }
 }
 
-async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Service> {
+async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promise<Service> {
   const { env, log, telemetry, firstRunMs } = options
   const traces = telemetry?.traces
   const core = await openCore(options, 'service')
@@ -171,21 +170,21 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
     await warnOfUnresolvedNames(core.host, log)
     core.outageReports.listen(core.host.models)
     const drain = createDrain()
-    const appSource = options.appSource ?? new AppFiles(appFolder(env))
+    const appSource = options.appSource ?? new AppFiles(frontEndFolder(env))
     const app = await buildApp({ ...core, env, log, traces, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
     core.services.metrics.watch(() => realtime.gauges())
-    const metricsPort = await openMetrics(core.services, env)
+    const metricsPort = await openMetricsIfEnabled(core.services, env)
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
-    const url = await app.listen(address).catch((error) => explainPort(error, env))
-    // An export keeps one of the few connections for what takes long.
+    const url = await app.listen(address).catch((error) => rethrowPortError(error, env))
+    // An export holds one of the few connections for long statements.
     const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1 }
     await core.jobQueue.work(createJobHandlers(core.services), concurrency)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
-      await drainAll({ env, services: core.services, app, drain, realtime })
+      await shutDownGracefully({ env, services: core.services, app, drain, realtime })
       await stopPeriodicTasks()
       await metricsPort?.close()
       await core.close()
@@ -198,14 +197,14 @@ async function serve(options: ServiceOptions, claimed: ClaimedPort): Promise<Ser
   }
 }
 
-/** Loads what serves them where they have a port of their own. */
-async function openMetrics({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) {
+/** Serves the metrics on METRICS_PORT, if it is set. The server is loaded only then. */
+async function openMetricsIfEnabled({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) {
   if (port === undefined) return undefined
   const { openMetricsPort } = await import('./http/metrics-port.ts')
   return openMetricsPort(metrics, port, host)
 }
 
-/** A replica that misses the setting must not end the links of all apps: without a file they stay as they are. */
+/** Synchronises external apps with the file EXT_APPS. Without the setting, apps stay as they are, so that a replica that lacks it does not unlink all of them. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {
   if (EXT_APPS)
     return log.info(await host.extApps.sync(await readExtApps(EXT_APPS, variables)), 'external apps synchronised')
@@ -223,7 +222,7 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
     )
 }
 
-/** Not refused: a tool comes once its server is asked, a group with whoever is in it. */
+/** Logs unresolved names in the configuration. They are no error: tools and groups may appear later. */
 async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLogger): Promise<void> {
   const names = [...(await models.unresolved()), ...(await limits.unresolved())]
   if (names.length > 0)
@@ -233,9 +232,9 @@ async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLo
     )
 }
 
-const CLOSING_INTERVAL_MS = 250
+const FINAL_WRITES_MS = 250
 
-interface Draining {
+interface ShutdownOptions {
   env: Env
   services: Services
   app: FastifyInstance
@@ -243,27 +242,27 @@ interface Draining {
   realtime: Realtime
 }
 
-/** Lets requests, sockets and streams end in their time, and closes what is left of them. */
-async function drainAll({ env, services, app, drain, realtime }: Draining): Promise<void> {
-  const times = { delay: drainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }
+/** Waits for requests, sockets and streams to end within their time limits, then closes the remaining ones. */
+async function shutDownGracefully({ env, services, app, drain, realtime }: ShutdownOptions): Promise<void> {
+  const times = { delay: chooseDrainDelay(env), timeout: env.SHUTDOWN_TIMEOUT }
   const [finished] = await Promise.all([
     drain.start(times),
     realtime.drain(times),
-    // Half of the time is for those that end last.
+    // Subscriptions end within the first half of the timeout; the other half is for their last requests.
     services.subscriptions.drain(times.delay + times.timeout / 2),
   ])
   realtime.close()
   const closed = app.close()
   app.server.closeAllConnections()
   await closed
-  // Requests that were cut off still write what they took.
-  if (!finished) await pause(CLOSING_INTERVAL_MS)
+  // Requests that were cut off still write their usage.
+  if (!finished) await pause(FINAL_WRITES_MS)
 }
 
-/** Load balancers need a moment to see that readiness is gone; in development there are none. */
-const drainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
+/** Returns how long the stopping service still serves requests, so that load balancers notice that it is not ready. */
+const chooseDrainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
-/** What is done with the jobs that calls leave behind. */
+/** Creates the handlers of queued jobs, which call procedures as the host. */
 function createJobHandlers(services: Services): JobHandlers {
   const host = (signal?: AbortSignal): Api =>
     createCaller(() =>

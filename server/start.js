@@ -1,13 +1,13 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
-// The one file in JavaScript: what Node strips types with takes a tenth of the service's memory, and nothing cached needs it.
+// This file is JavaScript because Node's type stripper takes a tenth of the service's memory, and cached modules do not need it.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/svc'))
 
-/** The thread pool reads its size when it is first used, which no module before this line does. Windows reads it earlier, and keeps four. */
+// The thread pool reads its size at its first use, which is after this line. Windows reads it earlier and keeps four threads.
 process.env['UV_THREADPOOL_SIZE'] ??= '8'
 
-/** `npm start` has a shell between itself and us, and a shell that is told to stop ends without a word: the service then stops, too. */
+/** Interval of the check whether the parent is alive. `npm start` runs a shell that ends at a signal without forwarding it; the service then stops, too. */
 const PARENT_CHECK_MS = 250
 
 if (process.env['npm_lifecycle_event']) {

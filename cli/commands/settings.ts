@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import type { SettingValue } from '../../routers/core/settings.ts'
-import { currentSettings } from '../../server/config/env.ts'
+import { listCurrentSettings } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { wrap } from '../output.ts'
 
@@ -10,7 +10,7 @@ export const settings = (context: CommandContext) =>
     meta: { description: 'List all settings with their type, default, current value and meaning' },
     args: { json },
     run() {
-      const record = currentSettings(context.env)
+      const record = listCurrentSettings(context.env)
       context.print({ record, text: record.map(paragraph).join('\n\n') })
     },
   })

@@ -12,7 +12,7 @@ import {
 } from 'cockatiel'
 import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
 import type { ProviderReason, RefusalReason } from '../../routers/ports/ai/models.ts'
-import { findPhase } from '../net/exchange.ts'
+import { findPhase } from '../net/response-handler.ts'
 import { ProviderError, Refusal } from './provider-errors.ts'
 
 export interface Attempting {

@@ -10,7 +10,7 @@ import type {
   SharedV4ProviderMetadata,
 } from '@ai-sdk/provider'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
-import { fetchBy, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
+import { createFetch, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
 import type { ChatModel, ModelConnection, Part, PartBatch } from './chat-model.ts'
 import { type AssembledCall, type Citation, CompletionReader } from './completion-reader.ts'
 import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './event-stream.ts'
@@ -193,7 +193,7 @@ export function sdkWriter(
   { extraMembers }: ModelConnection,
   load: (fetch: HttpClient['fetch']) => Promise<LanguageModelV4>,
 ): CompletionWriter {
-  const take = fetchBy(async (url, request) => {
+  const take = createFetch(async (url, request) => {
     throw new WrittenRequest({ ...request, url })
   })
   const loadModel = lazyPromise(() => load(fetchWithMembers(take, extraMembers)))

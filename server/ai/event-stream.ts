@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
-import type { EndWatch } from '../net/response-text.ts'
+import type { EndDetector } from '../net/response-handler.ts'
 import { noStream, toUnparsable } from './provider-errors.ts'
 
 /** A server-sent event that carries JSON. */
@@ -48,15 +48,15 @@ export async function* readFrames(body: Readable, progress: () => Progress): Asy
 }
 
 /** Watches a text that comes in pieces for the end of the stream that it may be, though none was asked for. */
-export function watchEnd(start: () => (frame: Frame) => Progress): EndWatch {
-  let watch: EndWatch | undefined
+export function watchEnd(start: () => (frame: Frame) => Progress): EndDetector {
+  let watch: EndDetector | undefined
   return (piece) => {
     if (!watch && piece.trim() !== '') watch = /^\s*[:a-z]/.test(piece) ? watchStream(start()) : () => undefined
     return watch?.(piece)
   }
 }
 
-function watchStream(progressAt: (frame: Frame) => Progress): EndWatch {
+function watchStream(progressAt: (frame: Frame) => Progress): EndDetector {
   const parser = new FrameParser()
   let progress: Progress = 'running'
   return (piece) => {

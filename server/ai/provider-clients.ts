@@ -5,7 +5,7 @@ import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
-import { createHttpClient, fetchBy, type OutboundRequest } from '../net/http-client.ts'
+import { createFetch, createHttpClient, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
 import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './circuit.ts'
@@ -245,7 +245,7 @@ function createServer(
     apiUrl: apiUrl ?? undefined,
     apiKey,
     continuousUsage,
-    fetch: fetchBy(send),
+    fetch: createFetch(send),
     send,
     read: (url, request, watch) => httpClient.read(url, finished(request), watch),
   }

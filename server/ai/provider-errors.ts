@@ -1,7 +1,7 @@
 import { APICallError, TypeValidationError } from '@ai-sdk/provider'
 import type { ProviderReason } from '../../routers/ports/ai/models.ts'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
-import type { Phase } from '../net/exchange.ts'
+import type { Phase } from '../net/response-handler.ts'
 
 /**
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors

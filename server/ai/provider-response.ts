@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { ResponseHead } from '../net/exchange.ts'
 import type { HttpClient, OutboundRequest } from '../net/http-client.ts'
-import { type EndWatch, MAX_REFUSAL_BYTES } from '../net/response-text.ts'
+import type { ResponseHead } from '../net/response-handler.ts'
+import { type EndDetector, MAX_REFUSAL_BYTES } from '../net/response-handler.ts'
 import { Refusal, toUnparsable } from './provider-errors.ts'
 
 /** All of an answer. Throws a refusal, and an answer that breaks off, with as much of it as came. */
@@ -9,7 +9,7 @@ export async function readAnswer(
   { read }: Pick<HttpClient, 'read'>,
   url: string,
   request: OutboundRequest,
-  watch?: EndWatch,
+  watch?: EndDetector,
 ) {
   const { text, error, ...head } = await read(url, request, watch)
   if (!isAnswer(head)) throw toRefusal(head, text)

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Readable } from 'node:stream'
-import { fetchBy, type HttpClient } from '../net/http-client.ts'
+import { createFetch, type HttpClient } from '../net/http-client.ts'
 import { type Frame, type Progress, parseFrames, readFrames, type StreamEnd, watchEnd } from './event-stream.ts'
 import { noStream, refusalOfWhole, toUnparsable, UnparsableResponse } from './provider-errors.ts'
 import { openAnswer, readAnswer } from './provider-response.ts'
@@ -21,7 +21,7 @@ export function answerFetch(
   connection: Pick<HttpClient, 'read' | 'send'>,
   end: StreamEnd = { progressAt: () => 'running' },
 ): HttpClient['fetch'] {
-  const read = fetchBy(async (url, request) => {
+  const read = createFetch(async (url, request) => {
     const answer = await readAnswer(
       connection,
       url,
@@ -35,7 +35,7 @@ export function answerFetch(
     if (isStream(answer.body)) throw new OtherForm(withEnd(answer.body, end))
     return answer
   })
-  const open = fetchBy(async (url, request) => {
+  const open = createFetch(async (url, request) => {
     const answer = await openAnswer(connection, url, request)
     return { ...answer, body: await openEvents(answer.body, end) }
   })

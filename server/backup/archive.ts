@@ -7,24 +7,26 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import type { Vault } from '../../routers/ports/vault.ts'
+import { announcementsFolder } from '../config/announcement-texts.ts'
 import type { Env } from '../config/settings.ts'
+import { accountsFile } from '../login/accounts.ts'
 
-/** `manifest.json` lists the parts of a copy, each with its file below the folder, its size and its digest. */
+/** A part of a backup in `manifest.json`: its file below the folder, its size and its digest. */
 const part = z.object({ path: z.string(), bytes: z.int(), sha256: z.string() })
 const table = part.extend({ name: z.string(), columns: z.array(z.string()), rows: z.int() })
 
 const manifest = z.object({
   format: z.literal(1),
   createdAt: z.string(),
-  /** Of the service. */
+  /** Version of the service. */
   version: z.string(),
   postgres: z.string(),
   schema: z.string(),
   tables: z.array(table),
   sequences: z.array(z.object({ name: z.string(), value: z.string() })),
-  /** Stored files by their keys: where they lie in a bucket, it is only named here. */
+  /** Stored files by key. Files in a bucket are only named; their digest is null. */
   files: z.array(z.object({ key: z.string(), bytes: z.int(), sha256: z.string().nullable() })),
-  /** Accounts and texts of announcements, by their paths below `state`. */
+  /** Local accounts and texts of announcements, by their paths below `state`. */
   state: z.array(part),
 })
 
@@ -40,31 +42,31 @@ export const summarize = ({ createdAt, schema, tables, files }: Manifest): Backu
   bytes: files.reduce((sum, { bytes, sha256 }) => sum + (sha256 === null ? 0 : bytes), 0),
 })
 
-/** The purpose of the seal, which opens with the application key of the installation alone. */
+/** Purpose of the seal, which only the application key of the installation opens. */
 const PURPOSE = 'backup'
 
 export type SealingKeys = { vault: Vault; env: Env }
 
-/** Without these values nobody's keys open, however whole the copy is. */
-const saltsOf = ({ USERDATA_ENCRYPTION_SALT, INVITATION_SALT, AI_CRYPTO_SALT, PASSKEY_SALT, BACKUP_SALT }: Env) =>
+/** Hashes the salts. Without the same salts nobody's keychain opens, even if the backup is intact. */
+const hashSalts = ({ USERDATA_ENCRYPTION_SALT, INVITATION_SALT, AI_CRYPTO_SALT, PASSKEY_SALT, BACKUP_SALT }: Env) =>
   digest(JSON.stringify([USERDATA_ENCRYPTION_SALT, INVITATION_SALT, AI_CRYPTO_SALT, PASSKEY_SALT, BACKUP_SALT]))
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 export async function writeManifest(folder: string, content: Manifest, { vault, env }: SealingKeys): Promise<void> {
   const text = JSON.stringify(content)
-  const seal = vault.seal(JSON.stringify({ manifest: digest(text), salts: saltsOf(env) }), PURPOSE)
+  const seal = vault.seal(JSON.stringify({ manifest: digest(text), salts: hashSalts(env) }), PURPOSE)
   await writeFile(join(folder, 'manifest.json'), text, { mode: 0o600, flush: true })
   await writeFile(join(folder, 'seal'), seal, { mode: 0o600, flush: true })
 }
 
-/** Reads a manifest; throws a sentence where it is none of this service, was changed, or belongs to other keys. */
+/** Reads the manifest; throws an error if it is not a backup of this service, was changed, or belongs to other keys. */
 async function readManifest(folder: string, { vault, env }: SealingKeys): Promise<Manifest> {
   const [text, seal] = await Promise.all([readText(join(folder, 'manifest.json')), readText(join(folder, 'seal'))])
   if (text === undefined || seal === undefined) throw new Error(`${folder} is no backup, or its end was never written.`)
   const sealed = openSeal(vault, seal)
   if (sealed.manifest !== digest(text)) throw new Error(`The manifest of ${folder} is not the one that was written.`)
-  if (sealed.salts !== saltsOf(env))
+  if (sealed.salts !== hashSalts(env))
     throw new Error(
       'The salts (USERDATA_ENCRYPTION_SALT, INVITATION_SALT, AI_CRYPTO_SALT, PASSKEY_SALT, BACKUP_SALT) are not those of the backup.',
     )
@@ -86,7 +88,7 @@ function openSeal(vault: Vault, seal: string): { manifest: string; salts: string
   }
 }
 
-/** Reads all parts of a copy; throws a sentence about the first one that is not as it was written. */
+/** Reads and checks all parts of a backup; throws an error about the first one that is not as it was written. */
 export async function verifyBackup(folder: string, keys: SealingKeys, signal?: AbortSignal): Promise<Manifest> {
   const content = await readManifest(folder, keys)
   for (const each of partsOf(content)) {
@@ -96,7 +98,7 @@ export async function verifyBackup(folder: string, keys: SealingKeys, signal?: A
   return content
 }
 
-/** Where a stored file lies in a copy. */
+/** Returns the path of a stored file in a backup. */
 export const filePath = (key: string) => `files/${key}`
 
 const partsOf = ({ tables, files, state }: Manifest): Part[] => [
@@ -106,7 +108,7 @@ const partsOf = ({ tables, files, state }: Manifest): Part[] => [
 ]
 
 async function verifyPart(folder: string, { path, bytes, sha256 }: Part): Promise<void> {
-  const measure = new Measure()
+  const measure = new DigestMeter()
   measure.resume()
   await pipeline(createReadStream(join(folder, path)), measure).catch((cause: unknown) => {
     throw new Error(`${path} of the backup is missing or cannot be read.`, { cause })
@@ -115,8 +117,8 @@ async function verifyPart(folder: string, { path, bytes, sha256 }: Part): Promis
     throw new Error(`${path} of the backup is not what was written: it was cut or changed.`)
 }
 
-/** Passes bytes on, and tells how many there were and their digest. */
-export class Measure extends Transform {
+/** Passes bytes through, and computes their number and digest. */
+export class DigestMeter extends Transform {
   bytes = 0
   readonly #hash = createHash('sha256')
 
@@ -126,8 +128,14 @@ export class Measure extends Transform {
     done(null, chunk)
   }
 
-  /** Once, when all went through. */
+  /** The digest of all bytes, after the end of the stream. */
   get sha256(): string {
     return this.#hash.copy().digest('hex')
   }
 }
+
+/** Lists files and folders that the service has beside the database, with their names in a backup. */
+export const listStateFiles = (env: Env) => [
+  { name: 'accounts.json', path: accountsFile(env) },
+  { name: 'announcements', path: announcementsFolder(env) },
+]

@@ -9,9 +9,17 @@ import { to as copyTo } from 'pg-copy-streams'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { DRAFTS, EXPORTS } from '../../routers/ports/files/storage.ts'
 import type { Env } from '../config/settings.ts'
-import { type Blobs, NoSuchBlob } from '../stores/blobs/blobs.ts'
-import { filePath, type Manifest, Measure, type Part, type SealingKeys, summarize, writeManifest } from './archive.ts'
-import { statePlaces } from './state.ts'
+import { BlobNotFound, type Blobs } from '../stores/blobs/blobs.ts'
+import {
+  DigestMeter,
+  filePath,
+  listStateFiles,
+  type Manifest,
+  type Part,
+  type SealingKeys,
+  summarize,
+  writeManifest,
+} from './archive.ts'
 
 export interface BackupParts extends SealingKeys {
   pool: pg.Pool
@@ -20,14 +28,14 @@ export interface BackupParts extends SealingKeys {
 }
 
 /**
- * Copies the database as it is at one moment, then the files that are missing by then. Files are copied before, too: one
- * that is deleted meanwhile is there for a row that still names it. A copy that breaks off is removed.
+ * Creates a backup: copies the stored files, then a snapshot of the database, then the files that were added meanwhile. Files
+ * are copied first, too, so that a file that is deleted meanwhile is there for a row of the snapshot. A failed backup is removed.
  */
 export async function createBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
-  await assertFree(folder)
+  await assertEmptyFolder(folder)
   await mkdir(dirname(folder), { recursive: true })
   const draft = await mkdtemp(`${folder}.draft-`)
-  // An interrupted command ends before anything else could.
+  // An interrupted command exits without running the code below, so the draft is also removed at exit.
   const removeDraft = () => rmSync(draft, { recursive: true, force: true })
   process.once('exit', removeDraft)
   try {
@@ -50,7 +58,7 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
   }
 }
 
-async function assertFree(folder: string): Promise<void> {
+async function assertEmptyFolder(folder: string): Promise<void> {
   const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -58,15 +66,15 @@ async function assertFree(folder: string): Promise<void> {
   if (found.length > 0) throw new Error(`${folder} is not empty: a backup needs a folder of its own.`)
 }
 
-/** Survives a loss of power from here on. */
+/** Flushes a folder to the disk, so that its entries survive a loss of power. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path)
   await folder.sync().finally(() => folder.close())
 }
 
 /**
- * Their order is that of their names. What stays out: a table whose rows lie in partitions, which is a log that clients read anew, and
- * exports, whose archives are in no backup.
+ * Lists the tables by name. Partitioned tables are left out, because they are logs that clients read anew, and so is the table
+ * of personal data exports, whose archives are in no backup.
  */
 const listTables = `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -77,79 +85,82 @@ const listTables = `select c.relname as name, array_agg(a.attname::text order by
 const listSequences = `select sequencename as name, last_value::text as value from pg_sequences
    where schemaname = 'public' and last_value is not null order by sequencename`
 
-const describe = `select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
+const describeDatabase = `select to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt",
     current_setting('server_version') as postgres,
     (select name from mikro_orm_migrations order by id desc limit 1) as schema`
 
-/** Text as COPY writes it must mean the same wherever it is read. */
-export const PLAIN_TEXT = `set local datestyle = 'ISO'; set local intervalstyle = 'iso_8601'; set local timezone = 'UTC'`
+/** Settings that make the text format of COPY independent of the server. */
+export const COPY_TEXT_FORMAT = `set local datestyle = 'ISO'; set local intervalstyle = 'iso_8601'; set local timezone = 'UTC'`
 
 async function copyDatabase(pool: pg.Pool, folder: string) {
   const client = await pool.connect()
   try {
     await client.query('begin isolation level repeatable read read only')
-    await client.query(PLAIN_TEXT)
-    const { rows: described } = await client.query<Pick<Manifest, 'createdAt' | 'postgres' | 'schema'>>(describe)
-    const { rows: listed } = await client.query<{ name: string; columns: string[] }>(listTables)
+    await client.query(COPY_TEXT_FORMAT)
+    const { rows: descriptions } =
+      await client.query<Pick<Manifest, 'createdAt' | 'postgres' | 'schema'>>(describeDatabase)
+    const { rows: tableColumns } = await client.query<{ name: string; columns: string[] }>(listTables)
     await mkdir(join(folder, 'tables'), { mode: 0o700 })
     const tables: Manifest['tables'] = []
-    for (const { name, columns } of listed) tables.push(await copyTable(client, folder, name, columns))
+    for (const { name, columns } of tableColumns) tables.push(await copyTable(client, folder, name, columns))
     const { rows: sequences } = await client.query<Manifest['sequences'][number]>(listSequences)
     await client.query('commit')
-    return { ...(described[0] as (typeof described)[number]), tables, sequences }
+    return { ...(descriptions[0] as (typeof descriptions)[number]), tables, sequences }
   } finally {
-    // A copy that broke off leaves its transaction open.
+    // After a failure the transaction is still open, so the connection is not reused.
     client.release(true)
   }
 }
 
 async function copyTable(client: pg.PoolClient, folder: string, name: string, columns: string[]) {
-  const source = client.query(copyTo(`copy (select ${columns.map(quote).join(', ')} from ${quote(name)}) to stdout`))
+  const source = client.query(
+    copyTo(`copy (select ${columns.map(quoteIdentifier).join(', ')} from ${quoteIdentifier(name)}) to stdout`),
+  )
   const path = `tables/${name}.copy.gz`
   const written = await writePart(folder, path, source.pipe(createGzip()), source)
   return { ...written, name, columns, rows: source.rowCount ?? 0 }
 }
 
-/** An identifier in SQL. */
-export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+/** Quotes an identifier for SQL. */
+export const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** Writes a part and its digest; a source behind the stream may fail first. */
+/** Writes a part of the backup and returns its digest. An error of `source`, which feeds the stream, fails the write, too. */
 async function writePart(folder: string, path: string, content: Readable, source?: Readable): Promise<Part> {
   const target = join(folder, path)
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   source?.once('error', (error) => content.destroy(error))
-  const measure = new Measure()
+  const measure = new DigestMeter()
   await pipeline(content, measure, createWriteStream(target, { mode: 0o600, flush: true }))
   return { path, bytes: measure.bytes, sha256: measure.sha256 }
 }
 
-/** Copies files that were not copied yet. What lies in a bucket stays there: its operator keeps its versions. */
+/** Copies files that are not copied yet. Files in a bucket are only listed: the bucket keeps their versions. */
 async function copyFiles({ blobs, env }: BackupParts, folder: string, copied: Map<string, Manifest['files'][number]>) {
   for await (const { key, bytes } of blobs.list('')) {
     if (copied.has(key) || key.startsWith(DRAFTS) || key.startsWith(EXPORTS) || key === 'health-check') continue
     if (env.STORAGE_DISK === 's3') copied.set(key, { key, bytes, sha256: null })
     else {
-      const written = await writePart(folder, filePath(key), Readable.from(blobs.get(key))).catch(unlessGone)
+      const written = await writePart(folder, filePath(key), Readable.from(blobs.get(key))).catch(ignoreMissing)
       if (written) copied.set(key, { key, bytes: written.bytes, sha256: written.sha256 })
     }
   }
 }
 
-function unlessGone(error: unknown): undefined {
-  if (!(error instanceof NoSuchBlob)) throw error
+function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof BlobNotFound)) throw error
 }
 
-/** Copies what is kept as files beside the database. */
+/** Copies the files that the service has beside the database. */
 async function copyState(env: Env, folder: string): Promise<Part[]> {
   const parts: Part[] = []
-  for (const { name, path } of statePlaces(env))
-    for (const below of await listBelow(path))
+  for (const { name, path } of listStateFiles(env))
+    for (const below of await listFilesBelow(path))
       parts.push(await writePart(folder, join('state', name, below), createReadStream(join(path, below))))
   return parts
 }
 
-/** The files of a folder by their paths below it, or of a file its own as an empty path; nothing where there is none. */
-async function listBelow(path: string): Promise<string[]> {
+/** Lists the files of a folder by relative path; for a file the list has one empty path; if nothing exists it is empty. */
+async function listFilesBelow(path: string): Promise<string[]> {
   const found = await stat(path).catch(() => undefined)
   if (!found) return []
   if (found.isFile()) return ['']

@@ -10,18 +10,17 @@ import { beginEpoch } from '../../entities/events/change-log.sql.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import type { Env } from '../config/settings.ts'
-import { generatedKey, openEmbedded } from '../database/cluster-lock.ts'
 import { connect, type Database } from '../database/database.ts'
+import { openEmbedded } from '../database/embedded-database.ts'
 import type { Blobs } from '../stores/blobs/blobs.ts'
 import { openBlobs } from '../stores/blobs/open-blobs.ts'
-import { createVault } from '../stores/vault.ts'
-import { filePath, type Manifest, summarize, verifyBackup } from './archive.ts'
-import { PLAIN_TEXT, quote } from './create.ts'
-import { statePlaces } from './state.ts'
+import { createVault, readOrCreateAppKey } from '../stores/vault.ts'
+import { filePath, listStateFiles, type Manifest, summarize, verifyBackup } from './archive.ts'
+import { COPY_TEXT_FORMAT, quoteIdentifier } from './create.ts'
 
 /**
- * Puts a backup into an empty installation whose keys are in place. All of it is read and proved first; the rows come in
- * one transaction, after the files. Throws a sentence where that cannot be, or once the signal ends, and has then put no row anywhere.
+ * Restores a backup into an empty installation whose keys are in place. It verifies the whole backup first, then copies the
+ * files, then all rows in one transaction. If it fails or the signal is aborted, it throws an error and has written no rows.
  */
 export async function restoreBackup(folder: string, env: Env, signal: AbortSignal): Promise<BackupSummary> {
   const content = await verifyBackup(folder, { env, vault: await openVault(env) }, signal)
@@ -34,10 +33,10 @@ export async function restoreBackup(folder: string, env: Env, signal: AbortSigna
     try {
       await assertEmpty(database.pool)
       await assertNoFiles(blobs, content)
-      await makeSchema(database, content.schema)
+      await migrateToSchema(database, content.schema)
       try {
         await copyFiles(blobs, folder, content, signal)
-        await fill(database.pool, folder, content, signal)
+        await fillTables(database.pool, folder, content, signal)
       } catch (error) {
         await removeFiles(blobs, content)
         throw error
@@ -53,25 +52,25 @@ export async function restoreBackup(folder: string, env: Env, signal: AbortSigna
   }
 }
 
-/** The keys come from another hand than the backup. One that was made here now would open nothing. */
+/** Opens the vault with the existing keys of the installation, which are not part of the backup. A newly generated key would open nothing. */
 async function openVault({ APP_KEY, APP_PREVIOUS_KEYS, DATA_DIR }: Env) {
   if (APP_KEY === undefined && !existsSync(join(DATA_DIR, 'app.key')))
     throw new Error(
       `There is neither APP_KEY nor ${join(DATA_DIR, 'app.key')}: put the keys of the installation in place first.`,
     )
-  return createVault(APP_KEY ?? (await generatedKey(DATA_DIR)), APP_PREVIOUS_KEYS)
+  return createVault(APP_KEY ?? (await readOrCreateAppKey(DATA_DIR)), APP_PREVIOUS_KEYS)
 }
 
-/** A service that was started and used by nobody is as good as none. */
+/** Throws if the database has people; the tables of a service that nobody has used count as empty. */
 async function assertEmpty(pool: pg.Pool): Promise<void> {
-  const { rows: found } = await pool.query(`select to_regclass('public.users') is not null as "hasUsers"`)
-  if (!found[0].hasUsers) return
+  const { rows: tables } = await pool.query(`select to_regclass('public.users') is not null as "hasUsers"`)
+  if (!tables[0].hasUsers) return
   const { rows } = await pool.query('select exists (select from users where id <> $1) as "hasPeople"', [AI_USER_ID])
   if (rows[0].hasPeople) throw new Error('The database has people already: a backup is restored into an empty one.')
 }
 
 async function assertNoState(env: Env, { state }: Manifest): Promise<void> {
-  for (const { name, path } of statePlaces(env)) {
+  for (const { name, path } of listStateFiles(env)) {
     const isNeeded = state.some((part) => part.path.startsWith(`state/${name}`))
     if (isNeeded && (await hasContent(path)))
       throw new Error(`${path} is there already: a backup is restored where there is nothing.`)
@@ -79,23 +78,24 @@ async function assertNoState(env: Env, { state }: Manifest): Promise<void> {
 }
 
 async function hasContent(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found?.isDirectory() ? (await readdir(path)).length > 0 : found !== undefined
+  const stats = await stat(path).catch(() => undefined)
+  return stats?.isDirectory() ? (await readdir(path)).length > 0 : stats !== undefined
 }
 
-/** Throws where a file is missing in the bucket, or is there already in the folder. */
+/** Throws if a file is missing in the bucket, or exists already in the folder. */
 async function assertNoFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
   const stored = new Set<string>()
   for await (const { key } of blobs.list('')) stored.add(key)
   const missing = files.filter(({ key, sha256 }) => sha256 === null && !stored.has(key))
   if (missing.length > 0)
     throw new Error(`${missing.length} of ${files.length} files are not in the bucket, ${missing[0]?.key} among them.`)
-  const doubled = files.find(({ key, sha256 }) => sha256 !== null && stored.has(key))
-  if (doubled) throw new Error(`The file ${doubled.key} is there already: a backup is restored where there is nothing.`)
+  const existing = files.find(({ key, sha256 }) => sha256 !== null && stored.has(key))
+  if (existing)
+    throw new Error(`The file ${existing.key} is there already: a backup is restored where there is nothing.`)
 }
 
-/** Brings the schema to where the backup has it; what came since is applied afterwards, to its rows. */
-async function makeSchema({ orm }: Database, schema: string): Promise<void> {
+/** Migrates the schema to the version of the backup; later migrations are applied to its rows at the start of the service. */
+async function migrateToSchema({ orm }: Database, schema: string): Promise<void> {
   const migrator = new Migrator(orm.em)
   const pending = (await migrator.getPending()).map(({ name }) => name)
   const [last] = (await migrator.getExecuted()).map(({ name }) => name).reverse()
@@ -109,7 +109,7 @@ async function makeSchema({ orm }: Database, schema: string): Promise<void> {
   await migrator.up({ to: schema })
 }
 
-/** Puts the files where the service looks for them. */
+/** Copies the files of the backup to the storage. */
 async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
   for (const { key, sha256 } of files) {
     signal.throwIfAborted()
@@ -118,7 +118,7 @@ async function copyFiles(blobs: Blobs, folder: string, { files }: Manifest, sign
   }
 }
 
-/** Lets a restore that broke off be tried again: none of these files were there before it. */
+/** Removes the copied files after a failure, so that the restore can be retried; none of them existed before. */
 async function removeFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
   for (const { key, sha256 } of files) if (sha256 !== null) await blobs.remove(key)
 }
@@ -126,21 +126,22 @@ async function removeFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
 const listForeignKeys = `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
     from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace and conparentid = 0`
 
-/** Fills all tables in one transaction. References are dropped meanwhile and proved when they are made again; triggers rest. */
-async function fill(pool: pg.Pool, folder: string, { tables, sequences }: Manifest, signal: AbortSignal) {
+/** Fills all tables in one transaction. Foreign keys are dropped before and checked when they are added again; triggers are disabled. */
+async function fillTables(pool: pg.Pool, folder: string, { tables, sequences }: Manifest, signal: AbortSignal) {
   const client = await pool.connect()
   try {
     await client.query('begin')
-    await client.query(PLAIN_TEXT)
+    await client.query(COPY_TEXT_FORMAT)
     const { rows: references } = await client.query<Record<'table' | 'name' | 'definition', string>>(listForeignKeys)
     for (const { table, name } of references) await client.query(`alter table ${table} drop constraint ${name}`)
-    for (const { name } of tables) await client.query(`alter table ${quote(name)} disable trigger user`)
-    await client.query(`truncate ${tables.map(({ name }) => quote(name)).join(', ')}`)
+    for (const { name } of tables) await client.query(`alter table ${quoteIdentifier(name)} disable trigger user`)
+    await client.query(`truncate ${tables.map(({ name }) => quoteIdentifier(name)).join(', ')}`)
     for (const each of tables) await fillTable(client, folder, each, signal)
-    for (const { name } of tables) await client.query(`alter table ${quote(name)} enable trigger user`)
+    for (const { name } of tables) await client.query(`alter table ${quoteIdentifier(name)} enable trigger user`)
     for (const { table, name, definition } of references)
       await client.query(`alter table ${table} add constraint ${name} ${definition}`)
-    for (const { name, value } of sequences) await client.query('select setval($1::regclass, $2)', [quote(name), value])
+    for (const { name, value } of sequences)
+      await client.query('select setval($1::regclass, $2)', [quoteIdentifier(name), value])
     await client.query(beginEpoch.text)
     signal.throwIfAborted()
     await client.query('commit')
@@ -155,14 +156,16 @@ async function fillTable(
   { name, columns, path, rows }: Manifest['tables'][number],
   signal: AbortSignal,
 ) {
-  const target = client.query(copyFrom(`copy ${quote(name)} (${columns.map(quote).join(', ')}) from stdin`))
+  const target = client.query(
+    copyFrom(`copy ${quoteIdentifier(name)} (${columns.map(quoteIdentifier).join(', ')}) from stdin`),
+  )
   await pipeline(createReadStream(join(folder, path)), createGunzip(), target, { signal })
   if (target.rowCount !== rows)
     throw new Error(`${path} of the backup holds ${target.rowCount} rows, not the ${rows} that were written.`)
 }
 
 async function copyState(env: Env, folder: string, { state }: Manifest): Promise<void> {
-  for (const { name, path } of statePlaces(env))
+  for (const { name, path } of listStateFiles(env))
     for (const part of state) {
       const prefix = join('state', name)
       if (part.path !== prefix && !part.path.startsWith(`${prefix}/`)) continue

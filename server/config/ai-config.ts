@@ -1,8 +1,8 @@
 import { type ModelConfig, type ModelOrigins, modelConfig, type Origin } from '../../routers/ports/ai/model-config.ts'
 import { locateInConfigFile, readConfigFile } from './config-file.ts'
 
-/** The configuration in force when AI_CONFIG is not set: the demo model. */
-const demo: unknown = {
+/** The configuration if AI_CONFIG is not set: the demo model. */
+const demoConfig: unknown = {
   providers: [
     {
       id: 'demo',
@@ -14,8 +14,8 @@ const demo: unknown = {
   systemModels: { default: 'demo', title_generation: 'demo', prompt_improvement: 'demo', summary: 'demo' },
 }
 
-/** Whether the demo adapter may be used, which production refuses. */
-interface Allowed {
+interface ModelConfigOptions {
+  /** True if the demo adapter is allowed, which production refuses. */
   demo: boolean
 }
 
@@ -23,13 +23,13 @@ interface Allowed {
 export async function readModelConfig(
   file: string | undefined,
   env: Record<string, string | undefined>,
-  allowed: Allowed,
+  options: ModelConfigOptions,
 ): Promise<ModelConfig> {
-  if (!file) return modelConfig.parse(demo)
-  return readConfigFile(file, allowed.demo ? modelConfig : withoutDemo, env)
+  if (!file) return modelConfig.parse(demoConfig)
+  return readConfigFile(file, options.demo ? modelConfig : productionModelConfig, env)
 }
 
-const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
+const productionModelConfig = modelConfig.superRefine(({ providers }, ctx) => {
   for (const [index, { adapter }] of providers.entries()) {
     if (adapter !== 'demo') continue
     const path = ['providers', index, 'adapter']
@@ -37,14 +37,14 @@ const withoutDemo = modelConfig.superRefine(({ providers }, ctx) => {
   }
 })
 
-/** Finds where the file of providers and models says what; undefined where there is no file. */
+/** Finds the lines of the entries in the file of providers and models; undefined if there is no file. */
 export async function readModelOrigins(
   file: string | undefined,
   env: Record<string, string | undefined>,
-  allowed: Allowed,
+  options: ModelConfigOptions,
 ): Promise<ModelOrigins | undefined> {
   if (!file) return undefined
-  const config = await readModelConfig(file, env, allowed)
+  const config = await readModelConfig(file, env, options)
   const { value, findLine } = await locateInConfigFile(file)
   const written = value as { providers: { models?: object[] }[]; [family: string]: unknown }
   const locate = (id: string, entry: object, path: readonly PropertyKey[]): Origin => ({
@@ -52,7 +52,7 @@ export async function readModelOrigins(
     line: findLine(path),
     members: Object.keys(entry).map((name) => ({ name, line: findLine([...path, name]) })),
   })
-  const taskOf = (family: 'systemModels' | 'systemModelsExternal') =>
+  const locateTasks = (family: 'systemModels' | 'systemModelsExternal') =>
     Object.keys(config[family]).map((id) => locate(id, {}, [family, id]))
   return {
     file,
@@ -62,6 +62,6 @@ export async function readModelOrigins(
         locate(id, written.providers[at]?.models?.[index] ?? {}, ['providers', at, 'models', index]),
       ),
     ),
-    tasks: { main: taskOf('systemModels'), external: taskOf('systemModelsExternal') },
+    tasks: { main: locateTasks('systemModels'), external: locateTasks('systemModelsExternal') },
   }
 }

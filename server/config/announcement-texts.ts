@@ -9,20 +9,29 @@ import {
 } from '../../routers/ports/announcement-texts.ts'
 import { availableLocales, type Locale } from '../../routers/ports/locales.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import type { Env } from './settings.ts'
 
 const MAX_BYTES = 256 * 1024
 
-interface TextPlace {
+/** Returns the folder with the texts of announcements. */
+export const announcementsFolder = ({ ANNOUNCEMENTS, DATA_DIR }: Env): string =>
+  ANNOUNCEMENTS ?? join(DATA_DIR, 'announcements')
+
+interface AnnouncementReaderOptions {
   folder: string
   defaultLocale: Locale
   log: Log
 }
 
 /**
- * Reads `FOLDER/{view}/{locale}.md` each time, in the default language where there is none in the one asked for. A blank text
- * is none, and one that cannot be read is told to the log once, until it can be read again.
+ * Creates the reader of announcement texts. It reads `FOLDER/{view}/{locale}.md` at each call, in the default language if there
+ * is no text in the requested one. A blank text counts as missing. An unreadable file is logged once until it is readable again.
  */
-export function announcementTexts({ folder, defaultLocale, log }: TextPlace): ReadAnnouncementText {
+export function createAnnouncementReader({
+  folder,
+  defaultLocale,
+  log,
+}: AnnouncementReaderOptions): ReadAnnouncementText {
   const unreadable = new Set<string>()
   const read = async (file: string) => {
     try {
@@ -58,8 +67,8 @@ async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** Each new announcement has a folder of its own in this one. */
-export function announcementWriter(folder: string, log: Log): WriteAnnouncementTexts {
+/** Creates the writer of announcement texts, which creates a subfolder for each announcement. */
+export function createAnnouncementWriter(folder: string, log: Log): WriteAnnouncementTexts {
   return async (title, texts) => {
     try {
       const view = await makeFolder(folder, title)
@@ -80,7 +89,7 @@ export function announcementWriter(folder: string, log: Log): WriteAnnouncementT
   }
 }
 
-/** Two of the same title may be made in one second. */
+/** Creates the folder of an announcement; it numbers folders of the same title and second. */
 async function makeFolder(folder: string, title: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   const words = title.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '-')

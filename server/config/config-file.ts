@@ -1,18 +1,20 @@
 import { readFile } from 'node:fs/promises'
 import { type Document, isAlias, isPair, isSeq, LineCounter, type Node, type Pair, parseDocument, visit } from 'yaml'
 import type { z } from 'zod'
+import { type AppsFile, appsFile } from '../../routers/apps/sync-apps.ts'
+import { type LimitsConfig, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 
-/** Reads a YAML or JSON file by its schema, with `${NAME}` from the environment; throws with line and path of all that is wrong. */
+/** Reads and validates a YAML or JSON file, and substitutes `${NAME}` from the environment; throws one error with line and path of each problem. */
 export async function readConfigFile<S extends z.ZodType>(
   file: string,
   schema: S,
   env: Record<string, string | undefined>,
 ): Promise<z.output<S>> {
   const { document, lines } = await readDocument(file)
-  const problems = [...document.errors.map(({ message }) => `  ${message}`), ...aliasProblems(document, lines)]
+  const problems = [...document.errors.map(({ message }) => `  ${message}`), ...findAliasProblems(document, lines)]
   if (problems.length > 0) throw new ConfigFileError(file, problems)
   const missing = new Set<string>()
-  const parsed = schema.safeParse(fillIn(document.toJS(), env, missing))
+  const parsed = schema.safeParse(substituteVariables(document.toJS(), env, missing))
   const findLine = (path: readonly PropertyKey[]) => findLineAt(document, lines, path)
   const issues = parsed.success
     ? []
@@ -24,7 +26,7 @@ export async function readConfigFile<S extends z.ZodType>(
   return parsed.data
 }
 
-/** Reads a file that is known to be valid, for where something stands in it: its values as they are written, and the line of each. */
+/** Reads a valid configuration file; returns its raw values and a function that finds the line of a path. */
 export async function locateInConfigFile(file: string) {
   const { document, lines } = await readDocument(file)
   return {
@@ -52,20 +54,20 @@ class ConfigFileError extends Error {
   }
 }
 
-/** Puts the environment's values for `${NAME}`, in text anywhere in the file. */
-function fillIn(value: unknown, env: Record<string, string | undefined>, missing: Set<string>): unknown {
+/** Substitutes `${NAME}` by variables of the environment in all strings; collects the names of missing variables. */
+function substituteVariables(value: unknown, env: Record<string, string | undefined>, missing: Set<string>): unknown {
   if (typeof value === 'string') {
     return value.replace(/\$\{(\w+)\}/g, (_, name: string) => {
       if (env[name] === undefined) missing.add(name)
       return env[name] ?? `\${${name}}`
     })
   }
-  if (Array.isArray(value)) return value.map((item) => fillIn(item, env, missing))
+  if (Array.isArray(value)) return value.map((item) => substituteVariables(item, env, missing))
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillIn(item, env, missing)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, substituteVariables(item, env, missing)]))
 }
 
-/** Where the node at a path begins, or the nearest one above it that is there. */
+/** Returns the offset of the node at a path, or of its nearest existing parent. */
 function findOffset(document: Document, path: readonly PropertyKey[]): number {
   const node = document.getIn(path as (string | number)[], true) as { range?: [number, number, number] } | undefined
   if (node?.range) return node.range[0]
@@ -74,8 +76,8 @@ function findOffset(document: Document, path: readonly PropertyKey[]): number {
 
 type Step = Document | Node | Pair
 
-/** What is wrong with the aliases of a document, with line and path: no anchor stands before them, or they stand in what they name. */
-function aliasProblems(document: Document, lines: LineCounter): string[] {
+/** Finds invalid aliases of a document, with line and path: those without an earlier anchor, and those inside their own anchor. */
+function findAliasProblems(document: Document, lines: LineCounter): string[] {
   const anchors = new Map<string, Node>()
   const problems: string[] = []
   visit(document, {
@@ -84,11 +86,11 @@ function aliasProblems(document: Document, lines: LineCounter): string[] {
         if (node.anchor) anchors.set(node.anchor, node)
         return
       }
-      const named = anchors.get(node.source)
-      if (named && !above.includes(named)) return
-      const place = `line ${findLine(node, lines)}, ${readPath([...above, node])}`
-      const message = named ? 'stands in what it names' : `has no anchor &${node.source} before it`
-      problems.push(`  ${place}: the alias *${node.source} ${message}`)
+      const target = anchors.get(node.source)
+      if (target && !above.includes(target)) return
+      const location = `line ${findLine(node, lines)}, ${readPath([...above, node])}`
+      const message = target ? 'stands in what it names' : `has no anchor &${node.source} before it`
+      problems.push(`  ${location}: the alias *${node.source} ${message}`)
     },
   })
   return problems
@@ -100,3 +102,15 @@ const readPath = (steps: readonly Step[]) =>
   steps
     .flatMap((step, n) => (isPair(step) ? [`${step.key}`] : isSeq(step) ? [`${step.items.indexOf(steps[n + 1])}`] : []))
     .join('.') || 'the file'
+
+/** Reads the file of usage limits; without a file only the limits of administrators apply. */
+export async function readLimits(
+  file: string | undefined,
+  env: Record<string, string | undefined>,
+): Promise<LimitsConfig> {
+  return file ? readConfigFile(file, limitsConfig, env) : limitsConfig.parse({ limits: [] })
+}
+
+/** Reads the file of external apps. */
+export const readExtApps = (file: string, env: Record<string, string | undefined>): Promise<AppsFile> =>
+  readConfigFile(file, appsFile, env)

@@ -3,16 +3,15 @@ import { parseEnv } from 'node:util'
 import type { z } from 'zod'
 import { isGeneric } from '../../routers/core/issues.ts'
 import type { SettingValue } from '../../routers/core/settings.ts'
-import { describeSettings } from './setting-table.ts'
-import { type Env, settings } from './settings.ts'
+import { describeSettings, type Env, settings } from './settings.ts'
 import { findNearest } from './spelling.ts'
 
-/** Reads the environment, and a `.env` file beside the service, once at start; throws one readable list of what is wrong. */
+/** Reads and validates the settings from the environment and a `.env` file in the current folder; throws one error that lists all problems. */
 export function readEnv(source?: NodeJS.ProcessEnv): Env {
-  const { values, problems } = source ? { values: source, problems: [] } : processEnv()
+  const { values, problems } = source ? { values: source, problems: [] } : readProcessEnv()
   const present = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const parsed = settings.safeParse(present)
-  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => writeSentence(issue, present))]
+  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => formatIssue(issue, present))]
   if (!parsed.success || all.length > 0) throw new SettingsError(all)
   return { ...parsed.data, variables: present }
 }
@@ -25,16 +24,16 @@ class SettingsError extends Error {
   }
 }
 
-/** All settings with their current values, valid or not; a secret is masked. */
-export function currentSettings(source = processEnv().values): SettingValue[] {
+/** Lists all settings with their current values, valid or not; secrets are masked. */
+export function listCurrentSettings(source = readProcessEnv().values): SettingValue[] {
   return describeSettings().map(({ meaning, ...row }) => {
     const set = source[row.name]
     return { ...row, value: set && row.secret ? '********' : set || row.default, isSet: Boolean(set), meaning }
   })
 }
 
-/** The environment of this process with what `.env` adds to it, and what is wrong with that file. */
-export function processEnv(): { values: NodeJS.ProcessEnv; problems: string[] } {
+/** Adds the variables of `.env` to the environment of this process; returns all variables and the problems of the file. */
+export function readProcessEnv(): { values: NodeJS.ProcessEnv; problems: string[] } {
   const { added, problems } = readDotEnv()
   for (const [name, value] of Object.entries(added)) process.env[name] ??= value
   return { values: process.env, problems }
@@ -43,7 +42,7 @@ export function processEnv(): { values: NodeJS.ProcessEnv; problems: string[] } 
 function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
   try {
     const added = parseEnv(readFileSync('.env', 'utf8'))
-    return { added, problems: Object.keys(added).flatMap(misspelling) }
+    return { added, problems: Object.keys(added).flatMap(findMisspelling) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return { added: {}, problems: code === 'ENOENT' ? [] : [`The file .env cannot be read: ${message}`] }
@@ -51,34 +50,35 @@ function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
 }
 
 /** Reports only names that resemble a setting, since other programs may read the same file. */
-function misspelling(name: string): string[] {
+function findMisspelling(name: string): string[] {
   const names = describeSettings().map((setting) => setting.name)
   const meant = names.includes(name) ? undefined : findNearest(name, names)
   return meant ? [`${name} in .env is no setting. Did you mean ${meant}?`] : []
 }
 
-/** What is wrong with a setting, by its name and, unless it is a secret, its value. */
-function writeSentence(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
+/** Formats a problem with a setting's name and, unless it is a secret, its value. */
+function formatIssue(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
   const name = String(issue.path[0])
   const secret = describeSettings().some((setting) => setting.name === name && setting.secret)
-  const value = values[name] === undefined || secret ? '' : `=${shown(values[name])}`
-  return `${name}${value}: ${writePhrase(issue)}`
+  const value = values[name] === undefined || secret ? '' : `=${formatValue(values[name])}`
+  return `${name}${value}: ${formatMessage(issue)}`
 }
 
-const shown = (value: string) => (value.length > 80 ? `${value.slice(0, 80)}…` : value).replace(/[^\P{C}…]/gu, '?')
+const formatValue = (value: string) =>
+  (value.length > 80 ? `${value.slice(0, 80)}…` : value).replace(/[^\P{C}…]/gu, '?')
 
 const kinds: Record<string, string> = { number: 'a number', int: 'a whole number', string: 'a text' }
 
-/** What is wrong, to stand behind the name of the setting. Of a union it is what its first alternative with a message says. */
-function writePhrase(issue: z.core.$ZodIssue): string {
+/** Formats the message of a problem. For a union it is the first specific message of its alternatives. */
+function formatMessage(issue: z.core.$ZodIssue): string {
   if (!isGeneric(issue)) return issue.message
   if (issue.code === 'invalid_union')
     return issue.errors.flat().find((inner) => !isGeneric(inner))?.message ?? 'is not valid'
   if (issue.code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`
-  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${nameUnit(issue.origin)}`
-  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${nameUnit(issue.origin)}`
+  if (issue.code === 'too_small') return `must be at least ${issue.minimum}${formatUnit(issue.origin)}`
+  if (issue.code === 'too_big') return `must be at most ${issue.maximum}${formatUnit(issue.origin)}`
   return issue.message
 }
 
-const nameUnit = (origin: string) => (origin === 'string' ? ' characters long' : '')
+const formatUnit = (origin: string) => (origin === 'string' ? ' characters long' : '')

@@ -4,11 +4,11 @@ import { pathToFileURL } from 'node:url'
 import type { FrontendMigrationFile } from '../../routers/ports/frontend-migrations.ts'
 import { migrationName } from '../../routers/system/register-frontend-migrations.ts'
 
-/** Loads the modules in a folder, by their names; throws on a file whose name is none, or that exports no `migration`. */
+/** Loads the modules of a folder by their names; throws if a file has an invalid name or exports no `migration`. */
 export async function loadFrontendMigrations(folder: string | undefined): Promise<Map<string, FrontendMigrationFile>> {
   if (!folder) return new Map()
   const files = (await readdir(folder)).filter((file) => ['.js', '.ts', '.mjs'].includes(extname(file)))
-  const loaded = files.map(async (file): Promise<[string, FrontendMigrationFile]> => {
+  const modules = files.map(async (file): Promise<[string, FrontendMigrationFile]> => {
     const name = basename(file, extname(file))
     const { migration } = (await import(pathToFileURL(resolve(folder, file)).href)) as {
       migration?: FrontendMigrationFile
@@ -16,7 +16,7 @@ export async function loadFrontendMigrations(folder: string | undefined): Promis
     if (!migrationName.test(name) || !migration) throw new Error(`${join(folder, file)} is no frontend migration.`)
     return [name, migration]
   })
-  return new Map(await Promise.all(loaded))
+  return new Map(await Promise.all(modules))
 }
 
 const template = `/** What the browser of each person needs to know, if anything. Sealed at rest until it was applied. */

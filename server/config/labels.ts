@@ -9,21 +9,21 @@ type Texts = { [key: string]: string | Texts }
 const texts: z.ZodType<Texts> = z.lazy(() => z.record(z.string(), z.union([z.string(), texts])))
 
 /**
- * The built-in texts, with an operator's own over them: from `FOLDER/en_US.json`, then `{group}_en_US.json`, `{Name}_en_US.html`,
- * which is the label `_Name`, and last `custom_en_US.json`. Throws on a file that is no map of texts.
+ * Loads the built-in texts and replaces them by an operator's texts: from `FOLDER/en_US.json`, then `{group}_en_US.json` and
+ * `{Name}_en_US.html`, which is the label `_Name`, and last `custom_en_US.json`. Throws if a file is no map of texts.
  */
 export async function loadLabels(folder: string | undefined): Promise<Record<Locale, Labels>> {
   const files = folder ? await readdir(folder) : []
-  const loaded = await Promise.all(
+  const entries = await Promise.all(
     availableLocales.map(async (locale) => {
-      const own = listFiles(locale, files).map((file) => readLabels(join(String(folder), file), file))
-      return [locale, Object.assign({}, builtInLabels[locale], ...(await Promise.all(own)))]
+      const overrides = listFiles(locale, files).map((file) => readLabels(join(String(folder), file), file))
+      return [locale, Object.assign({}, builtInLabels[locale], ...(await Promise.all(overrides)))]
     }),
   )
-  return Object.fromEntries(loaded)
+  return Object.fromEntries(entries)
 }
 
-/** In the order in which each stands over those before it. */
+/** Lists the files of a language; each overrides those before it. */
 function listFiles(locale: Locale, files: readonly string[]): string[] {
   const last = `custom_${locale}.json`
   const groups = files.filter((file) => /^.+_([a-z]{2}_[A-Z]{2})\.(json|html)$/.exec(file)?.[1] === locale)
@@ -41,7 +41,7 @@ async function readLabels(path: string, file: string): Promise<Labels> {
   }
 }
 
-/** Texts by dotted key. */
+/** Flattens nested texts to entries with dotted keys. */
 const flatten = (nested: Texts, parents = ''): [string, string][] =>
   Object.entries(nested).flatMap(([key, value]): [string, string][] =>
     typeof value === 'string' ? [[parents + key, value]] : flatten(value, `${parents}${key}.`),

@@ -7,8 +7,8 @@ import { processRules, processShape, storageRules, storageShape, systemShape } f
 import { realtimeShape, roomsShape } from './settings/rooms.ts'
 import { siteRules, siteShape } from './settings/site.ts'
 
-/** Every setting, in the order of the table in README.md. Its description is the meaning shown there. */
-export const shape = {
+/** All settings, in the order of the table in README.md, which shows their descriptions. */
+const shape = {
   ...processShape,
   ...loginShape,
   ...identityShape,
@@ -21,7 +21,8 @@ export const shape = {
   ...siteShape,
 }
 
-export const required = {
+/** Settings that production requires, with the messages for missing ones. */
+export const requiredInProduction = {
   DATABASE_URL: 'production needs a PostgreSQL of its own',
   APP_KEY: 'production needs a key of its own',
   AI_CONFIG: 'production does not serve the demo model',
@@ -32,41 +33,43 @@ export const required = {
   BACKUP_SALT: 'production needs its own salts',
 } as const
 
-/** `when` runs a rule beside other problems, so that all are listed at once. */
-const inProduction = (name: keyof typeof required) =>
+/** Creates the rule that production requires a setting. `when` runs it even if there are other problems, so that all are listed. */
+const createProductionRule = (name: keyof typeof requiredInProduction) =>
   z.refine<Record<string, unknown>>((env) => env['NODE_ENV'] !== 'production' || env[name] !== undefined, {
     path: [name],
-    message: required[name],
+    message: requiredInProduction[name],
     when: () => true,
   })
 
-const inside = /(?<![a-z])(change[-_ ]?me(?!nt)|replace[-_ ]?me|placeholder)/i
-const whole = /^(your[-_ ].*|<.*>|todo:.*|[x._ -]{3,}|(secret|password)([-_. ]?\2)*)$/is
-/** Nothing but words for a secret, one of which says that it is none yet. */
-const onlyWords = /^(?=.*(example|todo))((example|todo|my|the|app|api|secret|password|key|token|salt|here)[-_. ]*)+$/i
+const placeholderInside = /(?<![a-z])(change[-_ ]?me(?!nt)|replace[-_ ]?me|placeholder)/i
+const placeholderWhole = /^(your[-_ ].*|<.*>|todo:.*|[x._ -]{3,}|(secret|password)([-_. ]?\2)*)$/is
+/** Matches values that consist only of words for secrets, at least one of which marks an example. */
+const placeholderWords =
+  /^(?=.*(example|todo))((example|todo|my|the|app|api|secret|password|key|token|salt|here)[-_. ]*)+$/i
 
-const isPlaceholder = (value: string) => inside.test(value) || whole.test(value) || onlyWords.test(value)
+const isPlaceholder = (value: string) =>
+  placeholderInside.test(value) || placeholderWhole.test(value) || placeholderWords.test(value)
 
-const weak = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
+const weakKey = /^(changeme|change-me|secret|placeholder|example|todo|xxx+|password|your[-_ ])/i
 
-/** Keys of our own making, which are random. */
-const ownKeys = ['APP_KEY', 'REVERB_APP_SECRET']
+/** Keys that operators generate, and that must be random. */
+const generatedKeys = ['APP_KEY', 'REVERB_APP_SECRET']
 
-const isWeak = (value: string) => weak.test(value) || new Set(value).size <= 8
+const isWeak = (value: string) => weakKey.test(value) || new Set(value).size <= 8
 
-/** Earlier keys are not judged: they still open what they sealed, so that a bad one can be replaced. */
-const notJudged = ['APP_PREVIOUS_KEYS']
+/** Secrets that are not checked: a previous key must still open what it sealed, so that a weak key can be replaced. */
+const uncheckedSettings = ['APP_PREVIOUS_KEYS']
 
-/** What of a setting is secret: of an address only its password. */
+/** Lists the secret parts of a setting; for a URL these are its passwords. */
 function listSecretParts(value: unknown): string[] {
   const text = String(value ?? '')
   if (!/^\w+:\/\//.test(text)) return [text]
   if (!URL.canParse(text)) return []
   const { password, searchParams } = new URL(text)
-  return [decoded(password), searchParams.get('password') ?? '']
+  return [decodeOrKeep(password), searchParams.get('password') ?? '']
 }
 
-function decoded(text: string): string {
+function decodeOrKeep(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -74,11 +77,13 @@ function decoded(text: string): string {
   }
 }
 
-/** Production refuses placeholders in every setting that is declared `.meta({ secret: true })`, but for earlier keys. */
-function placeholderRules(shape: Record<string, z.ZodType>) {
-  const secrets = Object.keys(shape).filter((name) => shape[name]?.meta()?.['secret'] && !notJudged.includes(name))
+/** Creates the rules by which production refuses placeholders in settings with `.meta({ secret: true })`, except previous keys. */
+function createPlaceholderRules(shape: Record<string, z.ZodType>) {
+  const secrets = Object.keys(shape).filter(
+    (name) => shape[name]?.meta()?.['secret'] && !uncheckedSettings.includes(name),
+  )
   return secrets.map((name) => {
-    const isRefused = (value: string) => isPlaceholder(value) || (ownKeys.includes(name) && isWeak(value))
+    const isRefused = (value: string) => isPlaceholder(value) || (generatedKeys.includes(name) && isWeak(value))
     return z.refine<Record<string, unknown>>(
       (env) => env['NODE_ENV'] !== 'production' || !listSecretParts(env[name]).filter(Boolean).some(isRefused),
       { path: [name], message: 'is a placeholder, not a secret', when: () => true },
@@ -89,8 +94,8 @@ function placeholderRules(shape: Record<string, z.ZodType>) {
 export const settings = z
   .object(shape)
   .check(
-    ...(Object.keys(required) as (keyof typeof required)[]).map(inProduction),
-    ...placeholderRules(shape),
+    ...(Object.keys(requiredInProduction) as (keyof typeof requiredInProduction)[]).map(createProductionRule),
+    ...createPlaceholderRules(shape),
     ...processRules,
     ...loginRules,
     ...aiRules,
@@ -99,5 +104,41 @@ export const settings = z
     ...siteRules,
   )
 
-/** The settings, and all variables of the environment, which configuration files may refer to by `${NAME}`. */
+/** The settings, and all variables of the environment, which configuration files refer to by `${NAME}`. */
 export type Env = z.output<typeof settings> & { variables: Record<string, string | undefined> }
+
+export interface SettingRow {
+  name: string
+  type: string
+  default: string
+  meaning: string
+  secret: boolean
+}
+
+/** Describes all settings, for `svc settings` and the table in README.md. */
+export function describeSettings(): SettingRow[] {
+  const schema = z.toJSONSchema(z.object(shape), { io: 'input', unrepresentable: 'any' })
+  return Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const { description = '', secret = false, ...rest } = property as z.core.JSONSchema.BaseSchema
+    return {
+      name,
+      type: describeType(name, rest),
+      default: describeDefault(rest),
+      meaning: description,
+      secret: Boolean(secret),
+    }
+  })
+}
+
+function describeType(name: string, schema: z.core.JSONSchema.BaseSchema): string {
+  if (schema.enum) return schema.enum.join(' | ')
+  const declared = shape[name as keyof typeof shape]
+  if (['a,b', undefined].some((value) => Array.isArray(declared.safeParse(value).data))) return 'list'
+  if (declared.safeParse('true').data === true) return 'boolean'
+  if (schema.anyOf || Array.isArray(schema.type)) return 'duration'
+  return schema.format === 'uri' ? 'URL' : String(schema.type ?? 'string')
+}
+
+function describeDefault({ default: fallback }: z.core.JSONSchema.BaseSchema): string {
+  return fallback === undefined || fallback === '' ? '' : String(fallback)
+}

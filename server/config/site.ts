@@ -4,7 +4,7 @@ import type { Env } from './settings.ts'
 
 const MAX_LOGO_BYTES = 200 * 1024
 
-/** What the pages of this installation are called and look like; throws on a logo that is none. */
+/** Reads name, logo, colours and links of the pages; throws if the logo is invalid. */
 export async function readSite(env: Env): Promise<Site> {
   const { SITE_NAME, SITE_LOGO, SITE_ACCENT, SITE_IMPRINT_URL, SITE_PRIVACY_URL, SITE_HELP_URL } = env
   return {
@@ -16,7 +16,7 @@ export async function readSite(env: Env): Promise<Site> {
   }
 }
 
-/** A day holds until its end. */
+/** Reads the contact for security reports; it expires at the end of the given day. */
 const readSecurity = ({
   SECURITY_CONTACT: contact,
   SECURITY_EXPIRES: day,
@@ -24,7 +24,7 @@ const readSecurity = ({
 }: Env): Site['security'] =>
   contact !== undefined && day !== undefined ? { contact, expires: new Date(`${day}T23:59:59Z`), baseUrl } : undefined
 
-/** Throws with a sentence on a file that is no logo. */
+/** Reads the logo; throws an error if the file is no valid logo. */
 export async function readLogo(file: string): Promise<Logo> {
   const size = await stat(file).then(
     (found) => found.size,

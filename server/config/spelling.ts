@@ -1,21 +1,21 @@
-/** The name that was probably meant; nothing where none is near: one slip is forgiven for every four letters. */
+/** Returns the most similar name; undefined if none has at most one typing error per four letters. */
 export function findNearest(typed: string, names: readonly string[]): string | undefined {
   const ranked = names
-    .map((name) => ({ name, slips: slipsBetween(typed.toUpperCase(), name.toUpperCase()) }))
-    .toSorted((a, b) => a.slips - b.slips)
+    .map((name) => ({ name, distance: computeDistance(typed.toUpperCase(), name.toUpperCase()) }))
+    .toSorted((a, b) => a.distance - b.distance)
   const [best] = ranked
-  return best && best.slips <= Math.max(1, Math.floor(typed.length / 4)) ? best.name : undefined
+  return best && best.distance <= Math.max(1, Math.floor(typed.length / 4)) ? best.name : undefined
 }
 
-/** How many letters were added, left out, changed, or swapped with their neighbour. */
-function slipsBetween(one: string, other: string): number {
-  const known = new Map<string, number>()
-  /** Counts the slips between the first `a` letters of the one and the first `b` letters of the other. */
+/** Computes the edit distance of two words: insertions, deletions, substitutions and swaps of neighbours. */
+function computeDistance(one: string, other: string): number {
+  const cache = new Map<string, number>()
+  /** Counts the distance between the first `a` letters of the one and the first `b` letters of the other. */
   function between(a: number, b: number): number {
     const key = `${a} ${b}`
-    const slips = known.get(key) ?? fewest(a, b)
-    known.set(key, slips)
-    return slips
+    const distance = cache.get(key) ?? fewest(a, b)
+    cache.set(key, distance)
+    return distance
   }
   function fewest(a: number, b: number): number {
     if (a === 0 || b === 0) return a + b

@@ -4,39 +4,40 @@ import { maxEntries } from '../../routers/core/load/cache-size.ts'
 
 type Values = readonly unknown[]
 
-/** How many runs of a statement may be under way while the next one gathers calls. */
+/** Concurrent runs of a statement; while as many are running, further calls are collected. */
 const MAX_RUNS = 2
-/** How long calls are gathered at most, in milliseconds, so that nobody waits for a run that is stuck. */
+/** Milliseconds after which collected calls run anyway, so that they do not wait for a stuck run. */
 const MAX_WAIT_MS = 5
-/** Statements with their values; one that is forgotten gathers anew. */
+/** Largest number of combinations of statement and values that are tracked. */
 const MAX_KEYS = 1000
 
 /**
- * Runs a coalesced statement once for all who call it with equal values in one turn of the event loop, or while its last runs
- * are under way. The rows are as fresh as if each had called alone: the run begins after the last of them called.
+ * Runs a coalesced statement once for all callers with equal values in one turn of the event loop, or while its last runs are
+ * in progress. The rows are as fresh as if each had called alone, because the run starts after the last of these calls.
  */
 export function coalesce(run: Sql): Sql {
-  const known = new LRUCache<string, Coalesced>(maxEntries(MAX_KEYS))
+  const cache = new LRUCache<string, CoalescedStatement>(maxEntries(MAX_KEYS))
   return <Row>(statement: Statement<Row>, values: Values = []) => {
     const key = buildKey(statement, values)
-    let coalesced = known.get(key)
+    let coalesced = cache.get(key)
     if (!coalesced) {
-      coalesced = new Coalesced(run, statement)
-      known.set(key, coalesced)
+      coalesced = new CoalescedStatement(run, statement)
+      cache.set(key, coalesced)
     }
     return coalesced.call(values) as Promise<Row[]>
   }
 }
 
-/** The calls of one statement whose values differ in nothing but the ids. */
-class Coalesced {
+/** The calls of one statement whose values differ only in the ids. */
+class CoalescedStatement {
   readonly #run: Sql
   readonly #statement: Statement<unknown>
   #runs = 0
-  /** The calls that wait for the next run, and the rows that it will give all of them. */
+  /** The values of calls that wait for the next run. */
   #calls: Values[] = []
+  /** The rows of the next run, for all of these calls. */
   #rows = Promise.withResolvers<unknown[]>()
-  /** Begins the next run where none ends before. */
+  /** Starts the next run unless a running one ends first. */
   #timer: NodeJS.Timeout | undefined
 
   constructor(run: Sql, statement: Statement<unknown>) {
@@ -50,30 +51,30 @@ class Coalesced {
   }
 
   #schedule(): void {
-    if (this.#runs < MAX_RUNS) setImmediate(() => this.#begin())
-    else this.#timer = setTimeout(() => this.#begin(), MAX_WAIT_MS)
+    if (this.#runs < MAX_RUNS) setImmediate(() => this.#start())
+    else this.#timer = setTimeout(() => this.#start(), MAX_WAIT_MS)
   }
 
-  #begin(): void {
-    const rows = this.#run(this.#statement, together(this.#statement, this.#calls))
+  #start(): void {
+    const rows = this.#run(this.#statement, mergeValues(this.#statement, this.#calls))
     this.#rows.resolve(rows)
     this.#rows = Promise.withResolvers()
     this.#calls = []
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#runs++
-    const noteEnd = () => this.#noteEnd()
-    rows.then(noteEnd, noteEnd)
+    const onEnd = () => this.#onRunEnd()
+    rows.then(onEnd, onEnd)
   }
 
-  #noteEnd(): void {
+  #onRunEnd(): void {
     this.#runs--
-    if (this.#timer) this.#begin()
+    if (this.#timer) this.#start()
   }
 }
 
-/** The values of all calls, with one list of ids. */
-function together({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
+/** Merges the values of calls: their ids become one list. */
+function mergeValues({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
   if (others.length === 0 || idsAt === undefined) return first
   return first.with(idsAt, [...new Set([first, ...others].flatMap((values) => values[idsAt]))])
 }

@@ -8,31 +8,31 @@ import type { ReadInBatches, Sql, Statement } from '../../entities/sql/statement
 import { traceStatement } from '../../routers/ports/traces.ts'
 import { coalesce } from './coalesce.ts'
 
-/** The connection to PostgreSQL: entities for writing, named statements for reading. */
+/** The connections to PostgreSQL: entities for writes, named statements for reads. */
 export interface Database {
   em: EntityManager
   sql: Sql
   readInBatches: ReadInBatches
   orm: MikroORM
   pool: pg.Pool
-  /** Of tasks and of the host: whoever has long statements takes no connection from requests. */
+  /** Pool of tasks and commands, so that long statements take no connections from requests. */
   longPool: pg.Pool
   longSql: Sql
   close(): Promise<void>
 }
 
 interface DatabaseOptions {
-  /** PostgreSQL itself. */
+  /** Address of PostgreSQL itself. */
   url: string
-  /** A pooler in front of it, such as PgBouncer, which gives a connection for one transaction: requests go there. */
+  /** Address of a pooler in transaction mode, such as PgBouncer; requests use it. */
   poolerUrl?: string | undefined
   poolSize?: number
   limits?: TimeLimits
-  /** Sees the rows of a statement before several callers share them. */
+  /** Is called with the rows of a coalesced statement before several callers share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
 }
 
-/** Connects; throws where the server does not answer, or a pooler lets requests hinder others for longer than `limits`. */
+/** Connects to the database; throws if the server does not respond, or if the time limits of a pooler differ from `limits`. */
 export async function connect(options: DatabaseOptions): Promise<Database> {
   const { url, poolerUrl, limits = {}, beforeSharing } = options
   const orm = openOrm(options)
@@ -43,12 +43,12 @@ export async function connect(options: DatabaseOptions): Promise<Database> {
   let isClosed = false
   return {
     em: orm.em,
-    sql: runOn(pool, beforeSharing),
-    readInBatches: readInBatches(longPool),
+    sql: createSql(pool, beforeSharing),
+    readInBatches: createBatchReader(longPool),
     orm,
     pool,
     longPool,
-    longSql: runOn(longPool, beforeSharing),
+    longSql: createSql(longPool, beforeSharing),
     async close() {
       if (isClosed) return
       isClosed = true
@@ -59,13 +59,13 @@ export async function connect(options: DatabaseOptions): Promise<Database> {
 }
 
 /**
- * ORMs whose connections are closed. They know the entities, and have compiled code for them, which takes an ORM
- * longer than all else of a start: a process that starts several services, as tests do, uses them again.
+ * ORMs whose connections are closed. They are reused in processes that start several services, such as tests, because an ORM
+ * compiles code for the entities, which takes longer than the rest of a start.
  */
 const closedOrms = new Set<MikroORM>()
 
 function openOrm({ url, poolerUrl, poolSize = 10, limits = {} }: DatabaseOptions): MikroORM {
-  // Keeps one connection open: authenticating a new one needs a thread of the pool, and a health check should not wait for it.
+  // One connection stays open: authenticating a new one needs a thread of libuv's pool, for which a health check should not wait.
   const target = {
     clientUrl: poolerUrl ?? url,
     dbName: decodeURIComponent(new URL(poolerUrl ?? url).pathname.slice(1)),
@@ -73,8 +73,8 @@ function openOrm({ url, poolerUrl, poolSize = 10, limits = {} }: DatabaseOptions
     driverOptions: {
       connectionTimeoutMillis: 10_000,
       application_name: 'svc',
-      ...limitConnections(limits),
-      ...(poolerUrl && throughPooler),
+      ...toConnectionLimits(limits),
+      ...(poolerUrl && poolerConfig),
     },
   }
   const [closed] = closedOrms
@@ -106,22 +106,22 @@ const connectionOf = ({ em }: MikroORM) => em.getConnection() as PostgreSqlConne
 
 const LONG_POOL_SIZE = 2
 
-/** Opens a connection when one is needed. Whoever wants one waits for the tasks that have them. */
+/** Opens the pool for long statements. It connects on demand; a task waits while others use all its connections. */
 function openLongPool(connectionString: string, { idleInTransaction }: TimeLimits): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
     max: LONG_POOL_SIZE,
     application_name: 'svc',
     connectionTimeoutMillis: 10 * 60_000,
-    ...limitConnections({ idleInTransaction }),
+    ...toConnectionLimits({ idleInTransaction }),
   })
-  // A connection that is lost while nobody uses it concerns nobody.
+  // The loss of an idle connection is ignored.
   pool.on('error', () => {})
   return pool
 }
 
-/** Statements over the pool: PostgreSQL parses a named one once per connection. */
-function runOn(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
+/** Creates the function that runs statements over a pool. They are named, so that PostgreSQL parses each once per connection. */
+function createSql(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): Sql {
   const run: Sql = async <Row>({ name, text, read }: Statement<Row>, values: readonly unknown[] = []) => {
     const { rows } = await traceStatement(name, () => pool.query({ name, text, values: values as unknown[] }))
     return read ? rows.map(read) : (rows as Row[])
@@ -134,33 +134,33 @@ function runOn(pool: pg.Pool, beforeSharing: DatabaseOptions['beforeSharing']): 
   return (statement, values) => (statement.coalesced ? runCoalesced(statement, values) : run(statement, values))
 }
 
-/** How long PostgreSQL lets a connection hinder others, in milliseconds. */
+/** Time limits of connections, in milliseconds. */
 interface TimeLimits {
-  /** After that, the transaction of a process that is frozen or cut off ends. */
+  /** Time after which PostgreSQL ends an idle transaction, such as that of a frozen process. */
   idleInTransaction?: number | undefined
-  /** How long a request waits. A command, a migration and a task take as long as they take. */
-  ofRequests?: { statement: number; lock: number }
+  /** Limits for the statements of requests; commands, migrations and tasks have none. */
+  requests?: { statement: number; lock: number }
 }
 
-/** More than statements of a start and of a task in the service take. */
+/** Shortest silence, in milliseconds, after which a connection counts as lost; statements at the start take less. */
 const MIN_SILENCE_MS = 30_000
 const KEEP_ALIVE_MS = 10_000
 
-/** The options of connections with limits, some of which PostgreSQL keeps, and some this process. */
-function limitConnections({ idleInTransaction, ofRequests }: TimeLimits): PoolConfig {
+/** Converts time limits to connection options. PostgreSQL enforces some of them, and this process the others. */
+function toConnectionLimits({ idleInTransaction, requests }: TimeLimits): PoolConfig {
   return {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     idle_in_transaction_session_timeout: idleInTransaction,
-    ...(ofRequests && {
-      statement_timeout: ofRequests.statement,
-      lock_timeout: ofRequests.lock,
-      stream: () => openSocket(Math.max(MIN_SILENCE_MS, 2 * ofRequests.statement)),
+    ...(requests && {
+      statement_timeout: requests.statement,
+      lock_timeout: requests.lock,
+      stream: () => openSocket(Math.max(MIN_SILENCE_MS, 2 * requests.statement)),
     }),
   }
 }
 
-/** A connection that a pooler changes with each transaction, so that no statement has a name there by the next time. */
+/** A client that sends statements without names, because a pooler uses another server connection for each transaction. */
 class PooledClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: the driver has twelve ways to call it
   override query(query: any, ...rest: any[]): any {
@@ -170,35 +170,35 @@ class PooledClient extends pg.Client {
   }
 }
 
-/** A pooler refuses limits that come with a connection: it has them by its own configuration. */
-const throughPooler: PoolConfig = {
+/** Connection options for a pooler. It rejects time limits as startup parameters; its own configuration sets them. */
+const poolerConfig: PoolConfig = {
   Client: PooledClient,
   idle_in_transaction_session_timeout: undefined,
   statement_timeout: undefined,
   lock_timeout: undefined,
 }
 
-/** Throws with the line for PgBouncer where its connections have other limits than those of this service. */
-async function assertLimits(pool: pg.Pool, { idleInTransaction, ofRequests }: TimeLimits): Promise<void> {
-  const wanted = {
-    statement_timeout: ofRequests?.statement,
-    lock_timeout: ofRequests?.lock,
+/** Throws an error with the configuration line for PgBouncer if its connections have other time limits than this service. */
+async function assertLimits(pool: pg.Pool, { idleInTransaction, requests }: TimeLimits): Promise<void> {
+  const expected = {
+    statement_timeout: requests?.statement,
+    lock_timeout: requests?.lock,
     idle_in_transaction_session_timeout: idleInTransaction,
   }
-  const names = Object.keys(wanted)
+  const names = Object.keys(expected)
   const { rows } = await pool.query<{ name: string; setting: string }>(
     'select name, setting from pg_settings where name = any($1)',
     [names],
   )
-  const found = Object.fromEntries(rows.map(({ name, setting }) => [name, Number(setting)]))
-  if (Object.entries(wanted).every(([name, limit]) => limit === undefined || found[name] === limit)) return
-  const line = Object.entries(wanted).map(([name, limit]) => `set ${name} = ${limit}`)
+  const actual = Object.fromEntries(rows.map(({ name, setting }) => [name, Number(setting)]))
+  if (Object.entries(expected).every(([name, limit]) => limit === undefined || actual[name] === limit)) return
+  const commands = Object.entries(expected).map(([name, limit]) => `set ${name} = ${limit}`)
   throw new Error(
-    `its connections have other time limits than this service. In PgBouncer: connect_query='${line.join('; ')}'`,
+    `its connections have other time limits than this service. In PgBouncer: connect_query='${commands.join('; ')}'`,
   )
 }
 
-/** A socket that ends where the database is silent for longer than any statement may take, as the network is gone. */
+/** Opens a socket that fails if the database is silent for longer than any statement may take, for example after a network failure. */
 function openSocket(maxSilence: number): Socket {
   const socket = new Socket()
   socket.setTimeout(maxSilence, () => socket.destroy(new Error('Connection terminated: the database is silent')))
@@ -210,19 +210,19 @@ type Driver = ReturnType<Dialect['createDriver']>
 type DatabaseConnection = Parameters<Driver['releaseConnection']>[0]
 
 /**
- * Gives the connection of a transaction back to the pool when it is lost. Kysely does so only after `commit` or
- * `rollback` has succeeded, so each transaction that loses its connection would take a place in the pool for ever.
+ * Returns the connection of a transaction to the pool when it is lost. Kysely does so only after a successful `commit` or
+ * `rollback`, so each transaction that lost its connection would occupy a slot of the pool for ever.
  */
 function releaseLostConnections(connection: PostgreSqlConnection): void {
   const createDialect = connection.createKyselyDialect.bind(connection)
   connection.createKyselyDialect = (options) => {
     const dialect = createDialect(options)
     const createDriver = dialect.createDriver.bind(dialect)
-    return Object.assign(dialect, { createDriver: () => releasing(createDriver()) })
+    return Object.assign(dialect, { createDriver: () => withRelease(createDriver()) })
   }
 }
 
-function releasing(driver: Driver): Driver {
+function withRelease(driver: Driver): Driver {
   const orRelease =
     <Rest extends unknown[]>(run: (connection: DatabaseConnection, ...rest: Rest) => Promise<void>) =>
     async (connection: DatabaseConnection, ...rest: Rest): Promise<void> => {
@@ -241,13 +241,13 @@ function releasing(driver: Driver): Driver {
 
 const BATCH = 1000
 
-/** Reads through a cursor, so that neither the database nor this process holds all rows at once. */
-const readInBatches = (pool: Pool): ReadInBatches =>
+/** Creates a function that reads rows in batches through a cursor, so that neither the database nor this process holds all rows. */
+const createBatchReader = (pool: Pool): ReadInBatches =>
   async function* <Row>({ text }: { text: string }, values: readonly unknown[], size = BATCH) {
     const client = await pool.connect()
     let failure: Error | undefined
     try {
-      // Whoever reads may be slow, and hinders nobody.
+      // The reader may be slow; its read-only transaction blocks nobody.
       await client.query(`begin read only; set local idle_in_transaction_session_timeout = '10min'`)
       await client.query(`declare rows no scroll cursor for ${text}`, values as unknown[])
       for (;;) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { connect } from './database.ts'
 import { startCluster } from './embedded-postgres.ts'
 
-/** Writes the migration from what the migrations make to what the entities declare; returns its file, if one is needed. */
+/** Writes a migration from the schema of the existing migrations to that of the entities; returns its file name, or undefined if none is needed. */
 export async function generateMigration(): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-migration-'))
   const cluster = await startCluster(folder)

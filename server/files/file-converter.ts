@@ -4,10 +4,10 @@ import { json } from 'node:stream/consumers'
 import mime from 'mime'
 import { z } from 'zod'
 import type { FileToRead } from '../../routers/ports/files/text-extractor.ts'
-import { chosenConverter } from '../config/settings/files.ts'
+import { chooseConverter } from '../config/settings/files.ts'
 import type { Env } from '../config/settings.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
-import type { HttpResponse } from '../net/response-stream.ts'
+import type { HttpResponse } from '../net/response-handler.ts'
 import type { AnswerKind } from './sandbox/content-kinds.ts'
 
 /** A service elsewhere that turns files into text. */
@@ -24,7 +24,7 @@ const FORMATS_LIFETIME_MS = 24 * 60 * 60 * 1000
 
 /** The service that the settings name; nothing where they name none. */
 export function createConverter(env: Env): Converter | undefined {
-  const chosen = chosenConverter(env)
+  const chosen = chooseConverter(env)
   if (!chosen) return undefined
   const protocol = protocols[chosen](env)
   return speak(protocol, createHttpClient({ ...outbound, byteTimeout: protocol.timeout }))

@@ -11,9 +11,9 @@ import type { HeaderSource } from '../../routers/ports/login.ts'
 import type { BrowserSession, NewSession, Scheme, SessionRecord } from '../../routers/ports/session.ts'
 import type { RequestSession } from '../stores/sessions.ts'
 import { LOCALE_COOKIE } from './request-locale.ts'
-import { newSecret } from './session-plugin.ts'
+import { createSecret } from './session-plugin.ts'
 
-/** The path to which a provider redirects the browser. */
+/** The path to which a login provider redirects the browser. */
 const LOGIN_STATE_PATH = '/req/login'
 const LOGIN_STATE_SECONDS = 15 * 60
 
@@ -22,16 +22,16 @@ const KNOWN_SECONDS = KNOWN_BROWSER_DAYS * 24 * 60 * 60
 const LOCALE_SECONDS = 120 * 24 * 60 * 60
 const SCHEME_SECONDS = 365 * 24 * 60 * 60
 
-const MINUTE = 60_000
+const MINUTE_MS = 60_000
 
 export interface BrowserOptions {
   sql: Sql
   header: HeaderSource | undefined
-  /** The lifetime of a session in milliseconds. */
+  /** Lifetime of a session in milliseconds. */
   lifetime: number
 }
 
-/** The session and cookies of the browser that sent a request. */
+/** The session and the cookies of the browser that sent a request. */
 export class RequestBrowser implements BrowserSession {
   readonly #options: BrowserOptions
   readonly #request: FastifyRequest
@@ -48,7 +48,7 @@ export class RequestBrowser implements BrowserSession {
   }
 
   get session() {
-    return storedSession(this.#request)
+    return findStoredSession(this.#request)
   }
 
   get address() {
@@ -65,15 +65,15 @@ export class RequestBrowser implements BrowserSession {
     if (session) await this.#request.session.regenerate()
     const now = Date.now()
     const userAgent = this.#request.headers['user-agent']?.slice(0, 200)
-    const begun = { signedInAt: now, renewedAt: now, csrfToken: newSecret(), userAgent, locale: session?.locale }
-    await this.#save({ subject, method, ...begun })
+    const initial = { signedInAt: now, renewedAt: now, csrfToken: createSecret(), userAgent, locale: session?.locale }
+    await this.#save({ subject, method, ...initial })
   }
 
   async replace(user: KnownUser) {
     const { session } = this
     if (!session) throw new Problem('signed_out')
     await this.#forget()
-    await this.#save({ ...session, subject: { user }, csrfToken: newSecret(), renewedAt: Date.now() })
+    await this.#save({ ...session, subject: { user }, csrfToken: createSecret(), renewedAt: Date.now() })
   }
 
   async destroy() {
@@ -82,12 +82,12 @@ export class RequestBrowser implements BrowserSession {
   }
 
   /**
-   * Lets the time of the session and of its cookie run anew, but at most once a minute, so that most requests write nothing.
-   * Nobody waits for the row.
+   * Extends the session and its cookie, at most once a minute, so that most requests write nothing. The request does not wait
+   * for the write.
    */
   renew(): void {
     const { session } = this
-    const pause = Math.min(MINUTE, this.#options.lifetime / 4)
+    const pause = Math.min(MINUTE_MS, this.#options.lifetime / 4)
     if (!session || Date.now() - session.renewedAt < pause) return
     const { session: sent, log } = this.#request
     this.#reply.setCookie(this.#names.sessionCookie, sent.encryptedSessionId)
@@ -129,22 +129,22 @@ export class RequestBrowser implements BrowserSession {
     await promisify(server.decryptSession.bind(server, '', this.#request))()
   }
 
-  /** Saves the session at once; its cookie goes with the answer. */
+  /** Saves the session immediately; its cookie is sent with the response. */
   async #save(record: RequestSession) {
     const { session } = this.#request
     session.record = record
     try {
       await session.save()
     } catch (error) {
-      // It would be saved once more with the answer that tells of the failure.
+      // Otherwise the plugin would save the session again with the error response.
       await this.#forget()
       throw error
     }
   }
 }
 
-/** The session of a request, if it was ever saved. */
-export function storedSession({ session }: FastifyRequest): SessionRecord | undefined {
+/** Returns the session of a request, if it is stored. */
+export function findStoredSession({ session }: FastifyRequest): SessionRecord | undefined {
   const record = session?.record
   return record?.handle === undefined ? undefined : (record as SessionRecord)
 }

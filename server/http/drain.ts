@@ -3,25 +3,25 @@ import type { Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface DrainTimes {
-  /** How long requests are still served while readiness says no. */
+  /** Milliseconds for which requests are still served while the service is not ready. */
   delay: number
-  /** How long requests under way may take after that. */
+  /** Milliseconds that running requests may take after that. */
   timeout: number
 }
 
-/** Stops a server in three phases: load balancers take it out, it refuses new requests, and the last answers complete. */
+/** Stops a server in three phases: load balancers notice that it is not ready, it refuses new requests, and the last responses complete. */
 export interface Drain {
   watch(server: Server): void
-  /** Whether readiness says no; new requests are still served. */
+  /** Returns whether the service reports that it is not ready; new requests are still served. */
   isDraining(): boolean
-  /** Whether new requests are refused. */
+  /** Returns whether new requests are refused. */
   isRefusing(): boolean
-  /** Waits for the answers under way; resolves to false if the time-out ends first. */
+  /** Drains the server; resolves with false if responses are still running after the timeout. */
   start(times: DrainTimes): Promise<boolean>
 }
 
 export function createDrain(): Drain {
-  const underWay = new Set<ServerResponse>()
+  const responses = new Set<ServerResponse>()
   const idle = new EventTarget()
   let phase: 'serving' | 'draining' | 'refusing' = 'serving'
   let server: Server | undefined
@@ -29,13 +29,13 @@ export function createDrain(): Drain {
   return {
     watch(watched) {
       server = watched
-      // Runs before the handler, which may answer synchronously.
+      // This listener runs before the handler, which may respond synchronously.
       watched.prependListener('request', (_, response) => {
-        if (phase !== 'serving') closeAfter(response)
-        underWay.add(response)
+        if (phase !== 'serving') closeAfterResponse(response)
+        responses.add(response)
         response.once('close', () => {
-          underWay.delete(response)
-          if (phase === 'refusing' && underWay.size === 0) idle.dispatchEvent(new Event('idle'))
+          responses.delete(response)
+          if (phase === 'refusing' && responses.size === 0) idle.dispatchEvent(new Event('idle'))
         })
       })
     },
@@ -43,17 +43,17 @@ export function createDrain(): Drain {
     isRefusing: () => phase === 'refusing',
     async start({ delay, timeout }) {
       phase = 'draining'
-      for (const response of underWay) closeAfter(response)
+      for (const response of responses) closeAfterResponse(response)
       await pause(delay)
       phase = 'refusing'
       server?.closeIdleConnections()
-      if (underWay.size > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
-      return underWay.size === 0
+      if (responses.size > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
+      return responses.size === 0
     },
   }
 }
 
-/** Closes the connection after the answer, so that the load balancer sends the client's next request to another replica. */
-function closeAfter(response: ServerResponse): void {
+/** Closes the connection after the response, so that the load balancer sends the client's next request to another replica. */
+function closeAfterResponse(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close')
 }

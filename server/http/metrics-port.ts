@@ -9,7 +9,7 @@ export interface MetricsPort {
   close(): Promise<void>
 }
 
-/** Serves the numbers of this process on a port of their own, to whoever reaches it. */
+/** Serves the metrics of this process on a separate port, without authentication. */
 export async function openMetricsPort(metrics: Metrics, port: number, host: string): Promise<MetricsPort> {
   const server = createServer(async (request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end()
@@ -17,9 +17,9 @@ export async function openMetricsPort(metrics: Metrics, port: number, host: stri
   })
   server.listen(port, host)
   await once(server, 'listening')
-  const { port: opened } = server.address() as AddressInfo
+  const { port: actualPort } = server.address() as AddressInfo
   return {
-    url: `http://${host}:${opened}/metrics`,
+    url: `http://${host}:${actualPort}/metrics`,
     async close() {
       server.closeAllConnections()
       server.close()

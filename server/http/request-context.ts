@@ -5,8 +5,8 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { toCaller } from '../../routers/identity/session-caller.ts'
 import type { BrowserSession } from '../../routers/ports/session.ts'
-import { type BrowserOptions, RequestBrowser, storedSession } from './browser-session.ts'
-import type { Authenticated, Authenticator } from './credentials.ts'
+import type { Authenticated, Authenticator } from './authenticator.ts'
+import { type BrowserOptions, findStoredSession, RequestBrowser } from './browser-session.ts'
 import { assertSameOrigin } from './csrf.ts'
 import { chooseLocale } from './request-locale.ts'
 
@@ -16,19 +16,19 @@ interface AuthenticatedRequest extends Authenticated {
 
 interface AuthenticateOptions extends BrowserOptions {
   authenticator: Authenticator
-  /** The origin of our own pages. */
+  /** Origin of our own pages. */
   origin: string
 }
 
 type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Promise<AuthenticatedRequest>
 
-/** Authenticates a request by its session or, without one, by its token. */
+/** Creates a function that authenticates a request by its session or, without one, by its token. */
 function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}): Authenticate {
   const { authenticator, origin } = options
 
   return async (request, reply) => {
     const { authorization } = request.headers
-    const session = storedSession(request)
+    const session = findStoredSession(request)
     if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
@@ -37,21 +37,21 @@ function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}
   }
 }
 
-/** The contexts of requests, by how the caller is authenticated. */
+/** Functions that return the context of a request, by how the caller is authenticated. */
 export interface Contexts {
-  /** By session or token. */
+  /** Authenticates by session or token. */
   contextOf: ContextOf
-  /** By session or token, without renewing the session. */
+  /** Authenticates by session or token, without renewing the session. */
   peekContextOf: ContextOf
-  /** By token only. */
+  /** Authenticates by token only. */
   tokenContextOf: ContextOf
-  /** The context of a guest, even if the request has credentials. */
+  /** Returns the context of a guest, even if the request has credentials. */
   guestContextOf: ContextOf
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created on first use. */
+    /** The context, which is created at its first use. */
     callContext: Promise<Context> | null
   }
 }
@@ -61,25 +61,25 @@ export async function createContexts(
   services: Services,
   authenticator: Authenticator,
 ): Promise<Contexts> {
-  const { bySession, peeking, byToken } = await waysToAuthenticate(services, authenticator)
+  const { authenticateSession, peekSession, authenticateToken } = await createAuthenticators(services, authenticator)
   app.decorateRequest('callContext', null)
   app.decorateRequest('context', null)
 
-  /** One context for each request, created once. */
+  /** Creates one context for each request. */
   const once =
     (authenticate: Authenticate): ContextOf =>
     (request, reply) =>
-      (request.callContext ??= makeContext(services, authenticate, request, reply))
+      (request.callContext ??= createRequestContext(services, authenticate, request, reply))
   return {
-    contextOf: once(bySession),
-    peekContextOf: once(peeking),
-    tokenContextOf: once(byToken),
+    contextOf: once(authenticateSession),
+    peekContextOf: once(peekSession),
+    tokenContextOf: once(authenticateToken),
     guestContextOf: async ({ id: requestId }, reply) =>
-      createContext(services, { requestId, signal: goneSignal(reply) }),
+      createContext(services, { requestId, signal: createCloseSignal(reply) }),
   }
 }
 
-async function waysToAuthenticate({ settings, sql, loginSources }: Services, authenticator: Authenticator) {
+async function createAuthenticators({ settings, sql, loginSources }: Services, authenticator: Authenticator) {
   const options = {
     authenticator,
     sql,
@@ -87,15 +87,15 @@ async function waysToAuthenticate({ settings, sql, loginSources }: Services, aut
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const byToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
+  const authenticateToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
   return {
-    bySession: createAuthenticate(options),
-    peeking: createAuthenticate(options, { renews: false }),
-    byToken,
+    authenticateSession: createAuthenticate(options),
+    peekSession: createAuthenticate(options, { renews: false }),
+    authenticateToken,
   }
 }
 
-async function makeContext(
+async function createRequestContext(
   services: Services,
   authenticate: Authenticate,
   request: FastifyRequest,
@@ -110,27 +110,27 @@ async function makeContext(
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
   const origin = { address: request.ip, requestId: request.id }
-  const call = { ...authenticated, ...origin, locale, signal: goneSignal(reply), hangUp, hangUpUnread }
+  const call = { ...authenticated, ...origin, locale, signal: createCloseSignal(reply), hangUp, hangUpUnread }
   request.context = createContext(services, call)
   return request.context
 }
 
-/** A request refused before it has a context gets its id here. */
+/** Converts an error to a problem with the id of the request, which has no context yet. */
 function toProblem(error: unknown, requestId: string): Problem {
   const problem = error instanceof Problem ? error : new Problem('unavailable', { cause: error })
   problem.requestId = requestId
   return problem
 }
 
-/** Aborts when the answer is complete or its connection closed: what is not begun by then, nobody will take. */
-function goneSignal({ raw }: FastifyReply): () => AbortSignal {
-  let gone: AbortController | undefined
-  const end = () => gone?.abort(new DOMException('The answer has ended.', 'AbortError'))
+/** Creates a signal that is aborted when the response is complete or its connection is closed, because nobody needs further results then. */
+function createCloseSignal({ raw }: FastifyReply): () => AbortSignal {
+  let controller: AbortController | undefined
+  const end = () => controller?.abort(new DOMException('The answer has ended.', 'AbortError'))
   return () => {
-    if (gone) return gone.signal
-    gone = new AbortController()
+    if (controller) return controller.signal
+    controller = new AbortController()
     if (raw.closed) end()
     else raw.once('close', end)
-    return gone.signal
+    return controller.signal
   }
 }

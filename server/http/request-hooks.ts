@@ -10,9 +10,8 @@ import type { Services } from '../../routers/core/services.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Metrics } from '../../routers/ports/metrics.ts'
 import type { Env } from '../config/settings.ts'
-import { Batch } from '../stores/write-behind.ts'
+import { BatchWriter } from '../stores/batch-writer.ts'
 import type { Drain } from './drain.ts'
-import { assertFewParameters } from './request-url.ts'
 
 interface RequestHookOptions {
   env: Env
@@ -21,7 +20,7 @@ interface RequestHookOptions {
   drain: Pick<Drain, 'isRefusing'>
 }
 
-/** What happens around each request, whatever surface answers it. */
+/** Adds the hooks that run around each request of every facade. */
 export function addRequestHooks(app: FastifyInstance, { env, services, log, drain }: RequestHookOptions): void {
   markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log })
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
@@ -33,7 +32,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     assertFewParameters(request.url)
     done()
   })
-  readUnreadBodies(app)
+  drainUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
     const hints = context?.hints
     if (hints) reply.headers(limitHeaders(hints))
@@ -41,8 +40,8 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     tellWhenToRetry(reply, hints)
     done()
   })
-  const isRepeated = createProbeWatch()
-  // Nobody takes the answer to a request whose body broke off, so there is no response to log.
+  const isRepeated = createRepeatedProbeCheck()
+  // A request whose body was interrupted has no response to log.
   app.addHook('onRequestAbort', (request, done) => {
     const { method, routeOptions, raw } = request
     if (!raw.complete) request.log.info({ method, route: routeOptions.url }, 'client_gone')
@@ -55,7 +54,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   })
 }
 
-/** The surfaces of requests, by how their routes begin; the first that fits. */
+/** Facades by the prefix of their routes; the first match counts. */
 const surfaces = [
   ['/trpc', 'trpc'],
   ['/v1/messages', 'anthropic'],
@@ -68,30 +67,40 @@ const surfaces = [
 
 function countRequest(metrics: Metrics, basePath: string, { routeOptions }: FastifyRequest, reply: FastifyReply): void {
   const { url: route = '' } = routeOptions
-  const [, found = 'web'] = surfaces.find(([prefix]) => route.startsWith(prefix)) ?? []
-  const surface = route === '' ? 'unknown' : route.startsWith(basePath) ? 'json-api' : found
+  const [, matching = 'web'] = surfaces.find(([prefix]) => route.startsWith(prefix)) ?? []
+  let surface: string = matching
+  if (route === '') surface = 'unknown'
+  else if (route.startsWith(basePath)) surface = 'json-api'
   metrics.countRequest({ surface, status: reply.raw.statusCode, seconds: reply.elapsedTime / 1000 })
 }
 
-/** Tells whether a probe found what the one before it did, and no failure: such probes are most requests of a quiet day. */
-function createProbeWatch() {
+/** Creates a check whether a health probe succeeded like the one before it. Such probes are not logged, because they are most requests of a quiet service. */
+function createRepeatedProbeCheck() {
   const last = new Map<string, number>()
   return (route: string | undefined, status: number): boolean => {
     if (!route?.startsWith('/health')) return false
-    const before = last.get(route)
+    const previous = last.get(route)
     last.set(route, status)
-    return status === before && status < 400
+    return status === previous && status < 400
   }
 }
 
-/** Whoever stands between may have heeded another one than this service does. */
+/** Throws if a request has several Host headers, because a proxy may have used another one than this service does. */
 function assertOneHost({ raw: { rawHeaders } }: FastifyRequest): void {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') hosts++
   if (hosts > 1) throw new Problem('bad_request', { detail: 'There is more than one Host header.' })
 }
 
-/** The path as the route declares it: a real path may contain a secret. */
+/** Largest number of query parameters; no endpoint needs as many. */
+const MAX_PARAMETERS = 100
+
+function assertFewParameters(url: string): void {
+  if (url.split('&', MAX_PARAMETERS + 1).length <= MAX_PARAMETERS) return
+  throw new Problem('invalid_query', { detail: `There are more than ${MAX_PARAMETERS} query parameters.` })
+}
+
+/** Logs a request with the path of its route, because the actual path may contain a secret. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug' | 'info'): void {
   const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
@@ -114,18 +123,17 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug'
 const MAX_HOSTS = 5
 
 /**
- * Tells the log, once for each of a few hosts, that people open the service at another address than BASE_URL says: then
- * sign-in elsewhere, links and the check of `Origin` fail. Looks only at pages that a browser opens; probes and programs
- * may use whatever address leads here.
+ * Creates a check that logs, once per host, that people open the service at another address than BASE_URL. Redirects of login
+ * providers, links and the check of `Origin` then fail. Only page views are checked; probes and programs may use any address.
  */
 function createAddressCheck(baseUrl: string, log: Log): (request: FastifyRequest) => void {
   const expected = parseHost(baseUrl)
-  const told = new Set<string>()
+  const reported = new Set<string>()
   return (request) => {
     if (request.method !== 'GET' || !isNavigation(request)) return
-    const host = openedAt(request)
-    if (!host || host === expected || told.size === MAX_HOSTS || told.has(host)) return
-    told.add(host)
+    const host = findOpenedHost(request)
+    if (!host || host === expected || reported.size === MAX_HOSTS || reported.has(host)) return
+    reported.add(host)
     log.warn(
       { host, baseUrl },
       'The service was opened at another address than BASE_URL. Set BASE_URL to the address that people use.',
@@ -133,54 +141,56 @@ function createAddressCheck(baseUrl: string, log: Log): (request: FastifyRequest
   }
 }
 
-/** A proxy may rewrite Host; Fastify takes the original one from X-Forwarded-Host if it trusts the proxy. */
-function openedAt({ headers, host, protocol }: FastifyRequest): string | undefined {
+/** Returns the host of a page view; undefined if an untrusted proxy may have rewritten it. */
+function findOpenedHost({ headers, host, protocol }: FastifyRequest): string | undefined {
   const forwarded = headers['x-forwarded-host']
   const isProxied = [forwarded, headers['x-forwarded-for'], headers.forwarded, headers.via].some(Boolean)
   if (isProxied && forwarded !== host) return undefined
   return parseHost(`${protocol}://${host}`)
 }
 
-/** Host and port, with one name for all names of this machine; undefined if the text is no host. */
+/** Returns host and port of a URL, with `localhost` for all loopback addresses; undefined if the URL is invalid. */
 function parseHost(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   return new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost').slice(0, 100)
 }
 
-/** What is read on of a refused body at most, in bytes and milliseconds, and how long its client may pause. */
-const MAX_BYTES = 64 * 1024 * 1024
-const MAX_MS = 10_000
+/** Largest number of bytes that are discarded of an unread body. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024
+/** Milliseconds for which an unread body is discarded. */
+const MAX_DISCARD_MS = 10_000
+/** Milliseconds without data after which discarding stops. */
 const MAX_PAUSE_MS = 1000
 
 /**
- * Reads a body that nobody has read to its end before its request is answered. A connection that closes after an answer, as
- * after every refusal of a body and in HTTP/1.0, resets while its client still sends, and the answer is lost with it.
+ * Discards the unread rest of a request body before the response. If the connection closes while the client still sends, as
+ * after a refused body or with HTTP/1.0, it is reset, and the client loses the response.
  */
-function readUnreadBodies(app: FastifyInstance): void {
+function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, _, done) => {
     if (!isUnread(request.raw)) return done()
-    discard(request.raw).then((isWhole) => {
-      if (!isWhole) reply.header('connection', 'close')
+    discard(request.raw).then((isComplete) => {
+      if (!isComplete) reply.header('connection', 'close')
       done()
     }, done)
   })
 }
 
-/** What has been received as a whole waits in the memory of this process, and closes no connection early. */
+/** Returns whether the client may still be sending a body; a body that was received completely does no harm. */
 const isUnread = ({ headers, complete, destroyed }: IncomingMessage): boolean =>
   !complete && !destroyed && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
 
-/** Lets a body pass by; returns whether that was all of it. */
+/** Discards a body; resolves with whether it was read to its end. */
 async function discard(body: IncomingMessage): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let bytes = 0
   const giveUp = () => resolve(false)
-  const limit = setTimeout(giveUp, MAX_MS)
+  const limit = setTimeout(giveUp, MAX_DISCARD_MS)
   const pause = setTimeout(giveUp, MAX_PAUSE_MS)
   const count = (chunk: Uint8Array | string) => {
     bytes += chunk.length
     pause.refresh()
-    if (bytes > MAX_BYTES) giveUp()
+    if (bytes > MAX_DISCARDED_BYTES) giveUp()
   }
   const finish = () => resolve(true)
   body.unpipe()
@@ -195,13 +205,13 @@ async function discard(body: IncomingMessage): Promise<boolean> {
 }
 
 interface DeprecatedRoutesOptions {
-  /** When they go, if that is settled. */
+  /** Date on which deprecated routes are removed, if it is known. */
   sunset: Date | undefined
   sql: Sql
   log: FastifyBaseLogger
 }
 
-interface Call {
+interface DeprecatedCall {
   route: string
   user: number
   token: number | null
@@ -209,21 +219,21 @@ interface Call {
 
 const GATHER_MS = 1000
 
-/** Has deprecated routes say so in every answer, and counts behind the answers who calls them. For routes registered later. */
+/** Adds deprecation headers to responses of deprecated routes, and counts their callers. Applies to routes that are registered later. */
 function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log }: DeprecatedRoutesOptions): void {
-  const known = deprecations(app.names.basePath, sunset)
-  const batch = new Batch<Call>({
+  const byRoute = deprecations(app.names.basePath, sunset)
+  const batch = new BatchWriter<DeprecatedCall>({
     name: 'deprecated calls',
     write: (calls) =>
       sql(countDeprecatedCalls, [calls.map((it) => it.route), calls.map((it) => it.user), calls.map((it) => it.token)]),
     log,
-    gather: GATHER_MS,
-    most: 10_000,
+    delayMs: GATHER_MS,
+    maxWaiting: 10_000,
   })
   app.addHook('onRoute', (route) => {
-    // A HEAD is answered as its GET.
+    // HEAD has the deprecation of GET.
     const method = route.method === 'HEAD' ? 'GET' : route.method
-    const deprecation = known.get(`${method} ${route.url}`)
+    const deprecation = byRoute.get(`${method} ${route.url}`)
     if (deprecation) route.config = { ...route.config, deprecation } as object
   })
   app.addHook('onRequest', (request, reply, done) => {

@@ -8,14 +8,14 @@ declare module 'fastify' {
   }
 }
 
-/** Begins a trace for each request but those of probes, by its route and never its address, which may contain a secret. */
+/** Starts a trace for each request except probes. It has the name of the route, because the actual path may contain a secret. */
 export function traceRequests(app: FastifyInstance, traces: Traces): void {
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (request, reply, done) => {
     if (!isProbe(request)) request.span = beginTrace(traces, request, reply)
     runWithin(request.span, done)
   })
-  // A body arrives in the name of its connection, which belongs to no request.
+  // Bodies arrive in the asynchronous context of the connection, so each later hook enters the span of its request again.
   app.addHook('preValidation', ({ span }, _, done) => runWithin(span, done))
   app.addHook('onError', ({ span }, _reply, _error, done) => runWithin(span, done))
   app.addHook('onResponse', ({ span }, _, done) => runWithin(span, done))
@@ -37,7 +37,7 @@ function beginTrace(traces: Traces, request: FastifyRequest, { raw }: FastifyRep
   return span
 }
 
-/** The answer is over, or its reader went away. */
+/** Ends the trace when the response has ended or the client has disconnected. */
 function endTrace(span: Span, { statusCode, writableFinished }: ServerResponse): void {
   span.set({ 'http.response.status_code': statusCode })
   if (!writableFinished) span.fail({ problem: 'client_gone' })

@@ -17,17 +17,17 @@ const headers = {
   'x-xss-protection': '0',
 }
 
-/** Sets strict security headers, with which a browser can only display an answer; pages set a policy of their own. */
-export function secureHeaders(app: FastifyInstance): void {
+/** Sets strict security headers for responses that are no pages; pages set their own policy. */
+export function addSecurityHeaders(app: FastifyInstance): void {
   app.addHook('onRequest', ({ protocol }, reply, done) => {
     reply.headers(headers)
-    // A browser must ignore this header over plain http, and over TLS it binds the host for a year.
+    // Browsers ignore this header over plain http; over TLS it applies to the host for a year.
     if (protocol === 'https') reply.header('strict-transport-security', `max-age=${YEAR_SECONDS}`)
     done()
   })
 }
 
-/** The headers of an answer that scripts of other origins can read. */
+/** Response headers that scripts of other origins can read. */
 const exposedHeaders = [
   ...['etag', 'location', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
   ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
@@ -36,10 +36,10 @@ const exposedHeaders = [
 
 const PREFLIGHT_SECONDS = 600
 
-const isForPrograms = (url: string) => /^\/(api|trpc|health|v1)\b/.test(url)
+const isApiPath = (url: string) => /^\/(api|trpc|health|v1)\b/.test(url)
 
-/** Lets pages of these origins call with a token. Credentials are off: cookies of sessions are for our own pages only. */
-export async function allowOrigins(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+/** Allows pages of these origins to call the API with a token. Credentials are off, because session cookies are for our own pages only. */
+export async function registerCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return
   const allowed: FastifyCorsOptions = {
     origin: [...origins],
@@ -51,7 +51,7 @@ export async function allowOrigins(app: FastifyInstance, origins: readonly strin
   await app.register(cors, {
     delegator: ({ url, headers }, decide) => {
       const isPreflight = headers['access-control-request-method'] !== undefined
-      decide(null, isForPrograms(url) ? { ...allowed, preflight: isPreflight } : { origin: false })
+      decide(null, isApiPath(url) ? { ...allowed, preflight: isPreflight } : { origin: false })
     },
   })
 }

@@ -4,57 +4,57 @@ import session, { type SessionStore } from '@fastify/session'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 
 export interface CookieOptions {
-  /** Whether cookies go over encrypted connections only. */
+  /** True if cookies are sent over encrypted connections only. */
   secure: boolean
-  /** How long a browser keeps a cookie unless told otherwise, in milliseconds. */
+  /** Default lifetime of a cookie in the browser, in milliseconds. */
   lifetime: number
 }
 
-/** Scripts cannot read our cookies, and requests of other sites that change something lack them. */
-export async function readCookies(app: FastifyInstance, { secure, lifetime }: CookieOptions): Promise<void> {
+/** Registers cookies that scripts cannot read, and that browsers leave out of other sites' unsafe requests. */
+export async function registerCookies(app: FastifyInstance, { secure, lifetime }: CookieOptions): Promise<void> {
   const maxAge = Math.ceil(lifetime / 1000)
   await app.register(cookie, { parseOptions: { path: '/', httpOnly: true, sameSite: 'lax', secure, maxAge } })
 }
 
 export interface SessionOptions extends Pick<CookieOptions, 'secure'> {
   store: SessionStore
-  /** The first signs cookies, all verify them; a cookie with an invalid signature never reaches the store. */
+  /** Secrets of cookies: the first signs, all verify. A cookie with an invalid signature never reaches the store. */
   secrets: string[]
-  /** Returns whether the session that a request may have counts. */
-  counts: (request: FastifyRequest) => boolean
+  /** Returns whether the session cookie of a request is used. */
+  isSessionAccepted: (request: FastifyRequest) => boolean
 }
 
-/** Gives the requests of these surfaces a session where it counts. A session that nobody has saved leaves no row and no cookie. */
-export async function keepSessions(
+/** Registers sessions for the routes of this scope. A session that is never saved creates neither a row nor a cookie. */
+export async function registerSessions(
   app: FastifyInstance,
-  { store, secrets, counts, secure }: SessionOptions,
+  { store, secrets, isSessionAccepted, secure }: SessionOptions,
 ): Promise<void> {
   const { sessionCookie: cookieName } = app.names
   app.addHook('onRequest', async (request) => {
-    if (!counts(request)) delete request.cookies[cookieName]
+    if (!isSessionAccepted(request)) delete request.cookies[cookieName]
   })
-  // A new session of the plugin costs a quarter of a short request, and one that comes by a token alone has no use for it.
+  // The plugin's hook is skipped for requests with only a token, because creating a session takes a quarter of a short request.
   const { addHook } = app
   const add = addHook.bind(app) as (name: string, hook: unknown) => FastifyInstance
   app.addHook = ((name: string, hook: onRequestHookHandler) =>
-    add(name, name === 'onRequest' ? unlessByToken(hook, cookieName) : hook)) as typeof addHook
+    add(name, name === 'onRequest' ? skipForTokens(hook, cookieName) : hook)) as typeof addHook
   await app.register(session, {
-    ...{ store, secret: secrets, cookieName, idGenerator: newSecret, saveUninitialized: false, rolling: false },
+    ...{ store, secret: secrets, cookieName, idGenerator: createSecret, saveUninitialized: false, rolling: false },
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure },
   })
   app.addHook = addHook
-  // The plugin clears a cookie that is not that of the session. A slow answer would thus clear the cookie of a login that
-  // has ended meanwhile, so the plugin does not see the cookie again.
+  // The plugin clears a cookie that does not match the session. A slow response would so clear the cookie of a login that
+  // happened meanwhile, so the cookie is hidden from the plugin.
   app.addHook('onRequest', async (request) => {
     delete request.cookies[cookieName]
   })
 }
 
-const unlessByToken = (hook: onRequestHookHandler, cookieName: string): onRequestHookHandler =>
+const skipForTokens = (hook: onRequestHookHandler, cookieName: string): onRequestHookHandler =>
   function (request, reply, done) {
     if (request.headers.authorization !== undefined && request.cookies[cookieName] === undefined) done()
     else hook.call(this, request, reply, done)
   }
 
-/** 256 random bits cannot be guessed. */
-export const newSecret = () => randomBytes(32).toString('base64url')
+/** Creates a random secret of 256 bits. */
+export const createSecret = () => randomBytes(32).toString('base64url')

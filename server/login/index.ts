@@ -5,7 +5,7 @@ import { createLoginThrottle, type LoginLimits } from '../../routers/identity/se
 import type { Log } from '../../routers/ports/log.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/ports/login.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { chosenMethods, usesLocalAccounts } from '../config/settings/login.ts'
+import { listLoginMethods, usesLocalAccounts } from '../config/settings/login.ts'
 import type { Env } from '../config/settings.ts'
 import { accountsFile } from './accounts.ts'
 import type { LdapOptions } from './ldap.ts'
@@ -36,7 +36,7 @@ export async function openLoginSources(
   log: Log,
   localAccounts = openLocalAccounts(env, log),
 ): Promise<LoginSources> {
-  const methods = chosenMethods(env)
+  const methods = listLoginMethods(env)
   const passwords: PasswordSource[] = []
   for (const method of methods) {
     if (method === 'local') passwords.push(await checked(localAccounts))

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Log } from '../../routers/ports/log.ts'
 import type { DistinctHeaders, HeaderSource } from '../../routers/ports/login.ts'
-import { parseNetwork } from '../config/settings/addresses.ts'
+import { parseNetwork } from '../config/settings/setting-types.ts'
 import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface ProxyOptions {

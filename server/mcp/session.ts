@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
 import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
-import { findPhase } from '../net/exchange.ts'
+import { findPhase } from '../net/response-handler.ts'
 
 /** How long a session may take to say good-bye. */
 const CLOSING_MS = 2000

@@ -1,20 +1,26 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import { findCurrentSpan } from '../../routers/ports/traces.ts'
-import type { Exchange, ResponseHead } from './exchange.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
-import { type HttpResponse, ResponseStream } from './response-stream.ts'
-import { type EndWatch, ResponseText, type TextResponse } from './response-text.ts'
+import {
+  type EndDetector,
+  type HttpResponse,
+  type ResponseHandler,
+  type ResponseHead,
+  StreamResponseHandler,
+  type TextResponse,
+  TextResponseHandler,
+} from './response-handler.ts'
 
-/** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of the addresses. */
+/** The only client for outgoing HTTP: pooled connections, time limits, a size limit, no redirects, and a check of addresses. */
 export interface HttpClient {
-  /** The part of `fetch` that SDKs use: an address, and a body of text. */
+  /** The subset of `fetch` that SDKs use: a URL, and a text body. */
   fetch: typeof globalThis.fetch
-  /** Sends a request; its response is read without web streams, which are slow. */
+  /** Sends a request; resolves with the headers and a Node stream, which is faster than a web stream. */
   send(url: string, init: OutboundRequest): Promise<HttpResponse>
-  /** Sends a request and waits for all of its response, which is text. */
-  read(url: string, init: OutboundRequest, watch?: EndWatch): Promise<TextResponse>
-  /** How many requests are under way, up to the end of their answers. */
+  /** Sends a request; resolves with the whole response text. */
+  read(url: string, init: OutboundRequest, watch?: EndDetector): Promise<TextResponse>
+  /** Number of requests whose responses have not ended. */
   readonly busy: number
   close(): Promise<void>
 }
@@ -22,53 +28,54 @@ export interface HttpClient {
 export interface OutboundRequest {
   method: Dispatcher.HttpMethod
   headers: Record<string, string>
-  /** A stream is sent as it is read, and ends the request where it breaks off. */
+  /** A stream is sent as it is read; if it fails, the request fails. */
   body: string | Readable | null
   signal: AbortSignal | null
 }
 
 export interface HttpClientOptions {
-  /** In milliseconds: to connect, and to wait for the first and for each further byte. */
+  /** Milliseconds until a connection must be open. */
   connectTimeout?: number | undefined
+  /** Milliseconds to wait for the first and for each further byte. */
   byteTimeout?: number | undefined
   maxBytes?: number
-  /** `configured` trusts addresses an operator wrote down; `public` reaches no private network, and web ports only. */
+  /** `configured` trusts the addresses, which an operator has set; `public` allows only public networks and web ports. */
   networkPolicy: 'configured' | 'public' | PublicNetwork
 }
 
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { networkPolicy } = options
   const network = networkPolicy === 'public' ? new PublicNetwork() : networkPolicy
-  const agent = agentFor(network, options)
+  const agent = createAgent(network, options)
   let busy = 0
 
-  async function exchange<Answer>(
+  async function dispatch<Answer>(
     address: string,
     { method, headers, body, signal }: OutboundRequest,
-    begin: (signal: AbortSignal | null) => Exchange<Answer>,
+    createHandler: (signal: AbortSignal | null) => ResponseHandler<Answer>,
   ): Promise<Answer> {
     const url = new URL(address)
-    assertSpoken(url)
+    assertHttpUrl(url)
     if (network !== 'configured') network.assertAllowed(url)
     signal?.throwIfAborted()
-    const handler = begin(signal)
+    const handler = createHandler(signal)
     busy++
-    handler.over.then(() => busy--)
-    const version = body instanceof Readable ? overHttp1 : {}
+    handler.completed.then(() => busy--)
+    const version = body instanceof Readable ? http1Only : {}
     const traceparent = network === 'configured' ? findCurrentSpan()?.findTraceparent(url) : undefined
     const sent = traceparent === undefined ? headers : { ...headers, traceparent }
     agent.dispatch(
       { origin: url.origin, path: url.pathname + url.search, method, headers: sent, body, ...version },
       handler,
     )
-    return handler.answer
+    return handler.response
   }
-  const send: HttpClient['send'] = (url, init) => exchange(url, init, (signal) => new ResponseStream(signal))
+  const send: HttpClient['send'] = (url, init) => dispatch(url, init, (signal) => new StreamResponseHandler(signal))
 
   return {
-    fetch: fetchBy(send),
+    fetch: createFetch(send),
     send,
-    read: (url, init, watch) => exchange(url, init, (signal) => new ResponseText(signal, watch)),
+    read: (url, init, watch) => dispatch(url, init, (signal) => new TextResponseHandler(signal, watch)),
     get busy() {
       return busy
     },
@@ -77,16 +84,16 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 }
 
 /** For bodies that are streams: one that breaks off over HTTP/2 keeps Node in an endless loop. */
-const overHttp1 = { allowH2: false }
+const http1Only = { allowH2: false }
 
-interface Received extends ResponseHead {
-  /** Text where all of it has been read. */
+interface ReceivedResponse extends ResponseHead {
+  /** A string if the whole text has been read. */
   body: Readable | string
 }
 
-/** `fetch` by what sends requests. */
-export const fetchBy =
-  (send: (url: string, init: OutboundRequest) => Promise<Received>): typeof fetch =>
+/** Creates a `fetch` over a function that sends requests. */
+export const createFetch =
+  (send: (url: string, init: OutboundRequest) => Promise<ReceivedResponse>): typeof fetch =>
   async (input, init = {}) => {
     const answer = await send(input instanceof Request ? input.url : String(input), {
       method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
@@ -97,7 +104,7 @@ export const fetchBy =
     return toResponse(answer)
   }
 
-function agentFor(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {
+function createAgent(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {
   const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024 } = options
   const isPublic = network !== 'configured'
   return new Agent({
@@ -106,23 +113,24 @@ function agentFor(network: PublicNetwork | 'configured', options: HttpClientOpti
     bodyTimeout: byteTimeout,
     maxResponseSize: maxBytes,
     pipelining: 1,
-    // Strangers name many hosts, none of which is worth a connection that waits.
+    // Public hosts are many and seldom repeated, so their idle connections are closed soon.
     keepAliveTimeout: isPublic ? 1000 : 30_000,
   })
 }
 
-function assertSpoken({ protocol, username, password }: URL): void {
+function assertHttpUrl({ protocol, username, password }: URL): void {
   if (protocol !== 'https:' && protocol !== 'http:') throw new OutboundError('only http and https are spoken')
   if (username || password) throw new OutboundError('an address carries no credentials')
 }
 
-/** Statuses whose answer has no body, not even an empty one. */
-const bodyless = new Set([204, 205, 304])
+/** Statuses of responses without a body; `Response` rejects even an empty one. */
+const statusesWithoutBody = new Set([204, 205, 304])
 
-function toResponse({ statusCode: status, headers, body }: Received): Response {
+function toResponse({ statusCode: status, headers, body }: ReceivedResponse): Response {
   const init = { status, headers: headers as Record<string, string> }
   const isRead = typeof body === 'string'
-  if (!bodyless.has(status)) return new Response(isRead ? body : (Readable.toWeb(body) as ReadableStream), init)
+  if (!statusesWithoutBody.has(status))
+    return new Response(isRead ? body : (Readable.toWeb(body) as ReadableStream), init)
   if (!isRead) body.resume()
   return new Response(null, init)
 }

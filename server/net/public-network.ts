@@ -6,51 +6,51 @@ export class OutboundError extends Error {
   override name = 'OutboundError'
 }
 
-/** All addresses of a name, of both families; none where it has none. */
-export type Resolve = (hostname: string) => Promise<string[]>
+/** Returns all IPv4 and IPv6 addresses of a host name; an empty list if there are none. */
+export type ResolveHost = (hostname: string) => Promise<string[]>
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
 export interface PublicNetworkOptions {
-  /** The only ports that are reached. */
+  /** The only allowed ports. */
   ports?: readonly number[]
-  /** Private networks that are reached nevertheless. */
+  /** Private networks that are allowed nevertheless. */
   openNetworks?: readonly Network[]
-  /** Host names that are never reached, such as our own. */
+  /** Host names that are never allowed, such as our own. */
   refusedHosts?: readonly string[]
-  resolve?: Resolve
+  resolve?: ResolveHost
 }
 
-/** Addresses that look public and are not: where clouds tell a machine its secrets. */
+/** Addresses that look public but are metadata services of clouds, which hand out secrets. */
 const metadataAddresses = ['168.63.129.16']
 
-/** All IPv6 addresses that are given out. */
+/** The range of all IPv6 addresses that are assigned so far. */
 const globalAddresses = ipaddr.parseCIDR('2000::/3')
 
-/** Decides what a request may reach whose address a stranger chose. */
+/** Decides which addresses a request may reach if its URL comes from outside. */
 export class PublicNetwork {
   readonly #ports: ReadonlySet<number>
   readonly #openNetworks: readonly Network[]
   readonly #refusedHosts: ReadonlySet<string>
-  readonly #resolve: Resolve
+  readonly #resolve: ResolveHost
 
   constructor({ ports = [80, 443], openNetworks = [], refusedHosts = [], resolve }: PublicNetworkOptions = {}) {
     this.#ports = new Set(ports)
     this.#openNetworks = openNetworks
-    this.#refusedHosts = new Set(refusedHosts.map(plainName))
+    this.#refusedHosts = new Set(refusedHosts.map(normalizeHost))
     this.#resolve = resolve ?? resolveName
   }
 
-  /** Throws where a URL says by itself that it may not be reached; `URL` has already normalised numeric hosts. */
+  /** Throws if the port or host of a URL is not allowed; `URL` has already normalised numeric hosts. */
   assertAllowed({ protocol, hostname, port }: URL): void {
     if (!this.#ports.has(Number(port || (protocol === 'https:' ? 443 : 80)))) throw new OutboundError('not a web port')
-    const host = plainName(hostname)
+    const host = normalizeHost(hostname)
     if (this.#refusedHosts.has(host)) throw new OutboundError('not a foreign host')
-    // A literal address is never resolved, so it is judged here.
-    if (isIP(host) && !this.#isOpen(host)) throw notPublic()
+    // A literal address is never resolved, so it is checked here.
+    if (isIP(host) && !this.#isOpen(host)) throw createPrivateAddressError()
   }
 
-  /** Judges every address of a name, and connects to exactly those: a second answer of its DNS server changes nothing. */
+  /** Resolves a host name and checks every address. The connection uses exactly these addresses, so a later DNS answer (rebinding) changes nothing. */
   readonly lookup: LookupFunction = (hostname, { all }, done) => {
     this.#resolveAddresses(hostname).then(
       (addresses) => {
@@ -66,7 +66,7 @@ export class PublicNetwork {
     const addresses = await this.#resolve(hostname)
     if (addresses.length === 0) throw new OutboundError('no such host')
     // One private address among public ones is an attack or a mistake.
-    if (!addresses.every((address) => this.#isOpen(address))) throw notPublic()
+    if (!addresses.every((address) => this.#isOpen(address))) throw createPrivateAddressError()
     return addresses.map((address) => ({ address, family: isIP(address) }))
   }
 
@@ -79,17 +79,17 @@ export class PublicNetwork {
   }
 }
 
-const notPublic = () => new OutboundError('not a public address')
+const createPrivateAddressError = () => new OutboundError('not a public address')
 
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address.range() !== 'unicast' || metadataAddresses.includes(address.toString())) return false
   return address.kind() === 'ipv4' || address.match(globalAddresses)
 }
 
-/** Without the brackets of IPv6 and the dot at the end, which change nothing. */
-const plainName = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
+/** Removes the brackets of IPv6 addresses and the trailing dot of host names. */
+const normalizeHost = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
 
-/** Asks DNS itself: the system's look-up would occupy one of few threads for as long as a slow server likes. */
+/** Resolves a name by DNS queries, because the system's look-up would block one of few threads while a slow server responds. */
 async function resolveName(hostname: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 1500, tries: 2 })
   const none = (): string[] => []

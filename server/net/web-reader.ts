@@ -3,15 +3,15 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { WebReader, WebRequest } from '../../routers/ports/web-reader.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { OutboundError, PublicNetwork, type PublicNetworkOptions } from './public-network.ts'
-import type { HttpResponse } from './response-stream.ts'
+import type { HttpResponse } from './response-handler.ts'
 
 const MAX_REDIRECTS = 5
 
-/** Ends an answer that goes on for ever, also where its reader would skip what it reads. */
+/** Largest response in bytes; it also stops endless responses whose reader skips content. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 export interface WebReaderOptions extends PublicNetworkOptions {
-  /** Names the service to the sites it reads. */
+  /** The `User-Agent` of requests. */
   userAgent: string
 }
 
@@ -23,30 +23,30 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
     networkPolicy: new PublicNetwork(network),
   })
 
-  /** Follows redirects by hand, so that each hop is judged like the first. */
+  /** Follows redirects itself, so that each hop is checked like the first. */
   async function follow(address: string, accept: string, signal: AbortSignal) {
     const headers = { accept, 'accept-encoding': 'gzip, br, deflate', 'user-agent': userAgent }
     let url = new URL(address)
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-      const answer = await client.send(url.href, { method: 'GET', headers, body: null, signal })
-      const target = findRedirect(answer)
-      if (target === undefined) return { url: url.href, answer }
-      answer.body.destroy()
-      url = nextHop(target, url)
+      const response = await client.send(url.href, { method: 'GET', headers, body: null, signal })
+      const target = findRedirect(response)
+      if (target === undefined) return { url: url.href, response }
+      response.body.destroy()
+      url = resolveRedirect(target, url)
     }
     throw new OutboundError('too many redirects')
   }
 
   async function open(address: string, { accept, kinds, timeout, signal }: WebRequest) {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeout)])
-    const { url, answer } = await follow(address, accept, deadline)
+    const { url, response } = await follow(address, accept, deadline)
     try {
-      const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = answer.headers
-      if (answer.statusCode !== 200) throw new OutboundError(`the site answered with ${answer.statusCode}`)
+      const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = response.headers
+      if (response.statusCode !== 200) throw new OutboundError(`the site answered with ${response.statusCode}`)
       if (!kinds.some((kind) => type.toLowerCase().startsWith(kind))) throw new OutboundError('not of these kinds')
-      return { url, charset: findCharset(type), body: decoded(answer.body, coding.trim().toLowerCase()) }
+      return { url, charset: findCharset(type), body: decompress(response.body, coding.trim().toLowerCase()) }
     } catch (error) {
-      answer.body.destroy()
+      response.body.destroy()
       throw error
     }
   }
@@ -54,15 +54,15 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
   return { open, close: client.close }
 }
 
-const redirects = new Set([301, 302, 303, 307, 308])
+const redirectStatuses = new Set([301, 302, 303, 307, 308])
 
 const findRedirect = ({ statusCode, headers: { location } }: HttpResponse) =>
-  redirects.has(statusCode) ? location : undefined
+  redirectStatuses.has(statusCode) ? location : undefined
 
-function nextHop(target: string, from: URL): URL {
+function resolveRedirect(target: string, from: URL): URL {
   if (!URL.canParse(target, from.href)) throw new OutboundError('the redirect leads nowhere')
   const next = new URL(target, from.href)
-  // What is between us and a site without TLS could put in anything.
+  // An attacker between us and a site without TLS could inject any content.
   if (from.protocol === 'https:' && next.protocol === 'http:') throw new OutboundError('the redirect gives up TLS')
   return next
 }
@@ -74,8 +74,8 @@ const decoders: Partial<Record<string, () => Transform>> = {
   deflate: createInflate,
 }
 
-/** Decompresses no faster than it is read, so that a reader's limit holds for what was compressed, too. */
-function decoded(body: Readable, coding: string): AsyncIterable<Uint8Array> {
+/** Decompresses a body as it is read, so that the reader's limit also bounds decompressed bytes. */
+function decompress(body: Readable, coding: string): AsyncIterable<Uint8Array> {
   if (coding === 'identity' || coding === '') return body
   const decoder = decoders[coding]
   if (!decoder) throw new OutboundError('an unknown content coding')

@@ -13,14 +13,14 @@ interface CollectorOptions {
   headers: Record<string, string>
 }
 
-/** The collector of an operator, which is reached by the one outbound client: what it does not take in time is dropped. */
+/** The operator's collector, which is reached by the client of all outbound requests. It drops what the collector does not accept in time. */
 export class Collector {
   readonly #options: CollectorOptions
   readonly #client = createHttpClient({
     ...{ connectTimeout: CONNECT_MS, byteTimeout: SEND_MS, maxBytes: MAX_ANSWER_BYTES },
     networkPolicy: 'configured',
   })
-  /** The signals that it does not take now; some take traces alone. */
+  /** Signals that the collector refuses at present; some collectors accept only traces. */
   readonly #failing = new Set<string>()
   #log: Log | undefined
 
@@ -28,12 +28,12 @@ export class Collector {
     this.#options = options
   }
 
-  /** Tells this log when the collector begins to fail, and when it takes a signal again. */
+  /** Sets the log for warnings when the collector starts to refuse a signal, and when it accepts it again. */
   reportTo(log: Log): void {
     this.#log = log
   }
 
-  /** Makes what sends the batches of a signal, such as `traces`. */
+  /** Creates an exporter for the batches of a signal, such as `traces`. */
   createSender<Item>(signal: string, { serializeRequest }: Pick<ISerializer<Item[], unknown>, 'serializeRequest'>) {
     return {
       export: (items: Item[], done: (result: ExportResult) => void): void => {
@@ -64,13 +64,13 @@ export class Collector {
       if (error) throw error
       if (statusCode >= 300) throw new RefusedBatch(statusCode)
     } catch (error) {
-      this.#note(signal, error)
+      this.#recordResult(signal, error)
       throw error
     }
-    this.#note(signal, undefined)
+    this.#recordResult(signal, undefined)
   }
 
-  #note(signal: string, error: unknown): void {
+  #recordResult(signal: string, error: unknown): void {
     const isFailing = error !== undefined
     if (isFailing === this.#failing.has(signal)) return
     if (isFailing) {

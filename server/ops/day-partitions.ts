@@ -10,20 +10,20 @@ import {
 } from '../../entities/sql/day-partitions.ts'
 import { locks } from '../../entities/sql/locks.ts'
 
-/** Days for which there is a partition before they begin: what is written today never has to move. */
+/** Number of days ahead for which partitions are created, so that no row has to be moved later. */
 const DAYS_AHEAD = 2
 const BATCH = 10_000
 
 /**
- * Makes the partitions of the next days and drops those whose days are over. Where that was not done in time, rows lie in
- * the default partition, from which they are deleted: no write ever waits for a partition.
+ * Creates the partitions of the next days and drops expired ones. If a partition was not created in time, its rows are in the
+ * default partition, from which they are deleted later; so no write ever waits for a partition.
  */
-export async function keepDayPartitions(pool: Pool, daily: DailyTable, today: Date): Promise<void> {
+export async function maintainDayPartitions(pool: Pool, daily: DailyTable, today: Date): Promise<void> {
   await deleteOld(pool, daily, today)
   const client = await pool.connect()
   try {
     await client.query('begin')
-    // Replicas take turns, and nobody who writes waits long.
+    // Replicas take turns, and the lock timeout keeps writers from waiting long.
     await client.query(`set local lock_timeout = '2s'`)
     await client.query('select pg_advisory_xact_lock($1)', [locks.keepPartitions])
     await replacePartitions(client, daily, today)
@@ -43,12 +43,12 @@ async function replacePartitions(client: PoolClient, daily: DailyTable, today: D
     const day = daysFrom(today, ahead)
     if (!names.has(namePartition(daily, day))) await client.query(createPartition(daily, day))
   }
-  // The names of days sort as the days do.
+  // The names of partitions sort by date.
   const oldest = namePartition(daily, daysFrom(today, -daily.keptDays))
   for (const name of names) if (/_\d{8}$/.test(name) && name < oldest) await client.query(dropPartition(name))
 }
 
-/** In batches, so that none of them locks many rows for long. */
+/** Deletes expired rows of the default partition in batches, so that no statement locks many rows for long. */
 async function deleteOld(pool: Pool, daily: DailyTable, today: Date): Promise<void> {
   const before = daysFrom(today, -daily.keptDays)
   for (;;) {

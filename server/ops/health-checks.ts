@@ -11,18 +11,18 @@ import type { HealthChecks, HealthTimer } from '../../routers/ports/health.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { Blobs } from '../stores/blobs/blobs.ts'
 
-const trivial = statement<{ one: number }>('trivial', 'select 1 as one')
+const trivialStatement = statement<{ one: number }>('trivial', 'select 1 as one')
 
-export interface CheckedParts {
+export interface HealthCheckOptions {
   sql: Sql
   kv: KeyValueStore
   blobs: Pick<Blobs, 'check'>
 }
 
-export function createHealthChecks({ sql, kv, blobs }: CheckedParts, dataDir: string): HealthChecks {
+export function createHealthChecks({ sql, kv, blobs }: HealthCheckOptions, dataDir: string): HealthChecks {
   const cacheDir = join(dataDir, 'cache')
-  // A connection from the pool may be dead already: only an answer proves it.
-  const database = async () => void (await sql(trivial))
+  // A pooled connection may be broken, which only a statement shows.
+  const database = async () => void (await sql(trivialStatement))
   return {
     quick_database: database,
     database,
@@ -47,42 +47,42 @@ export function createHealthChecks({ sql, kv, blobs }: CheckedParts, dataDir: st
 const marker = z.object({ failed: z.boolean(), quickChecks: z.number().int().min(0) })
 type Marker = z.output<typeof marker>
 
-const fresh: Marker = { failed: false, quickChecks: 0 }
+const initialMarker: Marker = { failed: false, quickChecks: 0 }
 
-/** Longer than anybody holds the lock; a step that still has none goes without. */
+/** Attempts to get the lock, which take longer than any holder needs; after them a step runs without it. */
 const MAX_TRIES = 20
 
 /**
- * Keeps its state in a small file, so that it survives the failure of database and store. Deleting it resets the timer.
- * The file is read and written synchronously: a probe must not wait for a thread of the pool, which may be hashing
- * passwords or decoding pictures.
+ * Creates the timer of deep health checks. Its state is a small file, so that it survives failures of database and store;
+ * deleting the file resets the timer. The file is read and written synchronously, because a probe must not wait for a thread of
+ * libuv's pool, which may be hashing passwords or decoding pictures.
  */
 export function createHealthTimer(deepEvery: number, folder = tmpdir()): HealthTimer {
   const file = join(folder, 'svc_health_timer_marker.json')
   let unwritten: Marker | undefined
 
-  /** Where the disk takes nothing, this process still keeps the rule for itself. */
-  function keep(state: Marker): void {
-    unwritten = write(file, state) ? undefined : state
+  /** Saves the state; in memory if the disk cannot be written. */
+  function save(state: Marker): void {
+    unwritten = writeMarker(file, state) ? undefined : state
   }
 
   return {
     isDeepCheckDue: () =>
-      locked(file, () => {
-        const { failed, quickChecks } = unwritten ?? read(file)
+      withFileLock(file, () => {
+        const { failed, quickChecks } = unwritten ?? readMarker(file)
         const due = failed || quickChecks + 1 >= deepEvery
-        keep({ failed, quickChecks: due ? 0 : quickChecks + 1 })
+        save({ failed, quickChecks: due ? 0 : quickChecks + 1 })
         return due
       }),
-    recordDeepCheck: (failed) => locked(file, () => keep({ failed, quickChecks: 0 })),
+    recordDeepCheck: (failed) => withFileLock(file, () => save({ failed, quickChecks: 0 })),
   }
 }
 
 /**
- * One step at a time among all processes that share the file. Rather than wait for long, a step goes without the lock:
- * a count that is lost does less harm than a probe that hangs.
+ * Runs one step at a time among all processes that share the file. After a short wait a step runs without the lock, because a
+ * lost count does less harm than a probe that hangs.
  */
-async function locked<Result>(file: string, step: () => Result): Promise<Result> {
+async function withFileLock<Result>(file: string, step: () => Result): Promise<Result> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const lock = takeLock(file)
     if (lock === 'impossible') break
@@ -113,17 +113,17 @@ function ignoreErrors(step: () => void): void {
   } catch {}
 }
 
-/** A file that is absent, broken or half written counts as a fresh start. */
-function read(file: string): Marker {
+/** Reads the marker; a missing or invalid file counts as the initial state. */
+function readMarker(file: string): Marker {
   try {
     return marker.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch {
-    return fresh
+    return initialMarker
   }
 }
 
-/** Renaming is atomic: a reader sees the file before or after. The folder is everybody's, so the draft must be new. */
-function write(file: string, state: Marker): boolean {
+/** Writes the marker atomically by renaming. The folder is public, so the draft must be a new file. Returns whether it succeeded. */
+function writeMarker(file: string, state: Marker): boolean {
   const draft = `${file}.${randomUUID()}`
   try {
     writeFileSync(draft, JSON.stringify(state), { flag: 'wx' })

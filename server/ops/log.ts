@@ -5,11 +5,11 @@ import type { Telemetry } from './telemetry.ts'
 
 interface OpenedLog {
   log: Logger
-  /** Where a collector is set, which the lines go to as well. */
+  /** Telemetry, which also receives the log lines, if a collector is set. */
   telemetry?: Telemetry
 }
 
-/** The log of a service. */
+/** Opens the log of the service, and telemetry if a collector is set. */
 export async function openLog(env: Env, destination: DestinationStream): Promise<OpenedLog> {
   if (!env.OTEL_EXPORTER_OTLP_ENDPOINT) return { log: createLog(env.LOG_LEVEL, destination) }
   const { createTelemetry } = await import('./telemetry.ts')
@@ -35,39 +35,43 @@ const secrets = [
 ]
 const isSecret = new Set(secrets)
 
-/** Lines of JSON. What could carry a secret or a person's words is blotted out wherever it turns up. */
+/** Creates a log of JSON lines. Members that may have a secret or a person's words are redacted at every depth. */
 export function createLog(level: string, destination: DestinationStream): Logger {
   const options: LoggerOptions = {
     level,
     base: null,
     redact: { paths: secrets.map((name) => `["${name}"]`), censor: '[redacted]' },
-    // Below the top, where redaction by wildcards would cost more than the line.
-    formatters: { log: blotInner },
-    serializers: { error: (error) => describe(error), err: (error) => describe(error) },
-    mixin: (_details, _level, logger) => nameWork(logger === log),
+    // Nested members are redacted here, because wildcard paths of pino would cost more than the line itself.
+    formatters: { log: redactNested },
+    serializers: { error: (error) => describeError(error), err: (error) => describeError(error) },
+    mixin: (_details, _level, logger) => findWorkIds(logger === log),
   }
   const log = pino(options, destination)
   return log
 }
 
-/** The trace and the request that a line is of, where a collector is set; the logger of a request names the request itself. */
-function nameWork(isForAll: boolean): object {
+/** Returns the ids of trace and request for a line, if a collector is set. The logger of a request adds the request id itself. */
+function findWorkIds(isRootLogger: boolean): object {
   const { requestId, ...trace } = findCurrentSpan()?.ids ?? {}
-  return isForAll && requestId !== undefined ? { ...trace, requestId } : trace
+  return isRootLogger && requestId !== undefined ? { ...trace, requestId } : trace
 }
 
-export const usesWords = (format: 'words' | 'json' | undefined, isTerminal: boolean): boolean =>
+/** Returns whether the log is written for people: by the setting, or by default at a terminal. */
+export const shouldPrettyPrint = (format: 'words' | 'json' | undefined, isTerminal: boolean): boolean =>
   format === undefined ? isTerminal : format === 'words'
 
-/** The same lines in words, for whoever reads them at a terminal. */
-export async function inWords(output: Pick<DestinationStream, 'write'>, colorize: boolean): Promise<DestinationStream> {
+/** Creates an output that formats JSON lines for people at a terminal. */
+export async function createPrettyOutput(
+  output: Pick<DestinationStream, 'write'>,
+  colorize: boolean,
+): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty')
   const pretty = prettyFactory({ colorize, singleLine: true, translateTime: 'SYS:HH:MM:ss' })
-  return { write: (line) => output.write(pretty(withSentence(JSON.parse(line)))) }
+  return { write: (line) => output.write(pretty(summarizeRequest(JSON.parse(line)))) }
 }
 
-/** What a request was and how it went are the words of its line, and need no names. */
-function withSentence(line: Details): Details {
+/** Replaces the members of a request line by one sentence. */
+function summarizeRequest(line: Details): Details {
   if (line['msg'] !== 'request') return line
   const { method, route, status, ms, msg: _, ...others } = line
   return { ...others, msg: `${method} ${route ?? '(no route)'} ${status} in ${ms} ms` }
@@ -75,19 +79,19 @@ function withSentence(line: Details): Details {
 
 type Details = Record<string, unknown>
 
-const blotInner = (details: Details): Details => mapped(details, (_, value) => blot(value, 1))
+const redactNested = (details: Details): Details => mapValues(details, (_, value) => redact(value, 1))
 
-const DEEPEST = 8
+const MAX_DEPTH = 8
 
-/** A copy without what must not be read. Errors stay as they are: they have a description of their own. */
-function blot(value: unknown, depth: number): unknown {
+/** Copies a value without secrets. Errors are left to the serializer. */
+function redact(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Error || 'toJSON' in value) return value
-  if (depth === DEEPEST) return '[too deep]'
-  if (Array.isArray(value)) return value.map((item) => blot(item, depth + 1))
-  return mapped(value as Details, (name, inner) => (isSecret.has(name) ? '[redacted]' : blot(inner, depth + 1)))
+  if (depth === MAX_DEPTH) return '[too deep]'
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
+  return mapValues(value as Details, (name, inner) => (isSecret.has(name) ? '[redacted]' : redact(inner, depth + 1)))
 }
 
-function mapped(details: Details, map: (name: string, value: unknown) => unknown): Details {
+function mapValues(details: Details, map: (name: string, value: unknown) => unknown): Details {
   const copy: Details = {}
   for (const name of Object.keys(details)) copy[name] = map(name, details[name])
   return copy
@@ -95,9 +99,9 @@ function mapped(details: Details, map: (name: string, value: unknown) => unknown
 
 const MAX_CAUSES = 3
 
-/** An error by its kind and place, with its causes; its message only where it is ours or the system's. */
-function describe(error: unknown, depth = 0): unknown {
-  // A value that is no Error may hold something secret, a text too: a provider's own words, for one.
+/** Describes an error by name, code, stack and causes; by its message only if it is ours or the system's. */
+function describeError(error: unknown, depth = 0): unknown {
+  // A thrown value that is no Error may be secret, for example the text of a provider.
   if (!(error instanceof Error)) return { name: typeof error }
   const { name, code, stack, message, cause } = error as Error & { code?: string }
   const frames = stack
@@ -105,11 +109,11 @@ function describe(error: unknown, depth = 0): unknown {
     .split('\n')
     .filter((line) => line.trimStart().startsWith('at '))
     .slice(0, 8)
-  const inner = cause !== undefined && depth < MAX_CAUSES ? { cause: describe(cause, depth + 1) } : {}
+  const inner = cause !== undefined && depth < MAX_CAUSES ? { cause: describeError(cause, depth + 1) } : {}
   return { name, code, message: safeMessage(name, message), frames, ...inner }
 }
 
-/** A database's or a parser's message may quote a value. */
+/** Returns the message of known error classes; messages of databases and parsers may quote values. */
 const safeMessage = (name: string, message: string) =>
   /^(Problem|TypeError|RangeError|ReferenceError|Error|OutboundError|AccountsError)$/.test(name)
     ? message.slice(0, 300)

@@ -5,17 +5,17 @@ const STDOUT = 1
 const FULL_LENGTH = 32_768
 const FLUSH_INTERVAL_MS = 100
 const MAX_LAST_WRITES = 50
-/** Characters that wait for an output which takes none, such as a full disk or a reader that does not read. */
+/** Characters that wait for a blocked output, such as a full disk or a slow reader; further lines are dropped. */
 const MAX_WAITING = 4 * 1024 * 1024
 
 /**
- * Standard output, of which a process has one, in few writes, as each costs more than its lines: 32 KB, or what came in 100 ms. The end of the process
- * writes the rest. When the terminal or the reader is gone, or takes nothing for long, lines are dropped: the service neither
- * fails nor waits for them. Only the end of the process waits for a write that a reader holds up.
+ * Buffers standard output: it writes 32 KB, or the lines of 100 ms, at a time, because a write costs more than its lines. The
+ * rest is written when the process exits. If the terminal or reader is gone or blocked for long, lines are dropped: the service
+ * neither fails nor waits. Only the exit of the process waits for a blocked write.
  */
 export class StandardOutput implements DestinationStream {
   #lines = ''
-  /** What is left of the lines that were taken for a write. */
+  /** Bytes of the current write that are not written yet. */
   #chunk = Buffer.alloc(0)
   #isWriting = false
   #isGone = false
@@ -43,35 +43,35 @@ export class StandardOutput implements DestinationStream {
     this.#isWriting = true
     write(STDOUT, this.#chunk, (error, written) => {
       this.#isWriting = false
-      if (error) return this.#handle(error)
+      if (error) return this.#handleError(error)
       this.#chunk = this.#chunk.subarray(written)
       if (this.#chunk.length > 0 || this.#lines.length >= FULL_LENGTH) this.#flush()
     })
   }
 
   #takeLines(): Buffer<ArrayBuffer> {
-    const taken = Buffer.from(this.#lines + (this.#dropped > 0 ? droppedLine(this.#dropped) : ''))
+    const bytes = Buffer.from(this.#lines + (this.#dropped > 0 ? formatDroppedLine(this.#dropped) : ''))
     this.#lines = ''
     this.#dropped = 0
-    return taken
+    return bytes
   }
 
-  /** The next interval tries again, unless nobody can ever read it. */
-  #handle({ code = '' }: NodeJS.ErrnoException): void {
-    if (!gone.has(code)) return
+  /** Drops all output if the reader is gone for good; otherwise the next interval retries. */
+  #handleError({ code = '' }: NodeJS.ErrnoException): void {
+    if (!goneCodes.has(code)) return
     this.#isGone = true
     this.#lines = ''
     this.#chunk = Buffer.alloc(0)
   }
 
-  /** Leaves out a write under way, which the end of the process waits for. */
+  /** Writes the rest at the exit, except a chunk whose write is in progress, for which the exit waits. */
   #finish(): void {
     const lines = this.#takeLines()
     writeNow(this.#isWriting ? lines : Buffer.concat([this.#chunk, lines]))
   }
 }
 
-/** Gives up on an output that is gone, and after 5 seconds on one that stays busy: the process must end. */
+/** Writes synchronously. Gives up if the output is gone, or busy for 5 seconds, because the process must end. */
 function writeNow(bytes: Buffer): void {
   let rest = bytes
   for (let writes = 0; rest.length > 0 && writes < MAX_LAST_WRITES; writes++) {
@@ -84,13 +84,13 @@ function writeNow(bytes: Buffer): void {
   }
 }
 
-const gone = new Set(['EPIPE', 'EIO', 'EBADF', 'ENXIO'])
+const goneCodes = new Set(['EPIPE', 'EIO', 'EBADF', 'ENXIO'])
 
-/** In place of lines that were dropped. */
-const droppedLine = (lines: number) =>
+/** Returns a log line that says how many lines were dropped. */
+const formatDroppedLine = (lines: number) =>
   `${JSON.stringify({ level: 40, time: Date.now(), lines, msg: 'lines of the log were dropped: nothing took them' })}\n`
 
-/** Only a terminal or a pipe that somebody made non-blocking is ever busy. */
+/** Returns whether the output is busy, which happens only to a terminal or pipe that was made non-blocking. */
 const isBusy = ({ code }: NodeJS.ErrnoException) => code === 'EAGAIN' || code === 'EBUSY'
 
 const sleep = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

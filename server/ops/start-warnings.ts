@@ -1,12 +1,12 @@
 import { listCurrentAnnouncements } from '../../entities/system/announcement.sql.ts'
 import type { Services } from '../../routers/core/services.ts'
-import { isLoopback } from '../config/settings/kinds.ts'
+import { isLoopback } from '../config/settings/setting-types.ts'
 import type { Env } from '../config/settings.ts'
 
-/** Tells the log what a service that has started cannot do, and which setting changes it. */
+/** Logs warnings about features that do not work with the current settings. */
 export async function warnAtStart(services: Services, env: Env): Promise<void> {
   const { kv, loginSources, log } = services
-  // People and access tokens get in without Redis, and it may come later.
+  // Sessions and tokens work without Redis, and it may become available later.
   await kv.ping().catch((error: unknown) => {
     log.warn(
       { error },
@@ -21,7 +21,7 @@ export async function warnAtStart(services: Services, env: Env): Promise<void> {
       {},
       'PROXY_SUBJECT_HEADER is not set, so the login proxy binds people to their username: whoever gets the username of somebody who has left gets their account, too.',
     )
-  if (isOpenToReaders(env))
+  if (isUnencrypted(env))
     log.warn(
       {},
       'BASE_URL begins with http://, where others can read access tokens on the way and browsers send no session: set it to the https:// address of the proxy in front.',
@@ -29,7 +29,7 @@ export async function warnAtStart(services: Services, env: Env): Promise<void> {
   await warnOfMissingTexts(services)
 }
 
-/** Not refused: a command makes the folder, and may do so later. */
+/** Warns of missing announcement texts. They do not prevent the start, because a command may create them later. */
 async function warnOfMissingTexts({ sql, announcementText, log }: Services): Promise<void> {
   const current = await sql(listCurrentAnnouncements)
   const hasText = await Promise.all(current.map(async ({ view }) => Boolean(await announcementText(view))))
@@ -43,6 +43,6 @@ async function warnOfMissingTexts({ sql, announcementText, log }: Services): Pro
     )
 }
 
-/** Not refused: BASE_URL may be wrong while a proxy ends TLS and says so by X-Forwarded-Proto. */
-const isOpenToReaders = ({ NODE_ENV, BASE_URL }: Env): boolean =>
+/** Returns whether BASE_URL is unencrypted. It does not prevent the start, because a proxy may still end TLS and say so by X-Forwarded-Proto. */
+const isUnencrypted = ({ NODE_ENV, BASE_URL }: Env): boolean =>
   NODE_ENV === 'production' && Boolean(BASE_URL?.startsWith('http:')) && !isLoopback(BASE_URL ?? '')

@@ -26,23 +26,23 @@ import type { Span, SpanAttributes, SpanIds, SpanOptions, Traces } from '../../r
 import type { Env } from '../config/settings.ts'
 import { Collector } from './collector.ts'
 
-/** Sends traces, and the lines of the log, to the collector of the operator, beside the work that they tell of. */
+/** Sends traces and log lines to the operator's collector, in the background. */
 export interface Telemetry {
   traces: Traces
-  /** An output of lines that are sent as well. */
+  /** Wraps an output so that its lines are also sent to the collector. */
   copyLines(output: DestinationStream): DestinationStream
-  /** Tells this log when the collector begins to fail, and when it takes a signal again. */
+  /** Sets the log for warnings when the collector starts to refuse a signal, and when it accepts it again. */
   reportTo(log: Log): void
-  /** Sends what waits, unless the collector takes too long. */
+  /** Sends the waiting items, unless the collector takes too long. */
   close(): Promise<void>
 }
 
-/** So much waits for a collector, and so much goes in one request; more is dropped. */
+/** Sizes of the queues and requests for the collector; items beyond the queue size are dropped. */
 const queue = { maxQueueSize: 2048, maxExportBatchSize: 512, scheduledDelayMillis: 1000 }
 const CLOSING_MS = 2000
-/** Longer than any name that the service makes. */
+/** Largest length of an attribute of a span; no name of the service is longer. */
 const MAX_VALUE = 200
-/** The same of a value in a line of the log. */
+/** Largest length of an attribute of a log line. */
 const MAX_TEXT = 1000
 
 export function createTelemetry(env: Env): Telemetry {
@@ -93,59 +93,59 @@ export function createTelemetry(env: Env): Telemetry {
 }
 
 interface TracesOptions {
-  /** The part of all traces that is sent, from 0 to 1. */
+  /** Share of all traces that is sent, from 0 to 1. */
   share: number
   hosts: ReadonlySet<string>
 }
 
 const createTraces = (tracer: Tracer, { share, hosts }: TracesOptions): Traces => ({
   begin(name, { requestId, traceparent, ...options } = {}) {
-    // A sampler of the library decides when all of a span has been made, which costs each request.
+    // Sampling is decided here, because a sampler of the SDK decides only after it has created most of the span.
     if (Math.random() >= share) return requestId === undefined ? undefined : new UncollectedSpan(requestId)
-    const span = tracer.startSpan(name, { ...toOtel(options), links: readLinks(traceparent) }, ROOT_CONTEXT)
-    return new RecordedSpan(span, { tracer, hosts, requestId, isOver: false, parts: 0 })
+    const span = tracer.startSpan(name, { ...toOtelOptions(options), links: readLinks(traceparent) }, ROOT_CONTEXT)
+    return new RecordedSpan(span, { tracer, hosts, requestId, isOver: false, spanCount: 0 })
   },
 })
 
-/** A trace from outside is no more than named: whoever sends it decides neither what is collected nor what belongs together. */
+/** Links a `traceparent` from outside. It is not the parent, because the sender must not decide about sampling and grouping. */
 function readLinks(traceparent: string | undefined): Link[] {
   const context = traceparent === undefined ? null : parseTraceParent(traceparent)
   return context ? [{ context: { ...context, isRemote: true } }] : []
 }
 
-const kinds = { client: SpanKind.CLIENT, server: SpanKind.SERVER } as const
+const spanKinds = { client: SpanKind.CLIENT, server: SpanKind.SERVER } as const
 
-const toOtel = ({ kind, attributes }: SpanOptions) => ({
-  ...(kind && { kind: kinds[kind] }),
+const toOtelOptions = ({ kind, attributes }: SpanOptions) => ({
+  ...(kind && { kind: spanKinds[kind] }),
   ...(attributes && { attributes }),
 })
 
-/** The spans of one trace share it. */
-interface Trace {
+/** State that all spans of a trace share. */
+interface TraceState {
   readonly tracer: Tracer
-  /** They are sent `traceparent`. */
+  /** Hosts to which `traceparent` is sent. */
   readonly hosts: ReadonlySet<string>
   readonly requestId: string | undefined
   /** True once its first span has ended. */
   isOver: boolean
-  parts: number
+  spanCount: number
 }
 
-/** A stream of changes may be open for days. */
-const MAX_PARTS = 1000
+/** Largest number of spans in a trace; a stream of changes may be open for days. */
+const MAX_SPANS = 1000
 
 class RecordedSpan implements Span {
   readonly ids: SpanIds
   readonly #span: OtelSpan
-  readonly #trace: Trace
+  readonly #trace: TraceState
   readonly #isRoot: boolean
   #context: Context | undefined
 
-  constructor(span: OtelSpan, of: Trace, isRoot = true) {
+  constructor(span: OtelSpan, state: TraceState, isRoot = true) {
     const { traceId, spanId } = span.spanContext()
-    this.ids = { traceId, spanId, ...(of.requestId !== undefined && { requestId: of.requestId }) }
+    this.ids = { traceId, spanId, ...(state.requestId !== undefined && { requestId: state.requestId }) }
     this.#span = span
-    this.#trace = of
+    this.#trace = state
     this.#isRoot = isRoot
   }
 
@@ -154,17 +154,17 @@ class RecordedSpan implements Span {
   }
 
   begin(name: string, options: SpanOptions = {}): Span | undefined {
-    const of = this.#trace
-    if (of.isOver || of.parts >= MAX_PARTS) return undefined
-    of.parts++
+    const state = this.#trace
+    if (state.isOver || state.spanCount >= MAX_SPANS) return undefined
+    state.spanCount++
     this.#context ??= trace.setSpan(ROOT_CONTEXT, this.#span)
-    return new RecordedSpan(of.tracer.startSpan(name, toOtel(options), this.#context), of, false)
+    return new RecordedSpan(state.tracer.startSpan(name, toOtelOptions(options), this.#context), state, false)
   }
 
   beginLinked(name: string): Span {
     const { tracer } = this.#trace
     const span = tracer.startSpan(name, { links: [{ context: this.#span.spanContext() }] }, ROOT_CONTEXT)
-    return new RecordedSpan(span, { ...this.#trace, isOver: false, parts: 0 })
+    return new RecordedSpan(span, { ...this.#trace, isOver: false, spanCount: 0 })
   }
 
   set(attributes: SpanAttributes): void {
@@ -176,7 +176,7 @@ class RecordedSpan implements Span {
   }
 
   fail(error: unknown): void {
-    this.#span.setAttribute('error.type', nameError(error))
+    this.#span.setAttribute('error.type', classifyError(error))
     this.#span.setStatus({ code: SpanStatusCode.ERROR })
   }
 
@@ -192,7 +192,7 @@ class RecordedSpan implements Span {
   }
 }
 
-/** Names the request in lines of the log, and is sent nowhere. */
+/** A span that is not sampled; it only gives log lines the id of the request. */
 class UncollectedSpan implements Span {
   readonly ids: SpanIds
   isOver = false
@@ -213,16 +213,16 @@ class UncollectedSpan implements Span {
   }
 }
 
-/** Our code of an error, that of the system or the database, or its kind. */
-function nameError(error: unknown): string {
+/** Classifies an error: by the code of a problem, by that of the system or database, or by its class. */
+function classifyError(error: unknown): string {
   const { problem, code, name } = (error ?? {}) as Record<string, unknown>
-  const isWord = (word: unknown, shape: RegExp): word is string => typeof word === 'string' && shape.test(word)
-  if (isWord(problem, /^[a-z_]{1,60}$/)) return problem
-  if (isWord(code, /^[A-Z0-9_]{1,60}$/)) return code
-  return isWord(name, /^[A-Za-z_]{1,60}$/) ? name : '_OTHER'
+  const matches = (value: unknown, pattern: RegExp): value is string => typeof value === 'string' && pattern.test(value)
+  if (matches(problem, /^[a-z_]{1,60}$/)) return problem
+  if (matches(code, /^[A-Z0-9_]{1,60}$/)) return code
+  return matches(name, /^[A-Za-z_]{1,60}$/) ? name : '_OTHER'
 }
 
-/** The levels of the log, by their numbers. */
+/** Severities by the numbers of pino's levels. */
 const severities = new Map([
   [10, SeverityNumber.TRACE],
   [20, SeverityNumber.DEBUG],

@@ -8,51 +8,51 @@ import type {
 } from '../../routers/ports/change-streams.ts'
 import type { Connection, Subscription } from './connection.ts'
 
-/** A channel of this process: hands on what its stream tells to whoever is subscribed. */
+/** A channel of this process: sends the changes of its stream to its subscribers. */
 export class Channel implements StreamFollower {
   readonly name: string
   readonly subscriptions = new Set<Subscription>()
   position: Position = { epoch: '', seq: 0 }
-  /** Whoever was known to be a member before this moment may be none any more. */
+  /** Time since which no member was removed; memberships that were read before it must be checked again. */
   checkedSince = 0
-  /** Those who are on their way in. */
+  /** Number of connections that are being subscribed. */
   entering = 0
-  following: StreamSubscription | undefined
-  /** Tells who is in it, and nothing of changes: whoever wants those subscribes to the private channel, too. */
+  streamSubscription: StreamSubscription | undefined
+  /** True for presence channels, which send members but no changes; clients also subscribe to the private channel for these. */
   readonly isPresence: boolean
-  /** How long the last change took to get here, in milliseconds. */
+  /** Largest delay of a change until it arrived here, in milliseconds. */
   lagMs = 0
   readonly #isRoom: boolean
-  readonly #onLeft: (channel: Channel) => void
+  readonly #onRemoved: (channel: Channel) => void
 
-  constructor(name: string, stream: string, onLeft: (channel: Channel) => void) {
+  constructor(name: string, stream: string, onRemoved: (channel: Channel) => void) {
     this.name = name
     this.isPresence = name.startsWith('presence-')
-    this.#onLeft = onLeft
+    this.#onRemoved = onRemoved
     this.#isRoom = stream.startsWith('room:')
   }
 
-  begin(following: StreamSubscription): void {
-    this.following = following
-    this.position = following.position
+  start(streamSubscription: StreamSubscription): void {
+    this.streamSubscription = streamSubscription
+    this.position = streamSubscription.position
     this.checkedSince = performance.now()
   }
 
   onChange(change: LoggedChange): void {
     this.position = { epoch: change.epoch, seq: change.seq }
-    // Who is removed at this place of the log gets nothing from here on.
+    // A removed member gets neither this change nor later ones.
     if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
     this.lagMs = Math.max(this.lagMs, Date.now() - Date.parse(change.at))
     if (!this.isPresence && this.subscriptions.size > 0)
-      for (const packet of buildPackets(this.name, change)) this.tell(packet)
-    if (this.#isRoom && change.kind === 'rooms.deleted') this.#endWhere(() => true)
+      for (const packet of buildPackets(this.name, change)) this.broadcast(packet)
+    if (this.#isRoom && change.kind === 'rooms.deleted') this.#endMatching(() => true)
   }
 
   onPositionLost(position: Position): void {
     this.position = position
-    this.tell(moved(this.name, position))
-    // Removals may be among what was lost: everybody subscribes anew.
-    if (this.#isRoom) this.#endWhere(() => true)
+    this.broadcast(moved(this.name, position))
+    // The lost changes may include removals of members, so everybody has to subscribe again.
+    if (this.#isRoom) this.#endMatching(() => true)
   }
 
   onEphemeral(event: EphemeralEvent): void {
@@ -61,32 +61,32 @@ export class Channel implements StreamFollower {
 
   relay(frame: string, from?: Connection): void {
     const bytes = Buffer.from(frame)
-    for (const { connection } of this.subscriptions) if (connection !== from) connection.sendPassing(bytes)
+    for (const { connection } of this.subscriptions) if (connection !== from) connection.sendIfKeepingUp(bytes)
   }
 
   end(subscription: Subscription, status: number, reason: string): void {
     subscription.connection.send(unsubscribed(this.name, status, reason))
-    this.drop(subscription)
+    this.remove(subscription)
   }
 
-  drop(subscription: Subscription): void {
+  remove(subscription: Subscription): void {
     subscription.connection.subscriptions.delete(this.name)
-    if (this.subscriptions.delete(subscription)) this.#onLeft(this)
+    if (this.subscriptions.delete(subscription)) this.#onRemoved(this)
   }
 
-  /** Tells all, or all but one. */
-  tell(frame: string, except?: Connection): void {
+  /** Sends a frame to all subscribers, except one. */
+  broadcast(frame: string, except?: Connection): void {
     const bytes = Buffer.from(frame)
     for (const { connection } of this.subscriptions) if (connection !== except) connection.send(bytes)
   }
 
   #endMembership(member: number): void {
     this.checkedSince = performance.now()
-    this.#endWhere((subscription) => subscription.member === member)
+    this.#endMatching((subscription) => subscription.member === member)
   }
 
-  #endWhere(isOver: (subscription: Subscription) => boolean): void {
+  #endMatching(shouldEnd: (subscription: Subscription) => boolean): void {
     for (const subscription of this.subscriptions)
-      if (isOver(subscription)) this.end(subscription, 403, 'You are no member any more.')
+      if (shouldEnd(subscription)) this.end(subscription, 403, 'You are no member any more.')
   }
 }

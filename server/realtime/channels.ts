@@ -2,11 +2,11 @@ import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import { Channel } from './channel.ts'
 import type { Presence } from './presence.ts'
 
-/** The channels to which somebody of this process is subscribed. */
+/** The channels with subscribers in this process. */
 export class Channels {
   readonly #streams: ChangeStreams
   readonly #presence: Presence
-  readonly #channels = new Map<string, { channel: Channel; begun: Promise<void> }>()
+  readonly #channels = new Map<string, { channel: Channel; started: Promise<void> }>()
 
   constructor(streams: ChangeStreams, presence: Presence) {
     this.#streams = streams
@@ -21,26 +21,25 @@ export class Channels {
     return this.#channels.get(name)?.channel
   }
 
-  /** The channel, which follows its stream from now on; whoever enters leaves again. */
+  /** Returns the channel, which follows its stream from now on. Each call needs a call of `leave`. */
   async enter(name: string, stream: string): Promise<Channel> {
-    const known = this.#channels.get(name) ?? this.#open(name, stream)
-    const { channel, begun } = known
+    const { channel, started } = this.#channels.get(name) ?? this.#open(name, stream)
     channel.entering += 1
-    await Promise.all([begun, this.#presence.prepare(channel)]).catch((error: unknown) => {
+    await Promise.all([started, this.#presence.prepare(channel)]).catch((error: unknown) => {
       this.leave(channel)
       throw error
     })
     return channel
   }
 
-  /** Comes after `enter`, also where that led to a subscription. */
+  /** Reverses `enter`, even if it led to a subscription. */
   leave(channel: Channel): void {
     channel.entering -= 1
     this.#closeIfEmpty(channel)
   }
 
-  /** How long the slowest change since the last call took from the log to this process, in milliseconds. */
-  takeLag(): number {
+  /** Returns the largest delay of a change since the last call, in milliseconds, and resets it. */
+  readLag(): number {
     let lagMs = 0
     for (const { channel } of this.#channels.values()) {
       lagMs = Math.max(lagMs, channel.lagMs)
@@ -50,17 +49,17 @@ export class Channels {
   }
 
   #closeIfEmpty(channel: Channel): void {
-    this.#presence.left(channel)
+    this.#presence.leave(channel)
     if (channel.entering > 0 || channel.subscriptions.size > 0) return
     if (this.get(channel.name) === channel) this.#channels.delete(channel.name)
-    channel.following?.stop()
+    channel.streamSubscription?.stop()
   }
 
   #open(name: string, stream: string) {
-    const channel = new Channel(name, stream, (left) => this.#closeIfEmpty(left))
-    const begun = this.#streams.follow(stream, channel).then((following) => channel.begin(following))
-    const opened = { channel, begun }
-    this.#channels.set(name, opened)
-    return opened
+    const channel = new Channel(name, stream, (emptied) => this.#closeIfEmpty(emptied))
+    const started = this.#streams.follow(stream, channel).then((subscription) => channel.start(subscription))
+    const entry = { channel, started }
+    this.#channels.set(name, entry)
+    return entry
   }
 }

@@ -3,8 +3,9 @@ import type { WebSocket } from 'ws'
 import { codes, failed } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Bytes that a client has not read: from here on it misses what does not last, then it is closed and comes back. */
-const MAX_UNREAD_PASSING = 64 * 1024
+/** Unread bytes of a client beyond which it gets no ephemeral events. */
+const MAX_UNREAD_FOR_EPHEMERAL = 64 * 1024
+/** Unread bytes of a client beyond which its connection is closed; the client then reconnects. */
 const MAX_UNREAD = 1024 * 1024
 
 const AS_TEXT = { binary: false } as const
@@ -12,54 +13,54 @@ const AS_TEXT = { binary: false } as const
 const CLIENT_EVENTS_PER_SECOND = 10
 const FRAMES_PER_SECOND = 50
 
-/** How long a client has to answer the end of its connection, in milliseconds. */
+/** Milliseconds that a client has to answer the close of its connection. */
 const GOODBYE_MS = 2000
 
-/** Two numbers that nobody guesses. */
-const newSocketId = () => `${randomInt(1, 1e9)}.${randomInt(1, 1e9)}`
+/** Creates a socket id of two random numbers, as the protocol demands. */
+const createSocketId = () => `${randomInt(1, 1e9)}.${randomInt(1, 1e9)}`
 
-/** What connections are subscribed to. */
-interface Subscribed {
+/** The members of a channel that its subscriptions use. */
+interface SubscribedChannel {
   readonly name: string
   readonly subscriptions: Set<Subscription>
-  /** Tells all others, unless they read slowly. */
+  /** Sends an ephemeral frame to all other subscribers; slow readers miss it. */
   relay(frame: string, from?: Connection): void
-  drop(subscription: Subscription): void
-  /** Ends a subscription, and says so where the connection goes on. */
+  remove(subscription: Subscription): void
+  /** Ends a subscription, and tells the connection, which stays open. */
   end(subscription: Subscription, status: number, reason: string): void
 }
 
 export interface Subscription {
   connection: Connection
-  channel: Subscribed
+  channel: SubscribedChannel
   person: number
-  /** What others see of the person. */
+  /** Public data of the person, for other members. */
   info: object
-  /** By what it was signed. */
+  /** The session or token that authorized it. */
   credential: string
-  /** Whether it may tell the others something. */
-  mayTell: boolean
-  /** In a room, the membership with which it ends. */
+  /** True if the client may send events to the other subscribers. */
+  canPublish: boolean
+  /** Id of the membership in the room; the subscription ends with it. */
   member?: number | undefined
 }
 
-/** One client: what it is subscribed to, and what it may still do. */
+/** The connection of one client: its subscriptions, credentials and rate limits. */
 export class Connection {
-  readonly id = newSocketId()
-  /** By the names of channels. One that is on its way has none yet. */
+  readonly id = createSocketId()
+  /** Subscriptions by channel name; undefined while a subscription is being established. */
   readonly subscriptions = new Map<string, Subscription | undefined>()
-  /** By what its subscriptions were signed: one or two, for which a list is smaller than a set. */
+  /** Sessions and tokens that authorized its subscriptions: one or two, for which an array takes less memory than a set. */
   credentials: readonly string[] = []
-  /** Known from the first subscription on. */
+  /** Id of the person, which is known from the first subscription on. */
   person: number | undefined
-  /** Whether the person may have it beside their others: undefined until somebody asks, a promise until that is known. */
-  place: Promise<boolean> | boolean | undefined
+  /** True if the connection is within the person's limit; a promise while that is checked, undefined before. */
+  slot: Promise<boolean> | boolean | undefined
   readonly openedAt = performance.now()
-  heardAt = this.openedAt
+  lastActivityAt = this.openedAt
   isPinged = false
   readonly #ws: WebSocket
   readonly #frames: TokenBucket
-  /** Made by the first event: most clients send none. */
+  /** Rate limit of client events; it is created by the first one, because most clients send none. */
   #clientEvents: TokenBucket | undefined
 
   constructor(ws: WebSocket, maxChannels: number) {
@@ -71,14 +72,15 @@ export class Connection {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** Notes a sign of life; whether the client may send a frame. */
-  heard(): boolean {
-    this.heardAt = performance.now()
+  /** Records activity of the client; returns false if it exceeds the rate limit of frames. */
+  recordActivity(): boolean {
+    this.lastActivityAt = performance.now()
     this.isPinged = false
     return this.#frames.take()
   }
 
-  mayTellOthers(): boolean {
+  /** Returns whether the client may send another event now. */
+  takeClientEventToken(): boolean {
     this.#clientEvents ??= new TokenBucket(CLIENT_EVENTS_PER_SECOND, CLIENT_EVENTS_PER_SECOND)
     return this.#clientEvents.take()
   }
@@ -89,9 +91,9 @@ export class Connection {
     else this.#ws.send(frame, AS_TEXT)
   }
 
-  /** Sends what a client may miss that reads slowly. */
-  sendPassing(frame: string | Buffer): void {
-    if (this.isOpen && this.#ws.bufferedAmount <= MAX_UNREAD_PASSING) this.#ws.send(frame, AS_TEXT)
+  /** Sends an ephemeral frame, unless the client reads slowly. */
+  sendIfKeepingUp(frame: string | Buffer): void {
+    if (this.isOpen && this.#ws.bufferedAmount <= MAX_UNREAD_FOR_EPHEMERAL) this.#ws.send(frame, AS_TEXT)
   }
 
   ping(): void {
@@ -103,7 +105,7 @@ export class Connection {
     this.send(failed(code, message))
   }
 
-  /** Says why, then ends the connection by the same code. */
+  /** Sends the reason, then closes the connection with the same code. */
   close(code: number, message: string): void {
     if (!this.isOpen) return
     this.#ws.send(failed(code, message))

@@ -2,21 +2,21 @@ import { codes } from '../../facades/realtime/frames.ts'
 import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { Connection } from './connection.ts'
 
-/** How long a connection without a subscription is left in peace when there is no room, in milliseconds. */
-const NAMELESS_MS = 10_000
+/** Milliseconds for which a connection without a subscription is kept even if the limit is reached. */
+const ANONYMOUS_GRACE_MS = 10_000
 
-/** More than one look a second is of no use. */
+/** Largest interval between checks for silent connections, in milliseconds. */
 const MAX_TICK_MS = 1000
 
 interface ConnectionsOptions {
-  places: ConcurrencyLimiter
+  limiter: ConcurrencyLimiter
   max: number
   maxPerPerson: number
-  /** In milliseconds. */
+  /** Milliseconds. */
   pingInterval: number
 }
 
-/** All connections of this process. */
+/** The connections of this process. */
 export class Connections {
   readonly #options: ConnectionsOptions
   readonly #all = new Set<Connection>()
@@ -39,26 +39,26 @@ export class Connections {
     return this.#all.values()
   }
 
-  /** Whether there is room, for which one that nobody uses gives way. */
+  /** Adds a connection; returns false at the limit. An unused connection is closed to make room. */
   add(connection: Connection): boolean {
-    if (this.#all.size >= this.#options.max && !this.#giveWay()) return false
+    if (this.#all.size >= this.#options.max && !this.#closeUnused()) return false
     this.#all.add(connection)
     return true
   }
 
   remove(connection: Connection): void {
-    const { person, place } = connection
+    const { person, slot } = connection
     if (!this.#all.delete(connection) || person === undefined) return
-    void Promise.resolve(place).then((isTaken) => isTaken && this.#options.places.release(buildKey(person)))
+    void Promise.resolve(slot).then((isAcquired) => isAcquired && this.#options.limiter.release(buildKey(person)))
   }
 
-  /** Says whose a connection is; whether they may have one more, at all replicas. Asks once for a connection. */
+  /** Assigns a connection to a person; returns whether it is within their limit at all replicas. The limit is checked once per connection. */
   async claim(connection: Connection, person: number): Promise<boolean> {
     if (!this.#all.has(connection)) return false
     connection.person = person
-    connection.place ??= this.#options.places.acquire(buildKey(person), this.#options.maxPerPerson)
-    connection.place = await connection.place
-    return connection.place
+    connection.slot ??= this.#options.limiter.acquire(buildKey(person), this.#options.maxPerPerson)
+    connection.slot = await connection.slot
+    return connection.slot
   }
 
   close(): void {
@@ -66,10 +66,10 @@ export class Connections {
     for (const connection of this.#all) connection.terminate()
   }
 
-  #giveWay(): boolean {
-    const before = performance.now() - NAMELESS_MS
+  #closeUnused(): boolean {
+    const openedBefore = performance.now() - ANONYMOUS_GRACE_MS
     for (const connection of this.#all) {
-      if (connection.person !== undefined || connection.openedAt > before) continue
+      if (connection.person !== undefined || connection.openedAt > openedBefore) continue
       connection.close(codes.overCapacity, 'Others need the place.')
       this.remove(connection)
       return true
@@ -77,13 +77,13 @@ export class Connections {
     return false
   }
 
-  /** Asks those that are silent for a sign of life, and closes those that give none. */
+  /** Pings silent connections, and closes those that do not respond. */
   #ping(): void {
     const now = performance.now()
     for (const connection of this.#all) {
-      const silent = now - connection.heardAt
-      if (silent > 2 * this.#options.pingInterval) connection.close(codes.silent, 'Nothing was heard for too long.')
-      else if (silent > this.#options.pingInterval && !connection.isPinged) connection.ping()
+      const silentMs = now - connection.lastActivityAt
+      if (silentMs > 2 * this.#options.pingInterval) connection.close(codes.silent, 'Nothing was heard for too long.')
+      else if (silentMs > this.#options.pingInterval && !connection.isPinged) connection.ping()
     }
   }
 }

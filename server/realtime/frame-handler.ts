@@ -6,9 +6,9 @@ import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import { readChannel } from '../../routers/rooms/channels.ts'
 import type { Channels } from './channels.ts'
 import type { Connection, Subscription } from './connection.ts'
-import type { Subscriber } from './subscribe.ts'
+import type { Subscriber } from './subscriber.ts'
 
-interface Relayed {
+interface RelayedEvent {
   channel: string
   frame: string
 }
@@ -19,7 +19,7 @@ interface FrameHandlerOptions {
   channels: Channels
   subscriber: Subscriber
   bus: ChangeBus
-  /** Refuse people who may not act now. */
+  /** Hooks that throw if a person may not act now. */
   hooks: Pick<HookRegistry, 'emitSerial'>
   sql: Sql
 }
@@ -28,7 +28,7 @@ type Handlers = {
   [T in ClientFrame['type']]?: (connection: Connection, frame: Extract<ClientFrame, { type: T }>) => void
 }
 
-/** Carries out what clients send. */
+/** Handles the frames that clients send. */
 export class FrameHandler {
   readonly #options: FrameHandlerOptions
   readonly #handlers: Handlers
@@ -47,22 +47,22 @@ export class FrameHandler {
       onChanges() {},
       onInterruption() {},
       onMessage(topic, content) {
-        const { channel, frame } = content as Relayed
+        const { channel, frame } = content as RelayedEvent
         if (topic === TOPIC) options.channels.get(channel)?.relay(frame)
       },
     })
   }
 
-  /** Whether the connection may go on: each sign of life counts, as each ping is answered and so takes memory. */
-  hear(connection: Connection): boolean {
+  /** Records activity, pings included; closes the connection and returns false if it sends too many frames. */
+  acceptActivity(connection: Connection): boolean {
     if (!connection.isOpen) return false
-    if (connection.heard()) return true
+    if (connection.recordActivity()) return true
     connection.close(codes.unauthorized, 'Too many frames.')
     return false
   }
 
-  take(connection: Connection, bytes: string, isBinary: boolean) {
-    if (!this.hear(connection)) return
+  handle(connection: Connection, bytes: string, isBinary: boolean) {
+    if (!this.acceptActivity(connection)) return
     if (isBinary) return connection.fail(codes.badFrame, 'Frames are text.')
     const frame = readFrame(bytes)
     const handle = this.#handlers[frame.type] as ((connection: Connection, frame: ClientFrame) => void) | undefined
@@ -72,31 +72,31 @@ export class FrameHandler {
   #unsubscribe(connection: Connection, name: string): void {
     const subscription = connection.subscriptions.get(name)
     connection.subscriptions.delete(name)
-    subscription?.channel.drop(subscription)
+    subscription?.channel.remove(subscription)
   }
 
-  /** Those of one connection after each other, as they came: whether somebody may tell others can take a look-up. */
+  /** Relays the events of a connection in order, one after the other, because the permission check may query the database. */
   #relayInTurn(connection: Connection, event: ClientEvent): void {
-    const before = this.#lastRelays.get(connection) ?? Promise.resolve()
+    const previous = this.#lastRelays.get(connection) ?? Promise.resolve()
     this.#lastRelays.set(
       connection,
-      before.then(() => this.#relay(connection, event)),
+      previous.then(() => this.#relay(connection, event)),
     )
   }
 
   async #relay(connection: Connection, event: ClientEvent): Promise<void> {
     const subscription = connection.subscriptions.get(event.channel)
-    const reason = findRefusal(connection, subscription, event) ?? (await this.#objection(subscription?.person))
+    const reason = findRefusal(connection, subscription, event) ?? (await this.#findObjection(subscription?.person))
     if (reason !== undefined) return connection.fail(codes.eventRejected, reason)
-    // It may have ended meanwhile.
+    // The subscription may have ended meanwhile.
     if (!subscription || connection.subscriptions.get(event.channel) !== subscription) return
     const frame = relayed(event, String(subscription.person))
     subscription.channel.relay(frame, connection)
-    this.#options.bus.broadcast(TOPIC, { channel: event.channel, frame } satisfies Relayed)
+    this.#options.bus.broadcast(TOPIC, { channel: event.channel, frame } satisfies RelayedEvent)
   }
 
-  /** Why somebody may not act now, such as what they must accept first. */
-  async #objection(userId = 0): Promise<string | undefined> {
+  /** Returns the reason why a person may not act now, such as a policy that they have to accept; undefined if they may. */
+  async #findObjection(userId = 0): Promise<string | undefined> {
     const { hooks, sql } = this.#options
     return hooks.emitSerial('user-acting', { userId, sql }).then(
       () => undefined,
@@ -107,10 +107,10 @@ export class FrameHandler {
 
 type ClientEvent = Extract<ClientFrame, { type: 'client event' }>
 
-/** Why a client event is not handed on, as far as the connection itself knows. */
+/** Returns the reason why an event is refused, as far as the connection itself knows; undefined if there is none. */
 function findRefusal(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
   if (!subscription) return 'You are not subscribed to this channel.'
   if (readChannel(channel)?.of === 'everybody') return 'Nobody tells everybody something.'
-  if (!subscription.mayTell) return "The access token lacks the ability 'write'."
-  return connection.mayTellOthers() ? undefined : 'Too many client events.'
+  if (!subscription.canPublish) return "The access token lacks the ability 'write'."
+  return connection.takeClientEventToken() ? undefined : 'Too many client events.'
 }

@@ -17,18 +17,18 @@ import type { Env } from '../config/settings.ts'
 import type { DrainTimes } from '../http/drain.ts'
 import { Channels } from './channels.ts'
 import { Connection } from './connection.ts'
+import { ConnectionCredentials } from './connection-credentials.ts'
 import { Connections } from './connections.ts'
-import { Credentials } from './credentials.ts'
 import { FrameHandler } from './frame-handler.ts'
 import { Presence } from './presence.ts'
 import { Replicas } from './replicas.ts'
-import { Subscriber } from './subscribe.ts'
-import { Upgrades } from './upgrade.ts'
+import { Subscriber } from './subscriber.ts'
+import { UpgradeHandler } from './upgrade-handler.ts'
 
-/** After so many seconds without a message a client asks for a sign of life. */
+/** Seconds without a message after which a client sends a ping. */
 const ACTIVITY_SECONDS = 30
 
-/** How long a closed connection is waited for at the end, in milliseconds. */
+/** Milliseconds to wait for closed connections at the end. */
 const GOODBYE_MS = 1000
 
 const STOPPING = 'The service stops here. Come back.'
@@ -37,19 +37,19 @@ interface RealtimeOptions {
   env: Env
   services: Services
   credentials: CredentialWatch
-  places: ConcurrencyLimiter
-  /** The name of this one. */
+  concurrencyLimiter: ConcurrencyLimiter
+  /** Name of this replica. */
   replica: string
   server: Server
 }
 
-/** Real time by the Pusher protocol, on the server of all other surfaces. */
+/** The real-time server: the Pusher protocol over WebSockets, on the HTTP server of all facades. */
 export class Realtime {
   readonly #maxChannels: number
-  readonly #upgrades: Upgrades
+  readonly #upgrades: UpgradeHandler
   readonly #connections: Connections
   readonly #channels: Channels
-  readonly #credentials: Credentials
+  readonly #credentials: ConnectionCredentials
   readonly #replicas: Replicas
   readonly #presence: Presence
   readonly #streams: ChangeStreams
@@ -59,7 +59,7 @@ export class Realtime {
   readonly #stopReporting: () => void
   #isDraining = false
 
-  constructor({ env, services, credentials: watch, places, replica, server }: RealtimeOptions) {
+  constructor({ env, services, credentials: watch, concurrencyLimiter, replica, server }: RealtimeOptions) {
     const { settings, changeBus: bus, roomDirectory: directory, kv, hooks, sql } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
@@ -68,7 +68,7 @@ export class Realtime {
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
     this.#stopReporting = hooks.on('replica-asked', ({ parts }) => this.#report(parts, bus))
     this.#connections = new Connections({
-      places,
+      limiter: concurrencyLimiter,
       max: env.REVERB_APP_MAX_CONNECTIONS,
       maxPerPerson: env.REALTIME_CONNECTIONS_PER_PERSON,
       pingInterval: env.REVERB_APP_PING_INTERVAL,
@@ -80,7 +80,7 @@ export class Realtime {
     })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
-    this.#credentials = new Credentials(watch)
+    this.#credentials = new ConnectionCredentials(watch)
     const { connections, channels, credentials } = this.#parts
     const subscriber = new Subscriber({
       keys,
@@ -92,7 +92,7 @@ export class Realtime {
       maxChannels: this.#maxChannels,
     })
     this.#frames = new FrameHandler({ channels, subscriber, bus, hooks, sql })
-    this.#upgrades = new Upgrades(server, {
+    this.#upgrades = new UpgradeHandler(server, {
       baseUrl,
       key: keys.key,
       origins: new Set([new URL(baseUrl).origin, ...env.CORS_ORIGINS]),
@@ -101,12 +101,12 @@ export class Realtime {
     })
   }
 
-  /** Sends clients to other replicas, not faster than those take them; resolves once they are gone. */
+  /** Closes connections at the rate at which other replicas accept them; resolves once they are closed. */
   async drain({ delay, timeout }: DrainTimes): Promise<void> {
     await pause(delay)
     this.#isDraining = true
     const leave = (connection: Connection) => connection.close(codes.overCapacity, STOPPING)
-    await inSlices([...this.#connections], this.#handshakesPerSecond, 0.8 * timeout, leave)
+    await forEachPaced([...this.#connections], this.#handshakesPerSecond, 0.8 * timeout, leave)
     for (let waited = 0; this.#connections.size > 0 && waited < GOODBYE_MS; waited += 20) await pause(20)
   }
 
@@ -123,19 +123,19 @@ export class Realtime {
   }
 
   #connect(ws: WebSocket, refusal: Refusal | undefined) {
-    ws.on('error', ignore)
+    ws.on('error', ignoreError)
     const connection = new Connection(ws, this.#maxChannels)
     if (refusal) return connection.close(refusal.code, refusal.message)
     if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
-    const hear = () => this.#frames.hear(connection)
+    const hear = () => this.#frames.acceptActivity(connection)
     ws.on('ping', hear).on('pong', hear)
-    ws.on('message', (bytes, isBinary) => this.#frames.take(connection, String(bytes), isBinary))
+    ws.on('message', (bytes, isBinary) => this.#frames.handle(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(established(connection.id, ACTIVITY_SECONDS))
   }
 
-  /** What is open at this replica, for operators. */
+  /** Returns the gauges of this replica for the metrics. */
   gauges(): Gauges {
     const { connections, subscriptions, lagMs } = this.#stats()
     return { svc_sockets: connections, svc_streams: subscriptions, svc_change_lag_seconds: lagMs / 1000 }
@@ -145,7 +145,7 @@ export class Realtime {
     const { size: connections, people } = this.#connections
     const { behind } = this.#streams.counts()
     const [channels, subscriptions] = [this.#channels.size, this.#subscriptions.count()]
-    return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.takeLag() }
+    return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.readLag() }
   }
 
   #report(parts: Hooks['replica-asked']['parts'], bus: ChangeBus): void {
@@ -162,40 +162,40 @@ export class Realtime {
   #disconnect(connection: Connection): void {
     const subscriptions = [...connection.subscriptions.values()].filter((it) => it !== undefined)
     connection.subscriptions.clear()
-    for (const subscription of subscriptions) subscription.channel.drop(subscription)
-    this.#credentials.forget(connection)
+    for (const subscription of subscriptions) subscription.channel.remove(subscription)
+    this.#credentials.detach(connection)
     this.#connections.remove(connection)
   }
 }
 
-/** Longer, in milliseconds, and a part counts as not working: whoever asks all replicas waits a little more. */
-const PART_TIMEOUT_MS = 1000
+/** Milliseconds after which a health check counts as failed; the collection of reports of all replicas waits a little longer. */
+const CHECK_TIMEOUT_MS = 1000
 
-/** Looks at the parts of this replica, and names those that do not work. */
+/** Runs the health checks of this replica; returns the names of those that fail. */
 async function findFailing({ healthChecks, hooks }: Services): Promise<string[]> {
   const reported: Hooks['replica-asked']['parts'] = {}
   hooks.emit('replica-asked', { parts: reported })
-  const looks = deepChecks.map((name) =>
-    withTimeout(healthChecks[name](), PART_TIMEOUT_MS).then(
+  const checks = deepChecks.map((name) =>
+    withTimeout(healthChecks[name](), CHECK_TIMEOUT_MS).then(
       () => [],
       () => [name],
     ),
   )
   const failing = Object.keys(reported).filter((name) => !reported[name]?.isWell)
-  return [...(await Promise.all(looks)).flat(), ...failing]
+  return [...(await Promise.all(checks)).flat(), ...failing]
 }
 
-/** What breaks a connection closes it, too. */
-const ignore = () => {}
+/** Ignores an error of a socket, because the socket is closed anyway. */
+const ignoreError = () => {}
 
 const SLICE_MS = 50
 
-/** Does something with each of many, so many a second, or faster where that would take longer than it may. */
-async function inSlices<T>(all: readonly T[], perSecond: number, atMostMs: number, act: (one: T) => void) {
-  const pace = Math.max(perSecond, (all.length * 1000) / Math.max(atMostMs, SLICE_MS))
-  const perSlice = Math.ceil((pace * SLICE_MS) / 1000)
-  for (let at = 0; at < all.length; at += perSlice) {
-    if (at > 0) await pause((perSlice * 1000) / pace)
-    all.slice(at, at + perSlice).forEach(act)
+/** Calls a function for each item at the given rate, or faster if that would exceed the given time. */
+async function forEachPaced<T>(items: readonly T[], perSecond: number, maxMs: number, act: (item: T) => void) {
+  const rate = Math.max(perSecond, (items.length * 1000) / Math.max(maxMs, SLICE_MS))
+  const perSlice = Math.ceil((rate * SLICE_MS) / 1000)
+  for (let at = 0; at < items.length; at += perSlice) {
+    if (at > 0) await pause((perSlice * 1000) / rate)
+    items.slice(at, at + perSlice).forEach(act)
   }
 }

@@ -5,28 +5,29 @@ import type { Channel } from './channel.ts'
 import type { Subscription } from './connection.ts'
 import type { Replicas } from './replicas.ts'
 
-/** Longer than anybody stays without an hourly renewal. */
+/** Milliseconds until a member list expires unless it is renewed. */
 const MEMBERS_TTL_MS = 2 * 60 * 60_000
 const RENEWAL_MS = 60 * 60_000
 
-/** Those who come and go within this time are told to other replicas together. */
+/** Milliseconds for which changes are collected before the member list is published. */
 const GATHER_MS = 20
 
-/** When a list is asked for or written again where that failed, in milliseconds. */
+/** Milliseconds until a failed read or write of a list is retried. */
 const RETRY_MS = 1000
 
 const TOPIC = 'presence'
 
-/** People by id, each with what others see of them. */
+/** Public data of people, by id. */
 type Members = Map<string, object>
 
-interface Room {
+interface PresenceRoom {
   channel: Channel
-  /** At each of the other replicas. */
-  elsewhere: Map<string, Members>
-  told: Members
-  /** Until then it is not known who is elsewhere. */
-  begun: Promise<unknown>
+  /** Members at each other replica. */
+  remote: Map<string, Members>
+  /** Members that the subscribers of this process know. */
+  announced: Members
+  /** Resolves once the lists of the other replicas are read. */
+  loaded: Promise<unknown>
   timer?: NodeJS.Timeout
 }
 
@@ -37,16 +38,16 @@ interface PresenceOptions {
 }
 
 /**
- * Who is in the presence channels, at all replicas: each keeps its own list in the key-value store and tells the others that
- * it changed. The list of a replica that gives no sign of life is of no account. Each list is written, and read, by one
- * command at a time: no older state lands after a newer one.
+ * The members of presence channels at all replicas. Each replica writes its list to the key-value store and broadcasts that it
+ * has changed. The lists of dead replicas are ignored. Each list is read and written by one command at a time, so that no older
+ * state overwrites a newer one.
  */
 export class Presence {
   readonly #kv: KeyValueStore
   readonly #bus: ChangeBus
   readonly #replicas: Replicas
-  readonly #rooms = new Map<string, Room>()
-  readonly #commands = new OneAtATime()
+  readonly #rooms = new Map<string, PresenceRoom>()
+  readonly #commands = new CommandQueue()
   readonly #retries = new Set<string>()
   readonly #stops: (() => void)[]
   #isClosed = false
@@ -55,45 +56,45 @@ export class Presence {
     this.#kv = kv
     this.#bus = bus
     this.#replicas = replicas
-    replicas.listen({ came: () => this.#readAll(), gone: (replica) => this.#forget(replica) })
-    const told = (topic: string, content: unknown) => {
+    replicas.listen({ onJoin: () => this.#readAll(), onLeave: (replica) => this.#removeReplica(replica) })
+    const onMessage = (topic: string, content: unknown) => {
       const { channel, replica } = content as { channel: string; replica: string }
       if (topic === TOPIC) void this.#read(channel, replica)
     }
-    const stopListening = bus.subscribe({ onChanges() {}, onInterruption: () => this.#readAll(), onMessage: told })
+    const stopListening = bus.subscribe({ onChanges() {}, onInterruption: () => this.#readAll(), onMessage })
     const renewal = setInterval(() => this.#renew(), RENEWAL_MS).unref()
     this.#stops = [stopListening, () => clearInterval(renewal)]
   }
 
-  /** Learns who is at the other replicas, before somebody enters here. */
+  /** Reads the members at the other replicas, before the first subscriber enters here. */
   async prepare(channel: Channel): Promise<void> {
     if (!channel.isPresence) return
     const room = this.#rooms.get(channel.name) ?? this.#open(channel)
-    // The channel of those who were here before closed as they left.
+    // The room may be left over from an earlier channel of the same name, which was closed when it was empty.
     room.channel = channel
-    await room.begun
+    await room.loaded
   }
 
-  #open(channel: Channel): Room {
-    const room: Room = { channel, elsewhere: new Map(), told: new Map(), begun: Promise.resolve() }
+  #open(channel: Channel): PresenceRoom {
+    const room: PresenceRoom = { channel, remote: new Map(), announced: new Map(), loaded: Promise.resolve() }
     this.#rooms.set(channel.name, room)
-    room.begun = Promise.all([...this.#replicas].map((replica) => this.#read(channel.name, replica)))
+    room.loaded = Promise.all([...this.#replicas].map((replica) => this.#read(channel.name, replica)))
     return room
   }
 
-  /** Everybody who is there, once somebody has entered; the others are told. */
+  /** Adds a subscriber and tells the others; returns all members. */
   enter({ channel, connection }: Subscription): Members {
     const room = this.#rooms.get(channel.name)
     if (!room) return new Map()
-    this.#tell(room, connection)
+    this.#announce(room, connection)
     this.#publishSoon(room)
-    return room.told
+    return room.announced
   }
 
-  left(channel: Channel): void {
+  leave(channel: Channel): void {
     const room = this.#rooms.get(channel.name)
     if (!room) return
-    this.#tell(room)
+    this.#announce(room)
     this.#publishSoon(room)
   }
 
@@ -103,12 +104,15 @@ export class Presence {
     for (const { timer } of this.#rooms.values()) clearTimeout(timer)
   }
 
-  #tell(room: Room, except?: Subscription['connection']): void {
-    const now: Members = new Map([...[...room.elsewhere.values()].flatMap((members) => [...members]), ...here(room)])
+  #announce(room: PresenceRoom, except?: Subscription['connection']): void {
+    const remote = [...room.remote.values()].flatMap((members) => [...members])
+    const current: Members = new Map([...remote, ...listLocalMembers(room)])
     const { name } = room.channel
-    for (const [id, info] of now) if (!room.told.has(id)) room.channel.tell(memberAdded(name, id, info), except)
-    for (const id of room.told.keys()) if (!now.has(id)) room.channel.tell(memberRemoved(name, id), except)
-    room.told = now
+    for (const [id, info] of current)
+      if (!room.announced.has(id)) room.channel.broadcast(memberAdded(name, id, info), except)
+    for (const id of room.announced.keys())
+      if (!current.has(id)) room.channel.broadcast(memberRemoved(name, id), except)
+    room.announced = current
   }
 
   #read(channel: string, replica: string): Promise<void> {
@@ -120,10 +124,10 @@ export class Presence {
     const text = await this.#kv.get(buildKey(channel, replica)).catch(() => null)
     const room = this.#rooms.get(channel)
     if (!room || !this.#replicas.has(replica)) return
-    if (text === null) return this.#later(`read ${channel} ${replica}`, () => this.#read(channel, replica))
-    if (text === undefined) room.elsewhere.delete(replica)
-    else room.elsewhere.set(replica, new Map(JSON.parse(text) as [string, object][]))
-    this.#tell(room)
+    if (text === null) return this.#retryLater(`read ${channel} ${replica}`, () => this.#read(channel, replica))
+    if (text === undefined) room.remote.delete(replica)
+    else room.remote.set(replica, new Map(JSON.parse(text) as [string, object][]))
+    this.#announce(room)
   }
 
   #readAll(): void {
@@ -133,15 +137,15 @@ export class Presence {
     }
   }
 
-  #forget(replica: string): void {
-    for (const room of this.#rooms.values()) if (room.elsewhere.delete(replica)) this.#tell(room)
+  #removeReplica(replica: string): void {
+    for (const room of this.#rooms.values()) if (room.remote.delete(replica)) this.#announce(room)
   }
 
   #renew(): void {
     for (const room of this.#rooms.values()) this.#publishSoon(room)
   }
 
-  #publishSoon(room: Room): void {
+  #publishSoon(room: PresenceRoom): void {
     room.timer ??= setTimeout(() => {
       delete room.timer
       void this.#publish(room.channel.name)
@@ -155,23 +159,23 @@ export class Presence {
   async #writeList(channel: string): Promise<void> {
     const room = this.#rooms.get(channel)
     if (!room) return
-    const members = [...here(room)]
+    const members = [...listLocalMembers(room)]
     const key = buildKey(channel, this.#replicas.own)
     try {
       await (members.length > 0 ? this.#kv.set(key, JSON.stringify(members), MEMBERS_TTL_MS) : this.#kv.delete(key))
     } catch {
-      return this.#later(`write ${channel}`, () => this.#publish(channel))
+      return this.#retryLater(`write ${channel}`, () => this.#publish(channel))
     }
     this.#bus.broadcast(TOPIC, { channel, replica: this.#replicas.own })
     if (members.length === 0 && isEmpty(room)) this.#close(room)
   }
 
-  #close(room: Room): void {
+  #close(room: PresenceRoom): void {
     clearTimeout(room.timer)
     this.#rooms.delete(room.channel.name)
   }
 
-  #later(name: string, command: () => Promise<void>): void {
+  #retryLater(name: string, command: () => Promise<void>): void {
     if (this.#retries.has(name)) return
     this.#retries.add(name)
     setTimeout(() => {
@@ -183,42 +187,42 @@ export class Presence {
 
 const buildKey = (channel: string, replica: string) => `presence:${channel}:${replica}`
 
-const here = ({ channel }: Room): Members =>
+const listLocalMembers = ({ channel }: PresenceRoom): Members =>
   new Map([...channel.subscriptions].map(({ person, info }) => [String(person), info]))
 
-const isEmpty = ({ channel }: Room): boolean => channel.subscriptions.size + channel.entering === 0
+const isEmpty = ({ channel }: PresenceRoom): boolean => channel.subscriptions.size + channel.entering === 0
 
 interface Run {
-  isAskedAgain: boolean
-  over: Promise<void>
+  shouldRepeat: boolean
+  completed: Promise<void>
 }
 
-/** Runs work of one name one after the other. What is asked for meanwhile is done by one more run: only the newest state counts. */
-class OneAtATime {
+/** Runs commands of one name one after the other. Calls during a run lead to one more run, because only the newest state counts. */
+class CommandQueue {
   readonly #running = new Map<string, Run>()
 
-  /** Resolves once a run is over that began after this call. The work of one name is always the same, and throws nothing. */
+  /** Resolves once a run has ended that started after this call. The work of one name is always the same, and never throws. */
   run(name: string, work: () => Promise<void>): Promise<void> {
     const running = this.#running.get(name)
-    if (running) running.isAskedAgain = true
-    return running?.over ?? this.#start(name, work)
+    if (running) running.shouldRepeat = true
+    return running?.completed ?? this.#start(name, work)
   }
 
   #start(name: string, work: () => Promise<void>): Promise<void> {
-    const run = { isAskedAgain: true, over: Promise.resolve() }
+    const run = { shouldRepeat: true, completed: Promise.resolve() }
     this.#running.set(name, run)
-    run.over = this.#runAll(name, run, work)
-    return run.over
+    run.completed = this.#runAll(name, run, work)
+    return run.completed
   }
 
   async #runAll(name: string, run: Run, work: () => Promise<void>): Promise<void> {
     try {
-      while (run.isAskedAgain) {
-        run.isAskedAgain = false
+      while (run.shouldRepeat) {
+        run.shouldRepeat = false
         await work()
       }
     } finally {
-      // In the same turn: who asks from here on needs a run of their own.
+      // The entry is removed in the same turn of the event loop, so that later calls start a new run.
       this.#running.delete(name)
     }
   }

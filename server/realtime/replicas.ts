@@ -1,31 +1,31 @@
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime.ts'
-import { REPLICA_TTL_MS, replicaKey } from '../stores/places.ts'
+import { REPLICA_TTL_MS, replicaKey } from '../stores/concurrency-limiter.ts'
 
-const BEAT_MS = 3000
-const GREETING_MS = 50
-/** How long what was seen of the parts is told without another look. */
-const PARTS_MS = 2000
+const HEARTBEAT_MS = 3000
+const GREETING_RETRY_MS = 50
+/** Milliseconds for which the results of health checks are reused. */
+const CHECKS_TTL_MS = 2000
 
 interface ReplicasOptions {
-  /** The name of this one. */
+  /** Name of this replica. */
   own: string
   kv: KeyValueStore
   bus: ChangeBus
   stats: () => ReplicaStats
-  /** Looks at the parts of this one, and names those that do not work. */
+  /** Runs the health checks of this replica; returns the names of those that fail. */
   findFailing: () => Promise<string[]>
 }
 
 interface ReplicasListener {
-  /** Another one is heard for the first time. */
-  came(replica: string): void
-  /** Another one gives no sign of life any more. */
-  gone(replica: string): void
+  /** Is called when another replica is heard of for the first time. */
+  onJoin(replica: string): void
+  /** Is called when another replica sends no heartbeat any more. */
+  onLeave(replica: string): void
 }
 
-/** The other replicas that live, and what this one tells them of itself. */
+/** The other living replicas, and the reports of this replica to them. */
 export class Replicas {
   readonly own: string
   readonly #options: ReplicasOptions
@@ -35,22 +35,22 @@ export class Replicas {
   readonly #stopListening: () => void
   #isClosed = false
   #failing: string[] | null = null
-  #lookedAt = Number.NEGATIVE_INFINITY
+  #checkedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ReplicasOptions) {
     this.#options = options
     this.own = options.own
-    const told = (topic: string, content: unknown) => {
-      if (topic === ASKED) void this.#answer()
-      if (topic === REPLICA) this.#heard((content as ReplicaReport).replica)
+    const onMessage = (topic: string, content: unknown) => {
+      if (topic === ASKED) void this.#reportWithChecks()
+      if (topic === REPLICA) this.#addReplica((content as ReplicaReport).replica)
     }
     this.#stopListening = options.bus.subscribe({
       onChanges() {},
       onInterruption: () => this.#greet(),
-      onMessage: told,
+      onMessage,
     })
-    this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS).unref()
-    setImmediate(() => void this.#beat().catch(() => {}))
+    this.#timer = setInterval(() => void this.#sendHeartbeat().catch(() => {}), HEARTBEAT_MS).unref()
+    setImmediate(() => void this.#sendHeartbeat().catch(() => {}))
   }
 
   [Symbol.iterator]() {
@@ -69,50 +69,51 @@ export class Replicas {
     this.#isClosed = true
     clearInterval(this.#timer)
     this.#stopListening()
-    // A killed one is missed later.
+    // The heartbeat of a killed replica expires instead.
     this.#options.kv.delete(replicaKey(this.own)).catch(() => {})
   }
 
-  /** Makes itself known, and has the others do so, as soon as the bus carries both ways. */
+  /** Reports itself, and requests reports of the others, as soon as the bus is connected. */
   #greet(): void {
     const { bus } = this.#options
     if (!bus.isConnected()) {
-      setTimeout(() => this.#isClosed || this.#greet(), GREETING_MS).unref()
+      setTimeout(() => this.#isClosed || this.#greet(), GREETING_RETRY_MS).unref()
       return
     }
-    this.#tell()
+    this.#report()
     bus.broadcast(ASKED, {})
   }
 
-  #tell(): void {
+  #report(): void {
     const report: ReplicaReport = { replica: this.own, ...this.#options.stats(), failing: this.#failing }
     this.#options.bus.broadcast(REPLICA, report)
   }
 
-  /** Tells at once what is known, and again after a look at the parts. */
-  async #answer(): Promise<void> {
-    this.#tell()
-    if (performance.now() - this.#lookedAt < PARTS_MS) return
-    this.#lookedAt = performance.now()
+  /** Reports immediately, and again after new health checks. */
+  async #reportWithChecks(): Promise<void> {
+    this.#report()
+    if (performance.now() - this.#checkedAt < CHECKS_TTL_MS) return
+    this.#checkedAt = performance.now()
     this.#failing = await this.#options.findFailing()
-    if (!this.#isClosed) this.#tell()
+    if (!this.#isClosed) this.#report()
   }
 
-  #heard(replica: string): void {
+  #addReplica(replica: string): void {
     if (this.#others.has(replica)) return
     this.#others.add(replica)
-    for (const { came } of this.#listeners) came(replica)
+    for (const { onJoin } of this.#listeners) onJoin(replica)
   }
 
-  async #beat(): Promise<void> {
+  async #sendHeartbeat(): Promise<void> {
     const { kv } = this.#options
     await kv.set(replicaKey(this.own), '1', REPLICA_TTL_MS)
-    this.#tell()
-    for (const replica of this.#others) if ((await kv.get(replicaKey(replica))) === undefined) this.#lose(replica)
+    this.#report()
+    for (const replica of this.#others)
+      if ((await kv.get(replicaKey(replica))) === undefined) this.#removeReplica(replica)
   }
 
-  #lose(replica: string): void {
+  #removeReplica(replica: string): void {
     this.#others.delete(replica)
-    for (const { gone } of this.#listeners) gone(replica)
+    for (const { onLeave } of this.#listeners) onLeave(replica)
   }
 }

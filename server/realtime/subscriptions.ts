@@ -4,20 +4,22 @@ import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import type { Subscriber, Subscriptions } from '../../routers/ports/subscriptions.ts'
 
-/** Subscriptions are ended in so many slices, or in slices of this size, so that their clients do not all come back at once. */
+/** Number of slices in which subscriptions are ended, so that their clients do not all reconnect at the same time. */
 const SLICES = 20
+/** Smallest number of subscriptions in a slice. */
 const MIN_SLICE = 50
 
 interface SubscriptionsOptions {
   credentials: CredentialWatch
-  places: ConcurrencyLimiter
-  /** In this process. */
+  limiter: ConcurrencyLimiter
+  /** Largest number in this process. */
   max: number
-  /** At all replicas. */
+  /** Largest number per person at all replicas. */
   maxPerPerson: number
 }
 
-export function createSubscriptions({ credentials, places, max, maxPerPerson }: SubscriptionsOptions): Subscriptions {
+/** Creates the registry of server-sent event subscriptions, with their limits. */
+export function createSubscriptions({ credentials, limiter, max, maxPerPerson }: SubscriptionsOptions): Subscriptions {
   const open = new Set<Subscriber>()
   let isDraining = false
 
@@ -31,10 +33,10 @@ export function createSubscriptions({ credentials, places, max, maxPerPerson }: 
         for (const step of cleanUp) step()
       }
       try {
-        const place = `subscriptions:${subscriber.person}`
-        if (!(await places.acquire(place, maxPerPerson)))
+        const key = `subscriptions:${subscriber.person}`
+        if (!(await limiter.acquire(key, maxPerPerson)))
           throw new Problem('too_many_requests', { detail: 'You have too many subscriptions.' })
-        cleanUp.push(() => places.release(place))
+        cleanUp.push(() => limiter.release(key))
         const stop = await credentials.watch(subscriber.credential, () => subscriber.onSignedOut())
         if (!stop) throw new Problem('signed_out')
         cleanUp.push(stop)

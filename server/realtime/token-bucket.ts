@@ -1,23 +1,23 @@
-/** Lets so many through at once, and then so many a second. */
+/** A rate limiter that allows a burst of `capacity`, and then `perSecond`. */
 export class TokenBucket {
   readonly #capacity: number
   readonly #perSecond: number
-  #left: number
-  #at = performance.now()
+  #tokens: number
+  #updatedAt = performance.now()
 
   constructor(capacity: number, perSecond: number) {
     this.#capacity = capacity
     this.#perSecond = perSecond
-    this.#left = capacity
+    this.#tokens = capacity
   }
 
-  /** Whether one more may pass now. */
+  /** Takes a token; returns false if there is none. */
   take(): boolean {
     const now = performance.now()
-    this.#left = Math.min(this.#capacity, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
-    this.#at = now
-    if (this.#left < 1) return false
-    this.#left -= 1
+    this.#tokens = Math.min(this.#capacity, this.#tokens + ((now - this.#updatedAt) / 1000) * this.#perSecond)
+    this.#updatedAt = now
+    if (this.#tokens < 1) return false
+    this.#tokens -= 1
     return true
   }
 }

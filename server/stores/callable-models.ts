@@ -5,37 +5,38 @@ import { Problem } from '../../routers/core/problems.ts'
 import { type CallableModels, CatalogueOutdated, type FindModel } from '../../routers/ports/ai/callable-models.ts'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
 
-/** Characters of JSON in all: with the schemas of its tools a model can be large. */
+/** Largest size of the cache, in characters of JSON: a model with the schemas of its tools can be large. */
 const MAX_SIZE = 16_000_000
 
-/** For how long a model is remembered, in milliseconds: a change by hand, in SQL, does not move the version of the catalogue. */
+/** Milliseconds for which a model is cached. The limit is for manual changes in SQL, which do not change the catalogue version. */
 const MAX_AGE_MS = 5000
 
+/** Creates the loadModel-up of models for calls, with a cache. */
 export function createCallableModels(sql: Sql): CallableModels {
-  const seen = new LRUCache<string, CallableModel>({
+  const cache = new LRUCache<string, CallableModel>({
     ...{ maxSize: MAX_SIZE, ttl: MAX_AGE_MS },
     sizeCalculation: (model) => JSON.stringify(model).length,
   })
 
-  const look: FindModel = async (...values) => {
+  const loadModel: FindModel = async (...values) => {
     const [model] = await sql(findCallableModel, values)
-    if (model) seen.set(buildKey(values), model)
+    if (model) cache.set(buildKey(values), model)
     return model && { ...model, catalogue: null }
   }
 
   return {
-    find: look,
+    find: loadModel,
     async prepare(work) {
-      let isRemembered = false
-      const remember: FindModel = async (...values) => {
-        const model = seen.get(buildKey(values))
-        isRemembered ||= model !== undefined
-        return model ?? look(...values)
+      let hasUsedCache = false
+      const findCached: FindModel = async (...values) => {
+        const model = cache.get(buildKey(values))
+        hasUsedCache ||= model !== undefined
+        return model ?? loadModel(...values)
       }
       try {
-        return await work(remember)
+        return await work(findCached)
       } catch (error) {
-        if (error instanceof CatalogueOutdated || (isRemembered && mayBeOutdated(error))) return work(look)
+        if (error instanceof CatalogueOutdated || (hasUsedCache && mayBeOutdated(error))) return work(loadModel)
         throw error
       }
     },
@@ -44,6 +45,6 @@ export function createCallableModels(sql: Sql): CallableModels {
 
 const buildKey = (values: Parameters<FindModel>) => JSON.stringify(values)
 
-/** A refusal that comes of the model; those of limits and rates come of others, and must cost little. */
+/** Returns whether an outdated model may have caused the error. Refusals by limits and rates are not retried, to stay cheap. */
 const mayBeOutdated = (error: unknown) =>
   error instanceof Problem && (error.problem === 'invalid' || error.problem === 'attachment_pending')

@@ -3,13 +3,15 @@ import type { Log } from '../../routers/ports/log.ts'
 import { ChangeListeners } from './change-listeners.ts'
 import type { RedisAddress } from './redis-connection.ts'
 
-/** Over Redis where there is an address, else in this process. */
+/** Creates the change bus: over Redis if an address is set, else within this process. */
 export async function createChangeBus(redis: RedisAddress, log: Log): Promise<ChangeBus> {
-  // Its client is loaded only where there is a server to talk to.
-  return redis.url ? (await import('./redis-change-bus.ts')).overRedis(redis, log) : inProcess(log)
+  // The Redis client is loaded only if it is needed.
+  return redis.url
+    ? (await import('./redis-change-bus.ts')).createRedisChangeBus(redis, log)
+    : createLocalChangeBus(log)
 }
 
-function inProcess(log: Log): ChangeBus {
+function createLocalChangeBus(log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   return {
     publish: (changes) => listeners.onChanges(changes),

@@ -2,7 +2,7 @@ import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeListener } from '../../routers/ports/change-bus.ts'
 import type { Log } from '../../routers/ports/log.ts'
 
-/** Those who listen in this process. One that throws keeps nothing from the others, nor from the request that published. */
+/** The listeners of this process. An error of one listener is logged and affects neither the others nor the publisher. */
 export class ChangeListeners implements ChangeListener {
   readonly #listeners = new Set<ChangeListener>()
   readonly #log: Log
@@ -17,21 +17,21 @@ export class ChangeListeners implements ChangeListener {
   }
 
   onChanges(changes: readonly LoggedChange[]): void {
-    this.#each((listener) => listener.onChanges(changes))
+    this.#notifyAll((listener) => listener.onChanges(changes))
   }
 
   onInterruption(): void {
-    this.#each((listener) => listener.onInterruption())
+    this.#notifyAll((listener) => listener.onInterruption())
   }
 
   onMessage(topic: string, content: unknown): void {
-    this.#each((listener) => listener.onMessage?.(topic, content))
+    this.#notifyAll((listener) => listener.onMessage?.(topic, content))
   }
 
-  #each(tell: (listener: ChangeListener) => void): void {
+  #notifyAll(notify: (listener: ChangeListener) => void): void {
     for (const listener of this.#listeners) {
       try {
-        tell(listener)
+        notify(listener)
       } catch (error) {
         this.#log.error({ error }, 'a listener of the change log failed')
       }

@@ -11,9 +11,9 @@ import type {
   StreamSubscription,
 } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { FollowedStream } from './followed-stream.ts'
+import { StreamCursor } from './stream-cursor.ts'
 
-/** Streams that one statement reads. */
+/** Largest number of streams that one statement reads. */
 const MAX_STREAMS = 5000
 
 const MAX_CHANGES = 500
@@ -21,7 +21,7 @@ const RETRY_MS = 300
 
 const TOPIC = 'passing event'
 
-interface Passing {
+interface StreamEvent {
   stream: string
   event: EphemeralEvent
 }
@@ -33,18 +33,18 @@ interface ChangeStreamsOptions {
 }
 
 /**
- * Follows streams by what the bus carries. A hole, an interruption of the bus and a change that nobody published are all
- * healed in one way: the log is read from the last number on, in one statement for all streams.
+ * Follows streams of the change log through the change bus. Gaps, interruptions of the bus and unpublished changes are all
+ * repaired in one way: one statement reads the log of all affected streams from their last sequence number.
  */
-export class LoggedStreams implements ChangeStreams {
+export class ChangeLogStreams implements ChangeStreams {
   readonly #sql: Sql
   readonly #bus: ChangeBus
   readonly #log: Log
-  readonly #streams = new Map<string, FollowedStream>()
-  readonly #behind = new Set<FollowedStream>()
+  readonly #streams = new Map<string, StreamCursor>()
+  readonly #lagging = new Set<StreamCursor>()
   readonly #positions: DataLoader<string, Position>
   readonly #stops: (() => void)[]
-  #isHealing = false
+  #isCatchingUp = false
   #isClosed = false
 
   constructor({ sql, bus, log }: ChangeStreamsOptions) {
@@ -57,21 +57,21 @@ export class LoggedStreams implements ChangeStreams {
       batchScheduleFn: setImmediate,
     })
     const onInterruption = () => {
-      for (const stream of this.#streams.values()) this.#fallBehind(stream)
+      for (const stream of this.#streams.values()) this.#markLagging(stream)
     }
     const onMessage = (topic: string, content: unknown) => {
-      if (topic === TOPIC) this.#pass(content as Passing)
+      if (topic === TOPIC) this.#emit(content as StreamEvent)
     }
     const stopListening = bus.subscribe({
-      onChanges: (changes) => changes.forEach(this.#take),
+      onChanges: (changes) => changes.forEach(this.#accept),
       onInterruption,
       onMessage,
     })
-    this.#stops = [stopListening, comparePositions(sql, this.#streams, this.#fallBehind)]
+    this.#stops = [stopListening, startPositionChecks(sql, this.#streams, this.#markLagging)]
   }
 
   async follow(name: string, follower: StreamFollower): Promise<StreamSubscription> {
-    const stream = this.#streams.get(name) ?? new FollowedStream(name, () => this.#positions.load(name))
+    const stream = this.#streams.get(name) ?? new StreamCursor(name, () => this.#positions.load(name))
     this.#streams.set(name, stream)
     const stop = () => {
       stream.remove(follower)
@@ -79,7 +79,7 @@ export class LoggedStreams implements ChangeStreams {
     }
     try {
       const position = await stream.add(follower)
-      if (stream.hasHole) this.#fallBehind(stream)
+      if (stream.hasGap) this.#markLagging(stream)
       return { position, stop }
     } catch (error) {
       stop()
@@ -88,12 +88,12 @@ export class LoggedStreams implements ChangeStreams {
   }
 
   sendEphemeral(stream: string, event: EphemeralEvent): void {
-    this.#pass({ stream, event })
-    void this.#bus.broadcast(TOPIC, { stream, event } satisfies Passing)
+    this.#emit({ stream, event })
+    void this.#bus.broadcast(TOPIC, { stream, event } satisfies StreamEvent)
   }
 
   counts() {
-    return { streams: this.#streams.size, behind: this.#behind.size }
+    return { streams: this.#streams.size, behind: this.#lagging.size }
   }
 
   close(): void {
@@ -101,103 +101,101 @@ export class LoggedStreams implements ChangeStreams {
     for (const stop of this.#stops) stop()
   }
 
-  #pass({ stream, event }: Passing): void {
-    this.#streams.get(stream)?.pass(event)
+  #emit({ stream, event }: StreamEvent): void {
+    this.#streams.get(stream)?.emit(event)
   }
 
-  #take = (change: Parameters<FollowedStream['take']>[0]): void => {
+  #accept = (change: Parameters<StreamCursor['accept']>[0]): void => {
     const stream = this.#streams.get(change.stream)
-    if (stream && !stream.take(change)) this.#fallBehind(stream)
+    if (stream && !stream.accept(change)) this.#markLagging(stream)
   }
 
-  #fallBehind = (stream: FollowedStream): void => {
-    this.#behind.add(stream)
-    if (!this.#isHealing) void this.#heal()
+  #markLagging = (stream: StreamCursor): void => {
+    this.#lagging.add(stream)
+    if (!this.#isCatchingUp) void this.#catchUp()
   }
 
-  async #heal(): Promise<void> {
-    this.#isHealing = true
-    // What comes in one turn of the event loop is read together.
+  async #catchUp(): Promise<void> {
+    this.#isCatchingUp = true
+    // Streams that are marked in the same turn of the event loop are read together.
     await new Promise(setImmediate)
-    while (this.#behind.size > 0 && !this.#isClosed) {
-      const isRead = await this.#readBehind().catch((error: unknown) => {
-        this.#log.warn({ error, streams: this.#behind.size }, 'the change log could not be read')
+    while (this.#lagging.size > 0 && !this.#isClosed) {
+      const isRead = await this.#readLagging().catch((error: unknown) => {
+        this.#log.warn({ error, streams: this.#lagging.size }, 'the change log could not be read')
         return false
       })
       if (!isRead) await new Promise((done) => setTimeout(done, RETRY_MS).unref())
     }
-    this.#isHealing = false
+    this.#isCatchingUp = false
   }
 
-  async #readBehind(): Promise<true> {
-    const asked = this.#nextBehind()
-    if (asked.size === 0) return true
-    const seqs = [...asked.values()].map(({ seq }) => seq)
-    for (const { stream: name, ...read } of await this.#sql(findChangesOfStreams, [
-      [...asked.keys()],
-      seqs,
-      MAX_CHANGES,
-    ])) {
-      const { stream, seq = 0 } = asked.get(name) ?? {}
-      if (stream?.catchUp(seq, read)) this.#behind.delete(stream)
+  async #readLagging(): Promise<true> {
+    const requested = this.#nextLagging()
+    if (requested.size === 0) return true
+    const names = [...requested.keys()]
+    const seqs = [...requested.values()].map(({ seq }) => seq)
+    const reads = await this.#sql(findChangesOfStreams, [names, seqs, MAX_CHANGES])
+    for (const { stream: name, ...read } of reads) {
+      const { stream, seq = 0 } = requested.get(name) ?? {}
+      if (stream?.replay(seq, read)) this.#lagging.delete(stream)
     }
     return true
   }
 
-  /** Those that have missed something, each with its last number. One that has no position yet has missed nothing. */
-  #nextBehind(): Map<string, { stream: FollowedStream; seq: number }> {
-    const asked = new Map<string, { stream: FollowedStream; seq: number }>()
-    for (const stream of this.#behind) {
-      if (asked.size === MAX_STREAMS) break
-      if (stream.position && !stream.isIdle) asked.set(stream.name, { stream, seq: stream.position.seq })
-      else this.#behind.delete(stream)
+  /** Returns the streams to read, with their last sequence numbers. A stream without a position has missed nothing. */
+  #nextLagging(): Map<string, { stream: StreamCursor; seq: number }> {
+    const requested = new Map<string, { stream: StreamCursor; seq: number }>()
+    for (const stream of this.#lagging) {
+      if (requested.size === MAX_STREAMS) break
+      if (stream.position && !stream.isIdle) requested.set(stream.name, { stream, seq: stream.position.seq })
+      else this.#lagging.delete(stream)
     }
-    return asked
+    return requested
   }
 }
 
 async function readPositions(sql: Sql, names: readonly string[]): Promise<Position[]> {
-  const found = await sql(findPositions, [names])
-  const known = new Map(found.map(({ stream, epoch, seq }) => [stream, { epoch, seq }]))
-  return names.map((name) => known.get(name) as Position)
+  const rows = await sql(findPositions, [names])
+  const positions = new Map(rows.map(({ stream, epoch, seq }) => [stream, { epoch, seq }]))
+  return names.map((name) => positions.get(name) as Position)
 }
 
-/** How often positions are compared with the log, in milliseconds: whoever wrote a change may have been killed before telling it. */
+/** Milliseconds between comparisons of positions with the log: a process may be killed after it writes a change and before it publishes it. */
 const INTERVAL_MS = 800
 
-/** Streams that one statement compares. */
+/** Largest number of streams that one statement compares. */
 const MAX_POSITIONS = 5000
 
-/** Names the streams that have gone on unheard. Looks at all of them in turn, so many at a time; returns the way to stop. */
-function comparePositions(
+/** Regularly compares the positions of streams with the log, in batches, and reports streams that have missed changes. Returns a function that stops it. */
+function startPositionChecks(
   sql: Sql,
-  streams: ReadonlyMap<string, FollowedStream>,
-  onBehind: (stream: FollowedStream) => void,
+  streams: ReadonlyMap<string, StreamCursor>,
+  onLagging: (stream: StreamCursor) => void,
 ): () => void {
   let next = 0
   let isRunning = false
   const compare = async () => {
     const all = [...streams.values()]
     if (next >= all.length) next = 0
-    const some = all.slice(next, next + MAX_POSITIONS)
+    const batch = all.slice(next, next + MAX_POSITIONS)
     next += MAX_POSITIONS
-    for (const stream of await findBehind(sql, some)) onBehind(stream)
+    for (const stream of await findLagging(sql, batch)) onLagging(stream)
   }
   const timer = setInterval(async () => {
     if (isRunning) return
     isRunning = true
-    // While the database is away there is nothing to compare with.
+    // Errors are ignored: the next run compares again.
     await compare().catch(() => {})
     isRunning = false
   }, INTERVAL_MS).unref()
   return () => clearInterval(timer)
 }
 
-async function findBehind(sql: Sql, streams: readonly FollowedStream[]): Promise<FollowedStream[]> {
-  const begun = streams.filter(({ position }) => position)
-  if (begun.length === 0) return []
-  const values = [begun.map(({ name }) => name), begun.map(({ position }) => position?.seq)]
-  const [found] = await sql(findStreamsAhead, values)
-  const ahead = new Set(found?.ahead)
-  return begun.filter(({ name, position }) => ahead.has(name) || position?.epoch !== found?.epoch)
+async function findLagging(sql: Sql, streams: readonly StreamCursor[]): Promise<StreamCursor[]> {
+  const positioned = streams.filter(({ position }) => position)
+  if (positioned.length === 0) return []
+  const values = [positioned.map(({ name }) => name), positioned.map(({ position }) => position?.seq)]
+  const [log] = await sql(findStreamsAhead, values)
+  const ahead = new Set(log?.ahead)
+  return positioned.filter(({ name, position }) => ahead.has(name) || position?.epoch !== log?.epoch)
 }

@@ -21,18 +21,18 @@ const contents = z.strictObject({
 type Contents = z.output<typeof contents>
 
 /**
- * Connect requests as existing apps and front ends pass them on: AES-256-GCM under the first 32 bytes of the application
- * key's text, around JSON with an HMAC that covers the public key of the app. `drawIv` is for known answers.
+ * Creates the codec of connect requests, in the format that existing apps and front ends pass on: AES-256-GCM with the first
+ * 32 bytes of the application key's text, around JSON with an HMAC that covers the public key of the app. Tests replace `drawIv`.
  */
 export function createConnectRequests(appKey: string, drawIv = () => randomBytes(12)): ConnectRequests {
   const key = Buffer.alloc(32)
   Buffer.from(appKey).copy(key)
 
-  const hashContents = (given: Omit<Contents, '__validator'>, publicKey: string) =>
+  const hashContents = (claims: Omit<Contents, '__validator'>, publicKey: string) =>
     createHmac('sha256', `${appKey}-${publicKey}`)
       .update(
         createHash('md5')
-          .update(escapedJson(sorted(given)))
+          .update(toEscapedJson(sortMembers(claims)))
           .digest('hex'),
       )
       .digest('hex')
@@ -40,8 +40,8 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
   return {
     write({ appId, version, extAppUserId }, { publicKey, expiresAt }) {
       const __validUntil = Math.floor(expiresAt.getTime() / 1000)
-      const given = { appId, version, extAppUserId, __validUntil }
-      const plain = escapedJson({ ...given, __validator: hashContents(given, publicKey) })
+      const claims = { appId, version, extAppUserId, __validUntil }
+      const plain = toEscapedJson({ ...claims, __validator: hashContents(claims, publicKey) })
       const iv = drawIv()
       const cipher = createCipheriv('aes-256-gcm', key, iv)
       const sealed = Buffer.concat([cipher.update(plain), cipher.final()])
@@ -50,14 +50,14 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
 
     read(text) {
       const parts = decodeParts(text)
-      // Another text that decodes to the same bytes is not what was made.
-      const found = parts && encodeParts(parts) === text && open(key, parts)
-      if (!parts || !found) return undefined
-      const { __validator, ...given } = found
-      const expiresAt = new Date(given.__validUntil * 1000)
+      // Only the canonical encoding is accepted: other texts could decode to the same bytes.
+      const decrypted = parts && encodeParts(parts) === text && decryptContents(key, parts)
+      if (!parts || !decrypted) return undefined
+      const { __validator, ...claims } = decrypted
+      const expiresAt = new Date(claims.__validUntil * 1000)
       if (expiresAt.getTime() <= Date.now()) return undefined
-      const { appId, version, extAppUserId } = given
-      const isFor = (publicKey: string) => isEqual(__validator, hashContents(given, publicKey))
+      const { appId, version, extAppUserId } = claims
+      const isFor = (publicKey: string) => isEqual(__validator, hashContents(claims, publicKey))
       return { appId, version, extAppUserId, expiresAt, hash: hash('sha256', Buffer.concat(parts), 'base64url'), isFor }
     },
   }
@@ -76,7 +76,7 @@ function decodeParts(text: string): Parts | undefined {
   return iv?.length === 12 && tag?.length === 16 && sealed && more.length === 0 ? [iv, tag, sealed] : undefined
 }
 
-function open(key: Buffer, [iv, tag, sealed]: Parts): Contents | undefined {
+function decryptContents(key: Buffer, [iv, tag, sealed]: Parts): Contents | undefined {
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 }).setAuthTag(tag)
     const plain = Buffer.concat([decipher.update(sealed), decipher.final()]).toString()
@@ -86,10 +86,11 @@ function open(key: Buffer, [iv, tag, sealed]: Parts): Contents | undefined {
   }
 }
 
-const sorted = (given: object) => Object.fromEntries(Object.entries(given).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+const sortMembers = (claims: object) =>
+  Object.fromEntries(Object.entries(claims).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** JSON in which slashes and all that is not ASCII are escaped, as in requests that others made. */
-const escapedJson = (value: object) =>
+/** Returns JSON with escaped slashes and non-ASCII characters, as in the requests that existing apps hold. */
+const toEscapedJson = (value: object) =>
   JSON.stringify(value)
     .replaceAll('/', '\\/')
     .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -4,10 +4,10 @@ import type { Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 
-/** How often it is asked which sessions and tokens have ended, in milliseconds, whoever ended them. */
+/** Milliseconds between queries for sessions and tokens that have ended. */
 const INTERVAL_MS = 600
 
-/** Credentials that one statement asks about. */
+/** Largest number of credentials in one statement. */
 const MAX_BATCH = 5000
 
 interface Watcher {
@@ -15,54 +15,54 @@ interface Watcher {
   onEnded(): void
 }
 
-/** By which replicas tell each other what has ended. */
+/** Topic on which replicas broadcast ended credentials. */
 const TOPIC = 'credentials-ended'
 
 interface WatchOptions {
   sql: Sql
   bus: ChangeBus
-  /** In milliseconds. */
+  /** Milliseconds. */
   sessionLifetime: number
 }
 
 /**
- * Hears what is announced to have ended, and asks the database about all that are watched, in one statement for many: time ends
- * some of them, and an announcement may be lost.
+ * Creates the watch on sessions and tokens. It listens for announced ends, and regularly queries the database for all watched
+ * credentials in a few statements, because some expire and an announcement may be lost.
  */
-export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): CredentialWatch {
+export function createCredentialWatch({ sql, bus, sessionLifetime }: WatchOptions): CredentialWatch {
   const watchers = new Set<Watcher>()
-  const ended = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
+  const queryEnded = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
   const loader = new DataLoader<string, boolean>(
     async (credentials) => {
-      const over = await ended(credentials)
-      return credentials.map((credential) => !over.has(credential))
+      const endedCredentials = await queryEnded(credentials)
+      return credentials.map((credential) => !endedCredentials.has(credential))
     },
     { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate },
   )
-  const notify = (over: ReadonlySet<string>) => {
-    const concerned = [...watchers].filter(({ credential }) => over.has(credential))
+  const notify = (endedCredentials: ReadonlySet<string>) => {
+    const concerned = [...watchers].filter(({ credential }) => endedCredentials.has(credential))
     for (const watcher of concerned) watchers.delete(watcher)
     for (const { onEnded } of concerned) onEnded()
   }
-  const stopAsking = everyInterval(async () => {
+  const stopQueries = startInterval(async () => {
     const all = [...new Set(Array.from(watchers, ({ credential }) => credential))]
-    for (let from = 0; from < all.length; from += MAX_BATCH) notify(await ended(all.slice(from, from + MAX_BATCH)))
+    for (let from = 0; from < all.length; from += MAX_BATCH) notify(await queryEnded(all.slice(from, from + MAX_BATCH)))
   })
-  const stopListening = hearOthers(bus, notify)
+  const stopListening = subscribeToReplicas(bus, notify)
   const add = (watcher: Watcher) => {
     watchers.add(watcher)
     return () => watchers.delete(watcher)
   }
   return {
     async watch(credential, onEnded) {
-      // What is announced while the database is asked is heard, too.
+      // The watcher is added before the query, so that it does not miss an announcement meanwhile.
       const watcher: Watcher = { credential, onEnded() {} }
       const stop = add(watcher)
-      const holds = await loader.load(credential).catch((error: unknown) => {
+      const isValid = await loader.load(credential).catch((error: unknown) => {
         stop()
         throw error
       })
-      if (holds && watchers.has(watcher)) {
+      if (isValid && watchers.has(watcher)) {
         watcher.onEnded = onEnded
         return stop
       }
@@ -70,19 +70,19 @@ export function watchCredentials({ sql, bus, sessionLifetime }: WatchOptions): C
       return undefined
     },
     watchVerified: (credential, onEnded) => add({ credential, onEnded }),
-    async announce(over) {
-      if (over.length > 0) notify(new Set(over))
-      for (let from = 0; from < over.length; from += MAX_BATCH)
-        await bus.broadcast(TOPIC, over.slice(from, from + MAX_BATCH))
+    async announce(endedCredentials) {
+      if (endedCredentials.length > 0) notify(new Set(endedCredentials))
+      for (let from = 0; from < endedCredentials.length; from += MAX_BATCH)
+        await bus.broadcast(TOPIC, endedCredentials.slice(from, from + MAX_BATCH))
     },
     close() {
-      stopAsking()
+      stopQueries()
       stopListening()
     },
   }
 }
 
-const hearOthers = (bus: ChangeBus, notify: (ended: ReadonlySet<string>) => void) =>
+const subscribeToReplicas = (bus: ChangeBus, notify: (ended: ReadonlySet<string>) => void) =>
   bus.subscribe({
     onChanges() {},
     onInterruption() {},
@@ -91,8 +91,8 @@ const hearOthers = (bus: ChangeBus, notify: (ended: ReadonlySet<string>) => void
     },
   })
 
-/** Runs one at a time; one that fails is tried again at the next. */
-function everyInterval(run: () => Promise<void>): () => void {
+/** Repeats a task, never concurrently; a failed run is retried at the next interval. Returns a function that stops it. */
+function startInterval(run: () => Promise<void>): () => void {
   let isRunning = false
   const timer = setInterval(async () => {
     if (isRunning) return
@@ -104,8 +104,9 @@ function everyInterval(run: () => Promise<void>): () => void {
 }
 
 async function findEnded(sql: Sql, sessionLifetime: number, credentials: readonly string[]): Promise<Set<string>> {
-  const of = (kind: string) => credentials.flatMap((it) => (it.startsWith(kind) ? [it.slice(kind.length)] : []))
+  const listIds = (prefix: string) =>
+    credentials.flatMap((credential) => (credential.startsWith(prefix) ? [credential.slice(prefix.length)] : []))
   const since = new Date(Date.now() - sessionLifetime)
-  const ended = await sql(findEndedCredentials, [of('session:'), since, of('token:')])
+  const ended = await sql(findEndedCredentials, [listIds('session:'), since, listIds('token:')])
   return new Set(ended.map(({ session, token }) => (session === null ? `token:${token}` : `session:${session}`)))
 }

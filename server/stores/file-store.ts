@@ -6,12 +6,12 @@ import type { Blobs } from './blobs/blobs.ts'
 
 const NAME = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** As many as are removed at a time. */
+/** Number of files that are removed concurrently. */
 const BATCH = 16
 
-/** Keeps sealed files below a folder of what is stored. */
+/** Creates a store of encrypted files below a folder of the blob storage. */
 export function createFileStore(vault: Vault, blobs: Blobs, folder = 'sealed/'): FileStore {
-  /** By the first two characters of the name, so that no folder of a disk gets too many files. */
+  /** Builds the blob key. It has a subfolder by the first two characters of the name, so that no folder gets too many files. */
   const buildKey = (name: string) => {
     if (!NAME.test(name)) throw new Error('this is no name of a file')
     return `${folder}${name.slice(0, 2)}/${name}`
@@ -32,7 +32,7 @@ export function createFileStore(vault: Vault, blobs: Blobs, folder = 'sealed/'):
 
     read({ name, bytes, sealedKey }, range = { start: 0, end: Math.max(0, bytes - 1) }) {
       const key = Buffer.from(vault.open(sealedKey, FILE_KEY), 'base64url')
-      const sealed = blobs.get(buildKey(name), sealedRange({ bytes, ...range }))
+      const sealed = blobs.get(buildKey(name), toSealedRange({ bytes, ...range }))
       return Readable.from(openChunks({ key, bytes, ...range }, sealed), { objectMode: false })
     },
 
@@ -50,23 +50,24 @@ export function createFileStore(vault: Vault, blobs: Blobs, folder = 'sealed/'):
   }
 }
 
-/** Plain bytes of a chunk; only the last one may have fewer. */
+/** Plain bytes of a chunk; only the last chunk may have fewer. */
 const CHUNK = 64 * 1024
 const TAG = 16
 const SEALED = CHUNK + TAG
 
 /**
- * A file is a row of chunks, each sealed by AES-256-GCM under the key of the file alone. The nonce of a chunk is its number and
- * whether it is the last, so that chunks cannot be reordered, repeated or cut off, and any of them can be opened by itself.
+ * Builds the nonce of a chunk: its index, and a flag for the last chunk. A file is a sequence of chunks, each encrypted with
+ * AES-256-GCM under the file's own key. With these nonces chunks cannot be reordered, repeated or cut off, and each can be
+ * decrypted alone.
  */
-const writeNonce = (chunk: number, isLast: boolean): Buffer => {
+const buildNonce = (chunk: number, isLast: boolean): Buffer => {
   const nonce = Buffer.alloc(12)
   nonce.writeUInt32BE(chunk, 7)
   nonce[11] = isLast ? 1 : 0
   return nonce
 }
 
-/** Seals bytes as they come. An empty file is one empty chunk. */
+/** Encrypts a stream in chunks. An empty file is one empty chunk. */
 async function* sealChunks(bytes: Buffer, content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void> {
   const key = createSecretKey(bytes)
   const chunk = Buffer.allocUnsafe(CHUNK)
@@ -74,9 +75,9 @@ async function* sealChunks(bytes: Buffer, content: AsyncIterable<Uint8Array>): A
   let count = 0
   for await (const part of content)
     for (let at = 0; at < part.length; ) {
-      // What follows shows that a full chunk is not the last.
+      // A full chunk is only sealed when more bytes follow, because the last chunk has another nonce.
       if (filled === CHUNK) {
-        yield* seal(key, chunk, count++, false)
+        yield* sealChunk(key, chunk, count++, false)
         filled = 0
       }
       const piece = part.subarray(at, at + CHUNK - filled)
@@ -84,50 +85,50 @@ async function* sealChunks(bytes: Buffer, content: AsyncIterable<Uint8Array>): A
       filled += piece.length
       at += piece.length
     }
-  yield* seal(key, chunk.subarray(0, filled), count, true)
+  yield* sealChunk(key, chunk.subarray(0, filled), count, true)
 }
 
-/** In two parts: to put them together would copy every file once more. */
-function seal(key: KeyObject, plain: Buffer, chunk: number, isLast: boolean): Buffer[] {
-  const cipher = createCipheriv('aes-256-gcm', key, writeNonce(chunk, isLast))
+/** Encrypts a chunk. Returns ciphertext and tag separately, because joining them would copy every file once more. */
+function sealChunk(key: KeyObject, plain: Buffer, chunk: number, isLast: boolean): Buffer[] {
+  const cipher = createCipheriv('aes-256-gcm', key, buildNonce(chunk, isLast))
   const sealed = cipher.update(plain)
   cipher.final()
   return [sealed, cipher.getAuthTag()]
 }
 
-function open(key: KeyObject, sealed: Buffer, chunk: number, isLast: boolean): Buffer {
-  const decipher = createDecipheriv('aes-256-gcm', key, writeNonce(chunk, isLast))
+function openChunk(key: KeyObject, sealed: Buffer, chunk: number, isLast: boolean): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key, buildNonce(chunk, isLast))
   decipher.setAuthTag(sealed.subarray(-TAG))
   const plain = decipher.update(sealed.subarray(0, -TAG))
   decipher.final()
   return plain
 }
 
-interface Opening extends ByteRange {
+interface FileRange extends ByteRange {
   key: Buffer
-  /** Of the whole file, before it was sealed. */
+  /** Size of the whole plain file. */
   bytes: number
 }
 
-/** The sealed bytes that must be read to open a part of a file. */
-function sealedRange({ bytes, start, end }: Omit<Opening, 'key'>): ByteRange {
+/** Returns the range of encrypted bytes that contains a plain range. */
+function toSealedRange({ bytes, start, end }: Omit<FileRange, 'key'>): ByteRange {
   const [first, last] = [Math.floor(start / CHUNK), Math.floor(end / CHUNK)]
-  const size = bytes + (countLastChunk(bytes) + 1) * TAG
+  const size = bytes + (lastChunkOf(bytes) + 1) * TAG
   return { start: first * SEALED, end: Math.min((last + 1) * SEALED, size) - 1 }
 }
 
-const countLastChunk = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
+const lastChunkOf = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
 
-/** Opens a part of a file from the sealed bytes of `sealedRange`. Throws where they are not those that were written. */
+/** Decrypts a range of a file from the bytes of `toSealedRange`. Throws if they are not the bytes that were written. */
 async function* openChunks(
-  { key, bytes, start, end }: Opening,
+  { key, bytes, start, end }: FileRange,
   sealed: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void> {
   const secret = createSecretKey(key)
   let chunk = Math.floor(start / CHUNK)
-  for await (const piece of inPieces(sealed)) {
+  for await (const piece of readSealedChunks(sealed)) {
     if (piece.length < TAG) break
-    const plain = open(secret, piece, chunk, chunk === countLastChunk(bytes))
+    const plain = openChunk(secret, piece, chunk, chunk === lastChunkOf(bytes))
     const from = chunk * CHUNK
     yield plain.subarray(Math.max(0, start - from), end + 1 - from)
     chunk++
@@ -135,15 +136,15 @@ async function* openChunks(
   if (chunk <= Math.floor(end / CHUNK)) throw new Error('a stored file is shorter than it was written')
 }
 
-/** The same bytes, by sealed chunks; each is overwritten by the next. */
-async function* inPieces(sealed: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+/** Splits a stream into encrypted chunks. All chunks share one buffer, which the next one overwrites. */
+async function* readSealedChunks(sealed: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const piece = Buffer.allocUnsafe(SEALED)
   let filled = 0
   for await (const part of sealed)
     for (let at = 0; at < part.length; ) {
-      const taken = part.copy(piece, filled, at)
-      filled += taken
-      at += taken
+      const copied = part.copy(piece, filled, at)
+      filled += copied
+      at += copied
       if (filled < SEALED) continue
       yield piece
       filled = 0

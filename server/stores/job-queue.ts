@@ -12,31 +12,32 @@ interface JobQueueOptions {
   pool: Pool
   log: Log
   traces?: Traces | undefined
-  /** Seconds after which a job whose replica died is taken by another; at least 10. */
+  /** Seconds after which another replica takes over a job whose replica has died; at least 10. */
   heartbeat?: number
-  /** How often a job that failed is tried again, first after so many seconds, then after ever more. */
+  /** Largest number of retries of a failed job. */
   retryLimit?: number
+  /** Seconds until the first retry; later retries wait longer. */
   retryDelay?: number
 }
 
 const SCHEMA = 'svc_jobs'
 const WAKE_AFTER_MS = 100
 
-const terms = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
+const queueDefaults = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
 
 const names: readonly JobName[] = ['extract-text', 'export-person']
-const failed = (name: JobName) => `${name}.failed`
+const failedQueueOf = (name: JobName) => `${name}.failed`
 
-/** Jobs on the database of the service, in a schema of their own, over its pool. */
+/** The job queue: pg-boss in its own schema of the service's database, over the pool of the service. */
 export class DatabaseJobQueue implements JobQueue {
   readonly #boss: PgBoss
   readonly #parts: Pick<JobQueueOptions, 'log' | 'traces'>
   readonly #limits: { heartbeatSeconds: number; retryLimit: number; retryDelay: number }
   readonly #closing = new AbortController()
-  /** By the names of their queues. */
+  /** Worker ids by queue name. */
   readonly #workers = new Map<string, string>()
 
-  /** Makes the tables of the jobs where there are none; throws where the database role may not. */
+  /** Creates the tables of the job queue if they are missing; throws if the database role lacks the right. */
   readonly prepare: () => Promise<void>
 
   constructor({ pool, log, traces, heartbeat = 30, retryLimit = 5, retryDelay = 5 }: JobQueueOptions) {
@@ -44,25 +45,29 @@ export class DatabaseJobQueue implements JobQueue {
     this.#boss = boss
     this.#parts = { log, traces }
     this.#limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
-    this.prepare = onceDone(() => begin(boss))
+    this.prepare = memoizeSuccess(() => startBoss(boss))
   }
 
   async enqueue<Name extends JobName>(em: EntityManager, name: Name, { input, priority = 0 }: PlannedJob<Name>) {
     await this.prepare()
-    await this.#boss.send(name, input, { ...this.#queueOptions(name), priority, db: within(em, `enqueue-${name}`) })
+    await this.#boss.send(name, input, {
+      ...this.#queueOptions(name),
+      priority,
+      db: inTransaction(em, `enqueue-${name}`),
+    })
     const worker = this.#workers.get(name)
     if (worker) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
   }
 
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
     await this.prepare()
-    const lost = await runStatement(em, lostJobs, [[name, failed(name)], JSON.stringify(inputs)])
+    const lost = await runStatement(em, findLostInputs, [[name, failedQueueOf(name)], JSON.stringify(inputs)])
     const jobs = lost.map(({ input }) => ({ ...this.#queueOptions(name), data: input }))
-    if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: within(em, '') })
+    if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: inTransaction(em, '') })
     return jobs.length
   }
 
-  /** How many jobs of each name there are at all replicas, as one of them counted them a moment ago. */
+  /** Returns the number of jobs by name and state at all replicas, as pg-boss counted them last. */
   async count(): Promise<MetricsSample['jobs']> {
     await this.prepare()
     const queues = await this.#boss.getQueues([...names])
@@ -73,38 +78,42 @@ export class DatabaseJobQueue implements JobQueue {
     ])
   }
 
-  /** Begins to take jobs, so many of each name at a time. */
+  /** Starts to run jobs, with the given concurrency for each name. */
   async work(handlers: JobHandlers, concurrency: Readonly<Record<JobName, number>>): Promise<void> {
     await this.prepare()
-    for (const name of names) await this.#take(name, handlers, concurrency[name])
+    for (const name of names) await this.#startWorkers(name, handlers, concurrency[name])
   }
 
-  /** Takes no more jobs and waits for the end of those under way, which is soon: another replica does them anew. */
+  /** Starts no more jobs, aborts the running ones and waits for their end. Another replica runs them again. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#workers.keys()].map((name) => this.#boss.offWork(name, { wait: true })))
     await this.#boss.stop({ close: false })
   }
 
-  async #take<Name extends JobName>(name: Name, handlers: JobHandlers, localConcurrency: number): Promise<void> {
+  async #startWorkers<Name extends JobName>(
+    name: Name,
+    handlers: JobHandlers,
+    localConcurrency: number,
+  ): Promise<void> {
     const { run, giveUp } = handlers[name]
     const { signal: closing } = this.#closing
-    const work = carryOut<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#parts)
-    const bury = carryOut<Name>(({ data }) => giveUp(data), this.#parts)
+    const work = createJobRunner<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#parts)
+    const workFailed = createJobRunner<Name>(({ data }) => giveUp(data), this.#parts)
     const options = { localConcurrency, heartbeatRefreshSeconds: this.#limits.heartbeatSeconds / 3 }
     this.#workers.set(name, await this.#boss.work(name, options, work))
-    this.#workers.set(failed(name), await this.#boss.work(failed(name), bury))
+    this.#workers.set(failedQueueOf(name), await this.#boss.work(failedQueueOf(name), workFailed))
   }
 
   #queueOptions(name: JobName) {
-    return { ...terms, ...this.#limits, deadLetter: failed(name) }
+    return { ...queueDefaults, ...this.#limits, deadLetter: failedQueueOf(name) }
   }
 }
 
-/** The longest that pg-boss waits by itself, in milliseconds. */
+/** Largest delay of a timer of pg-boss, in milliseconds. */
 const MAX_WAIT_MS = 600_000
 
-/** The machine's clock. Where that was set back, pg-boss waits until it is right again, and would wait for months. */
+/** The system clock with bounded timers: if the clock is set back, pg-boss would otherwise wait until it has caught up. */
 const clock: Clock = {
   now: () => Date.now(),
   setTimeout: (run, ms) => setTimeout(run, Math.min(ms, MAX_WAIT_MS)),
@@ -128,24 +137,24 @@ function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: num
   return boss
 }
 
-async function begin(boss: PgBoss): Promise<void> {
-  await boss.start().catch(explain)
-  const wanted = names.flatMap((name) => [failed(name), name])
-  const present = new Set((await boss.getQueues(wanted)).map(({ name }) => name))
-  for (const name of wanted) if (!present.has(name)) await boss.createQueue(name)
+async function startBoss(boss: PgBoss): Promise<void> {
+  await boss.start().catch(rethrowSchemaError)
+  const queues = names.flatMap((name) => [failedQueueOf(name), name])
+  const existing = new Set((await boss.getQueues(queues)).map(({ name }) => name))
+  for (const name of queues) if (!existing.has(name)) await boss.createQueue(name)
 }
 
-/** PostgreSQL's code for what a role may not do. */
+/** PostgreSQL's error code for insufficient privilege. */
 const FORBIDDEN = '42501'
 
-function explain(cause: Error & { code?: unknown }): never {
+function rethrowSchemaError(cause: Error & { code?: unknown }): never {
   if (cause.code !== FORBIDDEN) throw cause
   const hint = 'Let an administrator run `grant create on database NAME to ROLE`.'
   throw new Error(`The jobs cannot have their schema ${SCHEMA}: ${cause.message}. ${hint}`, { cause })
 }
 
-/** What is written to the table of jobs must not tell what is in a file, so the reason of a failure is only logged. */
-const carryOut =
+/** Creates the function that runs jobs. The reason of a failure is only logged, because pg-boss would store it, and it may quote a file. */
+const createJobRunner =
   <Name extends JobName>(
     work: (job: Job<JobInputs[Name]>) => Promise<unknown>,
     { log, traces }: Pick<JobQueueOptions, 'log' | 'traces'>,
@@ -159,28 +168,28 @@ const carryOut =
     }
   }
 
-/** Runs what plans a job in the transaction of the caller. */
-const within = (em: EntityManager, name: string) => ({
+/** Lets pg-boss run its statements in the transaction of an entity manager. */
+const inTransaction = (em: EntityManager, name: string) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
     rows: await runStatement(em, statement(name, text), values),
   }),
 })
 
-/** Values: the names of queues, and inputs. Those inputs of which no job in the queues is still to end. */
-const lostJobs = unboundedStatement<{ input: object }>(
+/** Finds the inputs that have no unfinished job in these queues. Values: queue names, inputs as JSON. */
+const findLostInputs = unboundedStatement<{ input: object }>(
   `select input from jsonb_array_elements($2::jsonb) input
     where not exists (select from ${SCHEMA}.job j
       where j.name = any($1::text[]) and j.state in ('created', 'retry', 'active') and j.data = input)`,
 )
 
-/** Does it when first asked for, and anew where it failed. */
-function onceDone(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined
+/** Runs the work at the first call and shares its result; runs it again only after a failure. */
+function memoizeSuccess(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
   return () => {
-    done ??= work().catch((error) => {
-      done = undefined
+    running ??= work().catch((error) => {
+      running = undefined
       throw error
     })
-    return done
+    return running
   }
 }

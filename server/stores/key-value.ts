@@ -3,42 +3,44 @@ import { LRUCache } from 'lru-cache'
 import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { AnswerStore, KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { placesInProcess } from './places.ts'
-import { limiterInProcess } from './rate-limiter.ts'
+import { createLocalConcurrencyLimiter } from './concurrency-limiter.ts'
+import { createLocalRateLimiter } from './rate-limiter.ts'
 import type { RedisAddress } from './redis-connection.ts'
 
-/** The key-value stores and what counts in them. In process each purpose has room of its own, and pushes out no other. */
-export interface KeyValue {
+/** The key-value stores and the limiters. Within one process each store has a size limit of its own, so that none evicts entries of another. */
+export interface KeyValueServices {
   kv: KeyValueStore
   answers: AnswerStore
   previews: AnswerStore
   limiter: RateLimiter
-  places: ConcurrencyLimiter
-  /** The name of this process among those that share the store. */
+  concurrencyLimiter: ConcurrencyLimiter
+  /** Unique name of this process among the replicas. */
   replica: string
   close(): Promise<void>
 }
 
-/** In Redis where there is an address, else in this process. */
-export async function createKeyValue(redis: RedisAddress): Promise<KeyValue> {
-  // Its client is loaded only where there is a server to talk to.
-  return redis.url ? (await import('./redis.ts')).inRedis(redis, randomUUID()) : inProcess()
+/** Creates the key-value stores: in Redis if an address is set, else within this process. */
+export async function createKeyValue(redis: RedisAddress): Promise<KeyValueServices> {
+  // The Redis client is loaded only if it is needed.
+  return redis.url
+    ? (await import('./redis-key-value.ts')).createRedisKeyValue(redis, randomUUID())
+    : createLocalKeyValue()
 }
 
-/** Characters of all keys and values of a store: what was not used for longest goes first. */
+/** Largest size of a store, in characters of its keys and values; the least recently used entry is evicted first. */
 const MAX_SIZE = 64 * 1024 * 1024
 
-const inProcess = (): KeyValue => ({
-  kv: { ...valuesInProcess(), ping: async () => {} },
-  answers: valuesInProcess(),
-  previews: valuesInProcess(),
-  limiter: limiterInProcess(),
-  places: placesInProcess(),
+const createLocalKeyValue = (): KeyValueServices => ({
+  kv: { ...createLocalStore(), ping: async () => {} },
+  answers: createLocalStore(),
+  previews: createLocalStore(),
+  limiter: createLocalRateLimiter(),
+  concurrencyLimiter: createLocalConcurrencyLimiter(),
   replica: randomUUID(),
   close: async () => {},
 })
 
-function valuesInProcess(): AnswerStore {
+function createLocalStore(): AnswerStore {
   const values = new LRUCache<string, string>({
     maxSize: MAX_SIZE,
     sizeCalculation: (value, key) => key.length + value.length,

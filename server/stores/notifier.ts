@@ -3,7 +3,7 @@ import type { Notifier } from '../../routers/ports/notifier.ts'
 
 const TOPIC = 'notice'
 
-/** Notices go to the other replicas over the bus; when the bus was interrupted, everybody looks again. */
+/** Creates the notifier. Notices reach the other replicas over the change bus; after an interruption of the bus every waiter looks again. */
 export function createNotifier(bus: ChangeBus): Notifier {
   const waiting = new Map<string, Set<() => void>>()
   const wake = (key: string) => {
@@ -41,7 +41,7 @@ export function createNotifier(bus: ChangeBus): Notifier {
       signal.addEventListener('abort', wakeUp)
       try {
         for (;;) {
-          // Made before the look, so that a notice that comes meanwhile is not missed.
+          // The promise is created before the look, so that a notice that arrives meanwhile is not missed.
           next = Promise.withResolvers()
           const found = await look()
           if (found !== undefined || signal.aborted) return found

@@ -8,17 +8,17 @@ import type { Log } from '../../routers/ports/log.ts'
 import { ChangeListeners } from './change-listeners.ts'
 import { connectRedis, type RedisAddress } from './redis-connection.ts'
 
-/** What one replica tells the others: something in passing, rows, or, without any, that it could not tell some. */
+/** A message between replicas: a broadcast, or changes, or neither, which means that some messages could not be sent. */
 interface Message {
   from: string
   changes?: readonly LoggedChange[]
-  told?: { topic: string; content: unknown }
+  broadcast?: { topic: string; content: unknown }
 }
 
-/** Publications that Redis has not yet taken: with more, something is wrong, and the log has what was not told. */
-const MAX_UNDER_WAY = 1000
+/** Largest number of publications that Redis has not yet acknowledged. Beyond it nothing is sent; receivers read the change log instead. */
+const MAX_IN_FLIGHT = 1000
 
-/** How long somebody waits until Redis has taken what they tell, in milliseconds. */
+/** Milliseconds that a broadcast waits for Redis. */
 const MAX_WAIT_MS = 1000
 
 const isOpening = ({ status }: Redis) => status === 'connecting' || status === 'connect'
@@ -26,35 +26,35 @@ const isOpening = ({ status }: Redis) => status === 'connecting' || status === '
 const connection = { enableOfflineQueue: false, maxRetriesPerRequest: 1, keepAlive: 10_000 }
 
 /**
- * Carries changes over Redis, which tells each replica at most once. What may have been missed on the way, because one of
- * the two connections was lost, is announced as an interruption; nothing is queued meanwhile.
+ * Creates a change bus over Redis Pub/Sub, which delivers at most once. If one of the two connections is lost, messages may
+ * be missing: listeners are told of an interruption. Nothing is queued meanwhile.
  */
-export function overRedis(address: RedisAddress, log: Log): ChangeBus {
+export function createRedisChangeBus(address: RedisAddress, log: Log): ChangeBus {
   const listeners = new ChangeListeners(log)
   const name = randomUUID()
   const receiver = connectRedis(address, { ...connection, autoResubscribe: false })
-  // Databases of one server share all channels.
+  // The databases of a Redis server share all channels, so the channel has the number of the database.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
-  receive(receiver, channel, (message) => announce(message, name, listeners))
+  receiveMessages(receiver, channel, (message) => dispatchMessage(message, name, listeners))
   receiver.on('ready', () => {
     receiver.subscribe(channel).then(
       () => listeners.onInterruption(),
       () => receiver.disconnect(true),
     )
   })
-  // What was perhaps sent is not sent again: nobody hears of a change twice, or after a later one.
+  // Publications are never retried, so that no change arrives twice or after a later one.
   const sender = connectRedis(address, { ...connection, maxRetriesPerRequest: 0 })
-  const outbox = new Outbox(sender, channel)
-  const others = tellOthers(sender, outbox, name)
+  const publisher = new RedisPublisher(sender, channel)
+  const others = createMessageSender(sender, publisher, name)
   return {
     publish(changes) {
       listeners.onChanges(changes)
       void others.send({ from: name, changes })
     },
     async broadcast(topic, content) {
-      // A command may be over before its first connection is there.
+      // A short command may end before its first connection is open.
       if (isOpening(sender)) await withTimeout(once(sender, 'ready'), MAX_WAIT_MS).catch(() => {})
-      const message: Message = { from: name, told: { topic, content } }
+      const message: Message = { from: name, broadcast: { topic, content } }
       await withTimeout(others.send(message), MAX_WAIT_MS).catch(() => {})
     },
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
@@ -66,18 +66,18 @@ export function overRedis(address: RedisAddress, log: Log): ChangeBus {
   }
 }
 
-/** Takes what replicas tell, and undefined for a text that none of this version can have sent. */
-function receive(redis: Redis, channel: string, take: (message: Message | undefined) => void): void {
+/** Calls `take` with each message of the channel; with undefined if the text is no message of this version. */
+function receiveMessages(redis: Redis, channel: string, take: (message: Message | undefined) => void): void {
   redis.on('message', (from: string, text: string) => {
     if (from === channel) take(readMessage(text))
   })
 }
 
-/** Tells the listeners of this replica what another one told; without a message, that something was missed. */
-function announce(message: Message | undefined, ownName: string, listeners: ChangeListeners): void {
-  const { from, changes = [], told } = message ?? { from: '' }
+/** Passes a message of another replica to the listeners; without a message, reports an interruption. */
+function dispatchMessage(message: Message | undefined, ownName: string, listeners: ChangeListeners): void {
+  const { from, changes = [], broadcast } = message ?? { from: '' }
   if (from === ownName) return
-  if (told) listeners.onMessage(told.topic, told.content)
+  if (broadcast) listeners.onMessage(broadcast.topic, broadcast.content)
   else if (changes.length > 0) listeners.onChanges(changes)
   else listeners.onInterruption()
 }
@@ -91,11 +91,11 @@ function readMessage(text: string): Message | undefined {
   }
 }
 
-/** Hands texts to Redis, and says when it is late with too many. */
-class Outbox {
+/** Publishes texts to a channel; it is closed while too many publications wait for Redis. */
+class RedisPublisher {
   readonly #redis: Redis
   readonly #channel: string
-  #underWay = 0
+  #inFlight = 0
 
   constructor(redis: Redis, channel: string) {
     this.#redis = redis
@@ -103,42 +103,42 @@ class Outbox {
   }
 
   get isOpen(): boolean {
-    return this.#underWay < MAX_UNDER_WAY && this.#redis.status === 'ready'
+    return this.#inFlight < MAX_IN_FLIGHT && this.#redis.status === 'ready'
   }
 
   async send(text: string): Promise<void> {
-    this.#underWay += 1
+    this.#inFlight += 1
     await this.#redis.publish(this.#channel, text).finally(() => {
-      this.#underWay -= 1
+      this.#inFlight -= 1
     })
   }
 }
 
-/** Publishes messages, and after some that could not be published, as soon as it can be, that there were some. */
-function tellOthers(redis: Redis, outbox: Outbox, from: string) {
-  let underWay = 0
-  let hasMissed = false
+/** Sends messages to the other replicas. After messages that could not be sent, tells them so as soon as possible. */
+function createMessageSender(redis: Redis, publisher: RedisPublisher, from: string) {
+  let inFlight = 0
+  let hasLostMessages = false
   const publish = async (message: Message) => {
-    underWay += 1
+    inFlight += 1
     try {
-      await outbox.send(JSON.stringify(message))
+      await publisher.send(JSON.stringify(message))
     } catch {
-      hasMissed = true
+      hasLostMessages = true
     }
-    underWay -= 1
-    if (underWay === 0) tellWhatIsMissed()
+    inFlight -= 1
+    if (inFlight === 0) reportLostMessages()
   }
-  const tellWhatIsMissed = () => {
-    if (!hasMissed || redis.status !== 'ready') return
-    hasMissed = false
+  const reportLostMessages = () => {
+    if (!hasLostMessages || redis.status !== 'ready') return
+    hasLostMessages = false
     void publish({ from })
   }
-  redis.on('ready', tellWhatIsMissed)
+  redis.on('ready', reportLostMessages)
   return {
     /** Never throws. */
     async send(message: Message): Promise<void> {
-      if (outbox.isOpen) return publish(message)
-      hasMissed = true
+      if (publisher.isOpen) return publish(message)
+      hasLostMessages = true
     },
   }
 }

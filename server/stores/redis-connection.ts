@@ -1,29 +1,29 @@
 import { Redis, type RedisOptions } from 'ioredis'
 
-/** Where Redis or Valkey is. */
+/** Address of Redis or Valkey. */
 export interface RedisAddress {
-  /** In process where there is none. With Sentinels its host is the name of the primary that they watch. */
+  /** Without a URL the stores are within the process. With Sentinels its host is the name of the primary that they monitor. */
   url?: string | undefined
-  /** Hosts with ports. */
+  /** Host and port of each Sentinel. */
   sentinels?: readonly string[]
   sentinelPassword?: string | undefined
 }
 
 type Options = Omit<RedisOptions, 'replyMapping'>
 
-/** A connection to the primary. It goes over to another one when Sentinels choose that, or when it may no longer write there. */
+/** Connects to the primary. Reconnects to the new primary after a failover of the Sentinels, or if the server has become read-only. */
 export function connectRedis(address: RedisAddress, options: Options): Redis {
   const redis = new Redis(address.url ?? '', {
     ...options,
-    ...(address.sentinels?.length && throughSentinels(address)),
+    ...(address.sentinels?.length && toSentinelOptions(address)),
     reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
   })
-  // Each command reports its own failure; without a listener the reconnecting would end the process.
+  // Each command reports its own failure. Without a listener, a connection error would end the process.
   redis.on('error', () => {})
   return redis
 }
 
-function throughSentinels({ url = '', sentinels = [], sentinelPassword }: RedisAddress): Options {
+function toSentinelOptions({ url = '', sentinels = [], sentinelPassword }: RedisAddress): Options {
   return {
     sentinels: sentinels.map((address) => {
       const { hostname, port } = new URL(`redis://${address}`)
@@ -31,7 +31,7 @@ function throughSentinels({ url = '', sentinels = [], sentinelPassword }: RedisA
     }),
     name: new URL(url).hostname,
     failoverDetector: true,
-    // One that is silent keeps nobody from asking the next one.
+    // After this time a silent Sentinel is skipped, and the next one is asked.
     sentinelCommandTimeout: 3000,
     sentinelPassword,
     ...(url.startsWith('rediss:') && { enableTLSForSentinelMode: true, sentinelTLS: {} }),

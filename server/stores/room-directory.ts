@@ -9,8 +9,8 @@ import type { OwnRoom, RoomDirectory } from '../../routers/ports/room-directory.
 type Rooms = ReadonlyMap<string, OwnRoom>
 
 interface Entry {
-  /** When the reading began. */
-  begun: number
+  /** Time at which the query started. */
+  startedAt: number
   reading: Promise<Rooms>
   rooms?: Rooms
 }
@@ -18,10 +18,10 @@ interface Entry {
 const MAX_PEOPLE = 20_000
 const MAX_AGE_MS = 60_000
 
-/** People whose rooms one statement reads. */
+/** Largest number of people whose rooms one statement reads. */
 const MAX_BATCH = 500
 
-/** Keeps the rooms of people until the bus tells of another membership, or of an interruption. */
+/** Creates a cache of people's rooms. The bus invalidates entries by changes of memberships, and all of them by an interruption. */
 export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
   const entries = new LRUCache<number, Entry>({ ...maxEntries(MAX_PEOPLE), ttl: MAX_AGE_MS })
   const loader = new DataLoader<number, Rooms>((people) => readRooms(sql, people), {
@@ -40,7 +40,7 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
   })
 
   function read(person: number): Entry {
-    const entry: Entry = { begun: performance.now(), reading: loader.load(person) }
+    const entry: Entry = { startedAt: performance.now(), reading: loader.load(person) }
     entries.set(person, entry)
     entry.reading.then(
       (rooms) => {
@@ -55,8 +55,8 @@ export function createRoomDirectory(sql: Sql, bus: ChangeBus): RoomDirectory {
 
   return {
     findRooms(person, since = 0) {
-      const known = entries.get(person)
-      return (known && known.begun >= since ? known : read(person)).reading
+      const cached = entries.get(person)
+      return (cached && cached.startedAt >= since ? cached : read(person)).reading
     },
     findRoomsToAsk: (person) => sql(findRoomsToAsk, [person]),
     isCurrent: (person, rooms) => entries.get(person)?.rooms === rooms,

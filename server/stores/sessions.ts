@@ -18,10 +18,10 @@ import { type CredentialWatch, sessionCredential } from '../../routers/ports/cre
 import type { Locale } from '../../routers/ports/locales.ts'
 import type { SessionRecord } from '../../routers/ports/session.ts'
 
-/** What a request knows of its session. Without a handle it is not stored yet. */
+/** The session of a request. Without a handle it is not stored yet. */
 export interface RequestSession extends Omit<SessionRecord, 'handle'> {
   handle?: string
-  /** What the browser called itself when the session began; only written. */
+  /** User agent of the browser at the start of the session; only written. */
   userAgent?: string | undefined
 }
 
@@ -31,10 +31,10 @@ declare module 'fastify' {
   }
 }
 
-/** Of one person, or of somebody who is registering: those not used for longest end, so that nobody fills the table. */
+/** Largest number of sessions of one person or registration; the least recently used ones end, so that nobody fills the table. */
 const MAX_SESSIONS = 100
 
-/** The sessions of all replicas, as rows. `lifetime` is in milliseconds, from the last use. */
+/** Creates the session store in the database. `lifetime` is in milliseconds after the last use. */
 export function createSessionStore(
   sql: Sql,
   lifetime: number,
@@ -48,8 +48,8 @@ export function createSessionStore(
   }
 
   async function save(session: Session, record: RequestSession, handle: string): Promise<void> {
-    const { saved, ended } = await write(sql, record, handle)
-    // A session that has ended meanwhile must not come back.
+    const { saved, ended } = await saveSession(sql, record, handle)
+    // A session that has ended meanwhile must not be stored again.
     if (!saved) throw new Problem('signed_out')
     await credentials.announce(ended.map(sessionCredential))
     session.record = { ...record, handle }
@@ -72,21 +72,28 @@ export function createSessionStore(
   }
 }
 
-/** Adds a session, or moves one that was stored under another id. Returns which ended by that. */
-async function write(sql: Sql, record: RequestSession, handle: string): Promise<{ saved: boolean; ended: string[] }> {
+/** Adds a session, or moves a stored one to a new id. Returns the handles of sessions that ended by that. */
+async function saveSession(
+  sql: Sql,
+  record: RequestSession,
+  handle: string,
+): Promise<{ saved: boolean; ended: string[] }> {
   const { subject, method, signedInAt, csrfToken, userAgent = null, locale = null } = record
   const renewedAt = new Date(record.renewedAt)
   const values = [handle, method, new Date(signedInAt), csrfToken, userAgent, locale]
   if ('registering' in subject)
-    return started(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
+    return toSaveResult(await sql(startRegistration, [...values, JSON.stringify(subject.registering), MAX_SESSIONS]))
   const { id, passwordChangedAt } = subject.user
   if (record.handle === undefined)
-    return started(await sql(startSession, [...values, id, MAX_SESSIONS, passwordChangedAt]))
-  const [moved] = await sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
-  return { saved: moved !== undefined, ended: [record.handle] }
+    return toSaveResult(await sql(startSession, [...values, id, MAX_SESSIONS, passwordChangedAt]))
+  const [replaced] = await sql(replaceSession, [record.handle, handle, csrfToken, renewedAt, id])
+  return { saved: replaced !== undefined, ended: [record.handle] }
 }
 
-const started = ([session]: { ended: string[] }[]) => ({ saved: session !== undefined, ended: session?.ended ?? [] })
+const toSaveResult = ([session]: { ended: string[] }[]) => ({
+  saved: session !== undefined,
+  ended: session?.ended ?? [],
+})
 
 function toRecord({ subject, locale, ...row }: SessionRow): SessionRecord {
   const { handle, method, signedInAt, renewedAt, csrfToken, ...user } = row
@@ -101,37 +108,37 @@ function toRecord({ subject, locale, ...row }: SessionRow): SessionRecord {
   }
 }
 
-/** Who reads the table, or sees the handle, learns no id. */
+/** Hashes the session id, so that neither the table nor the handle reveals it. */
 const hashId = (id: string) => createHash('sha256').update(id).digest('base64url')
 
-type Found = Parameters<Parameters<SessionStore['get']>[1]>[1]
+type StoredSession = Parameters<Parameters<SessionStore['get']>[1]>[1]
 
 const MAX_RECENT = 20_000
 
-/** How long a session that has ended may still be found, in milliseconds. */
+/** Milliseconds for which a session is cached, and so can be found after its end. */
 const MAX_AGE_MS = 5000
 
 /**
- * Finds sessions without asking for each again: after a restart every page asks for all of its channels at once. For requests
- * alone that grant nothing by themselves, and that change no session.
+ * Wraps a store with a short-lived cache: after a restart every page authorizes all of its channels at once. Use it only for
+ * requests that grant nothing by themselves and that change no session.
  */
-export function recentSessions(store: SessionStore): SessionStore {
-  const recent = new LRUCache<string, Promise<Found>>({ ...maxEntries(MAX_RECENT), ttl: MAX_AGE_MS })
+export function createSessionCache(store: SessionStore): SessionStore {
+  const cache = new LRUCache<string, Promise<StoredSession>>({ ...maxEntries(MAX_RECENT), ttl: MAX_AGE_MS })
   const find = (id: string) =>
-    new Promise<Found>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
-  const remember = (id: string) => {
-    const found = find(id)
-    recent.set(id, found)
-    found.then(
-      (session) => session || recent.delete(id),
-      () => recent.delete(id),
+    new Promise<StoredSession>((done, fail) => store.get(id, (error, found) => (error ? fail(error) : done(found))))
+  const findAndCache = (id: string) => {
+    const session = find(id)
+    cache.set(id, session)
+    session.then(
+      (found) => found || cache.delete(id),
+      () => cache.delete(id),
     )
-    return found
+    return session
   }
   return {
     ...store,
     get(id, callback) {
-      ;(recent.get(id) ?? remember(id)).then(
+      ;(cache.get(id) ?? findAndCache(id)).then(
         (session) => callback(null, session && { ...session }),
         (error: unknown) => callback(error),
       )

@@ -1,13 +1,15 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Vault } from '../../routers/ports/vault.ts'
 
 /**
- * AES-256-GCM under a key derived from the application key. A sealed text says which key it needs, so that earlier keys
- * still open what they sealed; the purpose goes in as additional data.
+ * Creates the vault: AES-256-GCM with a key derived from the application key. A sealed text names its key, so that previous
+ * keys still open it. The purpose is authenticated as additional data.
  */
 export function createVault(key: string, previousKeys: readonly string[] = []): Vault {
-  const keys = new Map([...previousKeys, key].map((source) => [nameKey(source), derive(source)]))
-  const current = nameKey(key)
+  const keys = new Map([...previousKeys, key].map((source) => [fingerprintKey(source), deriveKey(source)]))
+  const current = fingerprintKey(key)
 
   const vault: Vault = {
     seal(plain, purpose) {
@@ -35,13 +37,28 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
   return vault
 }
 
-const derive = (source: string, purpose = 'vault') =>
+/** Returns the key that seals secrets if APP_KEY is not set. It is created once, as a file that only its owner can read. */
+export async function readOrCreateAppKey(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'app.key')
+  const existing = await readFile(file, 'utf8').catch(() => undefined)
+  if (existing) return existing.trim()
+  await mkdir(dataDir, { recursive: true })
+  const draft = `${file}.${randomUUID()}`
+  await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600 })
+  // Linking is atomic and fails if the file exists, so processes that start at the same time read the same key.
+  await link(draft, file).catch(() => {})
+  await rm(draft)
+  return (await readFile(file, 'utf8')).trim()
+}
+
+const deriveKey = (source: string, purpose = 'vault') =>
   Buffer.from(hkdfSync('sha256', source, '', `svc ${purpose} v1`, 32))
 
-/** What cookies are signed with, by an application key. */
-export const cookieSecret = (source: string) => derive(source, 'cookies').toString('base64url')
+/** Derives the secret that signs cookies from an application key. */
+export const deriveCookieSecret = (source: string) => deriveKey(source, 'cookies').toString('base64url')
 
-/** What signs channels of real time, where no setting says so. */
-export const realtimeSecret = (source: string) => derive(source, 'realtime').toString('base64url')
+/** Derives the secret that signs real-time subscriptions, for installations that set none. */
+export const deriveRealtimeSecret = (source: string) => deriveKey(source, 'realtime').toString('base64url')
 
-const nameKey = (source: string) => createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)
+const fingerprintKey = (source: string) =>
+  createHash('sha256').update(`svc vault name ${source}`).digest('hex').slice(0, 8)

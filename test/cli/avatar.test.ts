@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
-import { localBlobs } from '../../server/stores/blobs/local-blobs.ts'
-import { sealedStorage } from '../../server/stores/sealed-storage.ts'
+import { createLocalBlobs } from '../../server/stores/blobs/local-blobs.ts'
+import { createSealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { startApp } from '../kit/app.ts'
 import { openHost, runCommand } from '../kit/command-line.ts'
@@ -72,7 +72,9 @@ test('hawki:update-avatar encodes any image anew, and keeps nothing else of the 
   const [name = ''] = await listPictures(machine)
   expect(await avatar(machine)).toBe(`avatars/${name}`)
   const vault = createVault((await readFile(join(machine.folder, 'app.key'), 'utf8')).trim())
-  const kept = Buffer.from(await sealedStorage(vault, localBlobs(join(machine.folder, 'files'))).get(`avatars/${name}`))
+  const kept = Buffer.from(
+    await createSealedStorage(vault, createLocalBlobs(join(machine.folder, 'files'))).get(`avatars/${name}`),
+  )
   expect(kept.includes('CANARY')).toBe(false)
   expect(await sharp(kept).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
 })

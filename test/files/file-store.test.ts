@@ -9,7 +9,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { FileStore, StoredFile } from '../../routers/ports/files/file-store.ts'
 import type { Blobs } from '../../server/stores/blobs/blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
-import { sealedStorage } from '../../server/stores/sealed-storage.ts'
+import { createSealedStorage } from '../../server/stores/sealed-storage.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { collectItems, openStore, splitBytes } from '../kit/files/blob-store.ts'
 import { startS3 } from '../kit/parts/s3.ts'
@@ -227,7 +227,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   })
 
   test('pictures lie under their keys, are read whole and go', async () => {
-    const pictures = sealedStorage(createVault(KEY), blobs)
+    const pictures = createSealedStorage(createVault(KEY), blobs)
     await pictures.put('avatars/one.webp', Buffer.from('a picture'))
 
     expect(Buffer.from(await pictures.get('avatars/one.webp')).toString()).toBe('a picture')
@@ -249,7 +249,7 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
 
 test('a picture that the disk cannot read is not taken for a missing one', async () => {
   const { folder, blobs, close } = await openStore({})
-  const pictures = sealedStorage(createVault(KEY), blobs)
+  const pictures = createSealedStorage(createVault(KEY), blobs)
   // Reading a directory fails for every user, even for root.
   await mkdir(join(folder, 'files/avatars/one.webp'), { recursive: true })
 

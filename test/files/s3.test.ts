@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { s3Blobs } from '../../server/stores/blobs/s3-blobs.ts'
+import { createS3Blobs } from '../../server/stores/blobs/s3-blobs.ts'
 import { createFileStore } from '../../server/stores/file-store.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { collectItems, openStore, splitBytes } from '../kit/files/blob-store.ts'
@@ -48,7 +48,7 @@ test('an S3 server that is down, refuses the key or hangs is an outage', async (
 
   await using silent = await startSilent()
   const access = { region: 'us-east-1', accessKeyId: 'id', secretAccessKey: 'secret', byteTimeout: 200 }
-  const hanging = s3Blobs({ ...access, endpoint: silent.endpoint, bucket: 'files', spoolFolder: wrong.folder })
+  const hanging = createS3Blobs({ ...access, endpoint: silent.endpoint, bucket: 'files', spoolFolder: wrong.folder })
   await expect(hanging.put('sealed/x', splitBytes(randomBytes(8 * 1024 * 1024), 64 * 1024))).rejects.toMatchObject(
     unavailable,
   )
@@ -69,7 +69,7 @@ test('each request to a bucket is signed with the secret, its body included', as
   )
   const [folder, secretAccessKey] = [await mkdtemp(join(tmpdir(), 'svc-files-')), 'a secret that nobody sees']
   const access = { region: 'eu-north-7', accessKeyId: 'AKIDEXAMPLE', secretAccessKey, endpoint: server.endpoint }
-  const blobs = s3Blobs({ ...access, bucket: 'files', spoolFolder: folder })
+  const blobs = createS3Blobs({ ...access, bucket: 'files', spoolFolder: folder })
   await blobs.put('sealed/ab/one', splitBytes(randomBytes(300_000), 7000))
   await collectItems(blobs.list('sealed/'))
   await buffer(blobs.get('sealed/ab/one', { start: 0, end: 9 }))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'
-import { keepDayPartitions } from '../../server/ops/day-partitions.ts'
+import { maintainDayPartitions } from '../../server/ops/day-partitions.ts'
 import { cloneDatabase } from '../kit/database.ts'
 
 const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
@@ -17,7 +17,7 @@ async function openLog() {
   return {
     pool,
     query,
-    upkeep: (date: string) => keepDayPartitions(pool, log, dayOf(date)),
+    upkeep: (date: string) => maintainDayPartitions(pool, log, dayOf(date)),
     write: (date: string, rows = 1) =>
       query(
         `insert into change_log (stream, seq, at, kind, subject)

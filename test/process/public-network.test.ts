@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseNetwork } from '../../server/config/settings/addresses.ts'
+import { parseNetwork } from '../../server/config/settings/setting-types.ts'
 import { PublicNetwork } from '../../server/net/public-network.ts'
 import { createWebReader } from '../../server/net/web-reader.ts'
 import { findFreePort } from '../kit/free-port.ts'

@@ -10,10 +10,9 @@ import { checkFlags } from '../../cli/flags.ts'
 import { createRoot, svc } from '../../cli/programs.ts'
 import { processTerminal } from '../../cli/prompts.ts'
 import { modelConfig } from '../../routers/ports/ai/model-config.ts'
-import { describeSettings } from '../../server/config/setting-table.ts'
-import { required } from '../../server/config/settings.ts'
+import { describeSettings, requiredInProduction } from '../../server/config/settings.ts'
 import { guides } from '../../server/guides.ts'
-import { renew } from '../../server/readme.ts'
+import { regenerateSections } from '../../server/readme.ts'
 import { startApp } from '../kit/app.ts'
 import { isRunElsewhere, quotedCommands, readmes } from '../kit/readme-commands.ts'
 
@@ -128,9 +127,9 @@ describe('the guides', () => {
   test('the guide of settings has a row for every setting of the code', () => {
     const guide = read('server/config/README.md')
 
-    expect(renew(guide) === guide, 'run `npm run readme`').toBe(true)
+    expect(regenerateSections(guide) === guide, 'run `npm run readme`').toBe(true)
     expect(describeSettings().filter(({ name }) => !guide.includes(`| \`${name}\` |`))).toEqual([])
-    expect(() => renew('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
+    expect(() => regenerateSections('<!-- generated:weather -->\n<!-- /generated -->')).toThrow(/weather/)
   })
 
   test('the guide of models gives a configuration that is valid', () => {
@@ -210,7 +209,7 @@ describe('compose.yaml', async () => {
 
 test('.env.example starts nothing as it is: it names every secret and gives none', async () => {
   const given = parseEnv(read('.env.example'))
-  const wanted = Object.keys(required)
+  const wanted = Object.keys(requiredInProduction)
 
   expect(Object.keys(given)).toEqual(
     expect.arrayContaining(['POSTGRES_PASSWORD', ...wanted.filter((name) => /KEY|SALT/.test(name))]),

@@ -2,16 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { currentSettings, readEnv } from '../../server/config/env.ts'
-import { describeSettings } from '../../server/config/setting-table.ts'
-import { required } from '../../server/config/settings.ts'
-import { readWholeEnv } from '../../server/preflight.ts'
+import { listCurrentSettings, readEnv } from '../../server/config/env.ts'
+import { describeSettings, requiredInProduction } from '../../server/config/settings.ts'
+import { readValidatedEnv } from '../../server/preflight.ts'
 
 const key = 'q8Zt3vLr0XwYb5Nc7HdJf2KgMs9PaEuT4iVo6'
 /** Everything that production insists on. */
 const production = {
   NODE_ENV: 'production',
-  ...Object.fromEntries(Object.keys(required).map((name) => [name, key])),
+  ...Object.fromEntries(Object.keys(requiredInProduction).map((name) => [name, key])),
   DATABASE_URL: 'postgresql://svc:pw@db.example.org/svc',
 }
 
@@ -139,7 +138,7 @@ describe('settings', () => {
     const list = complaints({ PORT: 'x', LOG_LEVEL: 'y', NODE_ENV: 'production', APP_KEY: 'changeme' })
 
     const named = [...list.matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)
-    expect(named).toEqual(expect.arrayContaining(['PORT', 'LOG_LEVEL', ...Object.keys(required)]))
+    expect(named).toEqual(expect.arrayContaining(['PORT', 'LOG_LEVEL', ...Object.keys(requiredInProduction)]))
   })
 })
 
@@ -147,7 +146,7 @@ test('production starts with everything of its own', () => {
   expect(complaints(production)).toBe('')
 })
 
-test.for(Object.keys(required))('production insists on %s', (name) => {
+test.for(Object.keys(requiredInProduction))('production insists on %s', (name) => {
   const { [name as keyof typeof production]: _, ...without } = production
 
   expect(complaints(without)).toMatch(namedBy(name))
@@ -218,18 +217,22 @@ test('production takes no demo model, wherever it stands in the file, and develo
   const real = { id: 'a', adapter: 'openai', models: [{ id: 'm' }] }
   await writeFile(file, JSON.stringify({ providers: [real, { id: 'b', adapter: 'demo', active: false }] }, null, 1))
 
-  await expect(readWholeEnv({ ...production, AI_CONFIG: file })).rejects.toThrow(/providers\.1\.adapter/)
-  await expect(readWholeEnv({ AI_CONFIG: file })).resolves.toMatchObject({ AI_CONFIG: file })
+  await expect(readValidatedEnv({ ...production, AI_CONFIG: file })).rejects.toThrow(/providers\.1\.adapter/)
+  await expect(readValidatedEnv({ AI_CONFIG: file })).resolves.toMatchObject({ AI_CONFIG: file })
   await rm(folder, { recursive: true })
 })
 
 test('a filter that LDAP cannot parse stops the start, even with balanced brackets', async () => {
-  await expect(readWholeEnv({ LDAP_FILTER: '((uid=username))' })).rejects.toThrow(/^LDAP_FILTER: /)
-  await expect(readWholeEnv({ LDAP_FILTER: '(uid=username)' })).resolves.toBeDefined()
+  await expect(readValidatedEnv({ LDAP_FILTER: '((uid=username))' })).rejects.toThrow(/^LDAP_FILTER: /)
+  await expect(readValidatedEnv({ LDAP_FILTER: '(uid=username)' })).resolves.toBeDefined()
 })
 
 test('a file that is no picture is told beside all else that is wrong', async () => {
-  const starting = readWholeEnv({ SVC_AVATAR: './package.json', HEALTH_DEEP_EVERY: '0', AI_CONFIG: './no-such.yaml' })
+  const starting = readValidatedEnv({
+    SVC_AVATAR: './package.json',
+    HEALTH_DEEP_EVERY: '0',
+    AI_CONFIG: './no-such.yaml',
+  })
 
   await expect(starting).rejects.toThrow(/ {2}HEALTH_DEEP_EVERY=0: .*no-such\.yaml.*^SVC_AVATAR: /ms)
 })
@@ -263,7 +266,7 @@ describe('the table of settings', () => {
 
   test('the table of settings hides what is secret', () => {
     const secret = describeSettings().filter((row) => row.secret)
-    const now = currentSettings(Object.fromEntries(secret.map(({ name }) => [name, 'CANARY'])))
+    const now = listCurrentSettings(Object.fromEntries(secret.map(({ name }) => [name, 'CANARY'])))
 
     expect(JSON.stringify(now)).not.toContain('CANARY')
     const names = secret.map(({ name }) => name)

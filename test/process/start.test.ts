@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
 import { describe, expect, test, vi } from 'vitest'
-import { required } from '../../server/config/settings.ts'
+import { requiredInProduction } from '../../server/config/settings.ts'
 import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
@@ -100,7 +100,7 @@ describe('the first start', () => {
     await using database = await createEmptyDatabase()
     await using folder = await createDataFolder()
     await using config = await writeConfig('http://127.0.0.1:9')
-    const secrets = Object.keys(required).map((name) => [name, randomUUID()])
+    const secrets = Object.keys(requiredInProduction).map((name) => [name, randomUUID()])
     const settings = {
       ...Object.fromEntries(secrets),
       NODE_ENV: 'production',

@@ -6,7 +6,7 @@ import { lock } from 'proper-lockfile'
 import { expect, test, vi } from 'vitest'
 import { locks } from '../../entities/sql/locks.ts'
 import manifest from '../../package.json' with { type: 'json' }
-import { runningCluster } from '../../server/database/embedded-postgres.ts'
+import { findRunningCluster } from '../../server/database/embedded-postgres.ts'
 import {
   answers,
   beginStream,
@@ -242,7 +242,7 @@ test.for([
 ] as const)('a command that %s ends stops the database that it started', async ([signal, code]) => {
   await using folder = await createDataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
-  await vi.waitFor(async () => expect(await runningCluster(`${folder.path}/postgres`)).toBeDefined(), SLOW)
+  await vi.waitFor(async () => expect(await findRunningCluster(`${folder.path}/postgres`)).toBeDefined(), SLOW)
 
   command.signalAll(signal)
 
@@ -267,7 +267,7 @@ test('a command that waits for the data folder can be ended', async () => {
 test('a command that waits at its end is ended by a second signal', async () => {
   await using folder = await createDataFolder()
   await using command = startProcess({ DATA_DIR: folder.path }, [process.execPath, 'cli/svc.ts', 'migrate'])
-  const url = await vi.waitUntil(() => runningCluster(`${folder.path}/postgres`), SLOW)
+  const url = await vi.waitUntil(() => findRunningCluster(`${folder.path}/postgres`), SLOW)
   await using sharer = await openClient(url)
   await sharer.query('select pg_advisory_lock_shared($1)', [locks.useEmbeddedDatabase])
 

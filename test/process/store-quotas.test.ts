@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
-import { limiterInProcess } from '../../server/stores/rate-limiter.ts'
+import { createLocalRateLimiter } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { clientOf } from '../kit/json-api/client.ts'
@@ -121,7 +121,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
 })
 
 test('counts in this process are bounded: the one not used for longest goes first', async () => {
-  const limiter = limiterInProcess(3)
+  const limiter = createLocalRateLimiter(3)
   for (const key of ['a', 'b', 'c', 'a', 'd']) await limiter.consume(key, 10)
 
   expect((await limiter.consume('a', 10)).remaining).toBe(7)

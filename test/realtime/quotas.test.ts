@@ -92,8 +92,8 @@ describe.skipIf(!inject('redisUrl'))('what somebody may have open at a time coun
 
   test('and without those of a replica that was killed', async () => {
     const person = await newPerson()
-    const { kv, places, replica, close } = await createKeyValue({ url: String(pair.svc.env.REDIS_URL) })
-    for (let n = 0; n < 2; n++) expect(await places.acquire(`connections:${person.id}`, 2)).toBe(true)
+    const { kv, concurrencyLimiter, replica, close } = await createKeyValue({ url: String(pair.svc.env.REDIS_URL) })
+    for (let n = 0; n < 2; n++) expect(await concurrencyLimiter.acquire(`connections:${person.id}`, 2)).toBe(true)
     using refused = await connect(person, 0)
     expect(refused.closeCode()).toBe(4004)
 

@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { createMetrics } from '../../server/ops/metrics.ts'
-import { sampleMetrics } from '../../server/ops/metrics-sample.ts'
+import { createMetrics, sampleMetrics } from '../../server/ops/metrics.ts'
 import { limited } from '../kit/ai/limited-service.ts'
 import {
   answers,

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { runWithin } from '../../routers/ports/traces.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { openLog } from '../../server/ops/log.ts'
-import { startPeriodicTasks } from '../../server/ops/periodic-tasks.ts'
 import { createTelemetry } from '../../server/ops/telemetry.ts'
+import { startPeriodicTasks } from '../../server/periodic-tasks.ts'
 import {
   answers,
   buildQuestion,

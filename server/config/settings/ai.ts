@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, flag } from './kinds.ts'
+import { count, flag } from './setting-types.ts'
 
 /** Settings of calls of models, and of their limits. */
 export const aiShape = {
@@ -62,7 +62,7 @@ export const aiShape = {
   ),
 }
 
-const atLeast = (name: keyof typeof aiShape, other: keyof typeof aiShape) =>
+const requireAtLeast = (name: keyof typeof aiShape, other: keyof typeof aiShape) =>
   z.refine<Record<string, unknown>>((env) => !(Number(env[name]) < Number(env[other])), {
     path: [name],
     message: `must be at least ${other}`,
@@ -70,8 +70,8 @@ const atLeast = (name: keyof typeof aiShape, other: keyof typeof aiShape) =>
 
 /** A body of the largest size must fit at least once. */
 export const aiRules = [
-  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY'),
-  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY_WITH_FILES'),
-  atLeast('AI_BYTES_PER_PERSON', 'AI_MAX_FILES'),
-  atLeast('AI_BYTES_AT_ONCE', 'AI_BYTES_PER_PERSON'),
+  requireAtLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY'),
+  requireAtLeast('AI_BYTES_PER_PERSON', 'AI_MAX_BODY_WITH_FILES'),
+  requireAtLeast('AI_BYTES_PER_PERSON', 'AI_MAX_FILES'),
+  requireAtLeast('AI_BYTES_AT_ONCE', 'AI_BYTES_PER_PERSON'),
 ]

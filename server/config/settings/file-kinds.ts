@@ -1,10 +1,10 @@
-import { list } from './kinds.ts'
+import { list } from './setting-types.ts'
 
 const office = 'application/vnd.openxmlformats-officedocument'
 const openDocument = 'application/vnd.oasis.opendocument'
 
-/** What files can be by their bytes. */
-export const fileKinds: readonly string[] = [
+/** Media types that can be detected from the bytes of a file. */
+export const fileTypes: readonly string[] = [
   ...['png', 'apng', 'jpeg', 'gif', 'webp', 'avif', 'bmp', 'tiff', 'svg+xml'].map((kind) => `image/${kind}`),
   ...['pdf', 'rtf', 'xml'].map((kind) => `application/${kind}`),
   ...['wordprocessingml.document', 'spreadsheetml.sheet', 'presentationml.presentation'].map(
@@ -16,8 +16,8 @@ export const fileKinds: readonly string[] = [
   ...['plain', 'csv', 'html'].map((kind) => `text/${kind}`),
 ]
 
-/** What browsers call files that are plain text by their bytes. */
-export const plainTextKinds: readonly string[] = [
+/** Media types that browsers report for files that are plain text. */
+export const plainTextTypes: readonly string[] = [
   ...['json', 'schema+json', 'javascript', 'x-javascript', 'typescript', 'yaml', 'x-yaml', 'sql', 'x-sql'],
   ...['x-sh', 'x-shellscript', 'x-perl', 'x-php', 'x-httpd-php', 'x-ruby', 'x-tex', 'toml', 'x-ndjson'],
 ]
@@ -35,10 +35,10 @@ export const plainTextExtensions =
     ' ',
   )
 
-const isKnown = (kind: string) => fileKinds.includes(kind) || plainTextKinds.includes(kind)
+const isKnown = (kind: string) => fileTypes.includes(kind) || plainTextTypes.includes(kind)
 
-/** Media types of which some are allowed: all that front ends are told of, so that their list can be a setting. */
-export const mediaTypes = list.refine((given) => given.every(isKnown), {
+/** A list of allowed media types. All types that front ends know are valid, so that an operator can copy their list. */
+export const mediaTypes = list.refine((types) => types.every(isKnown), {
   error: ({ input }) =>
-    `must be some of ${fileKinds.join(', ')}, or what browsers call plain text, and ${(input as string[]).find((kind) => !isKnown(kind))} is none`,
+    `must be some of ${fileTypes.join(', ')}, or what browsers call plain text, and ${(input as string[]).find((kind) => !isKnown(kind))} is none`,
 })

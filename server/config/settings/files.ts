@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, durationOrNone, httpAddress } from './kinds.ts'
+import { count, durationOrNone, httpAddress } from './setting-types.ts'
 
 const MB = 1024 * 1024
 
 const key = z.string().min(1).optional()
 
-/** Settings of the text that models get of files. */
+/** Settings of the extraction of text from files. */
 export const filesShape = {
   FILE_TEXT_WORKERS: count(1, 1, 16).describe(
     'How many files are read at once for their text, each by a process of its own',
@@ -41,21 +41,21 @@ export const filesShape = {
   KREUZBERG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `kreuzberg`'),
 }
 
-const needed = {
+const requiredByConverter = {
   svc_converter: ['SVC_FILE_CONVERTER_API_URL', 'SVC_FILE_CONVERTER_API_KEY'],
   gwdg_docling: ['GWDG_API_KEY'],
   kreuzberg: ['KREUZBERG_FILE_CONVERTER_API_URL'],
 } as const
 
-/** The service that is chosen, by its name or by its address. */
-export function chosenConverter(env: { FILE_CONVERTER?: unknown; SVC_FILE_CONVERTER_API_URL?: unknown }) {
-  const { FILE_CONVERTER: named, SVC_FILE_CONVERTER_API_URL: own } = env
-  return (named ?? (own ? 'svc_converter' : undefined)) as keyof typeof needed | undefined
+/** Returns the configured file converter, which is chosen by its name or by its address. */
+export function chooseConverter(env: { FILE_CONVERTER?: unknown; SVC_FILE_CONVERTER_API_URL?: unknown }) {
+  const { FILE_CONVERTER: name, SVC_FILE_CONVERTER_API_URL: url } = env
+  return (name ?? (url ? 'svc_converter' : undefined)) as keyof typeof requiredByConverter | undefined
 }
 
-export const filesRules = Object.entries(needed).flatMap(([converter, names]) =>
+export const filesRules = Object.entries(requiredByConverter).flatMap(([converter, names]) =>
   names.map((name) =>
-    z.refine<Record<string, unknown>>((env) => chosenConverter(env) !== converter || env[name] !== undefined, {
+    z.refine<Record<string, unknown>>((env) => chooseConverter(env) !== converter || env[name] !== undefined, {
       path: [name],
       message: `is required by the file converter ${converter}`,
       when: () => true,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, flag } from './kinds.ts'
+import { count, flag } from './setting-types.ts'
 
-/** A salt of keys that browsers derive: changing it makes what those keys encrypt unreadable. */
+/** Defines a salt for keys that browsers derive. If it changes, everything encrypted with those keys is unreadable. */
 const salt = (what: string) =>
   z
     .string()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type LoginSourceName, loginSourceNames } from '../../../entities/identity/user.ts'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, flag, list, networks } from './kinds.ts'
+import { count, flag, list, networks } from './setting-types.ts'
 
 const methods = loginSourceNames
 type Method = LoginSourceName
@@ -13,7 +13,7 @@ const headerName = z
   .regex(/^[A-Za-z0-9-]+$/, 'must be the exact name of a header: letters, digits and -')
   .toLowerCase()
   .optional()
-/** The settings of logging in, part of the table of all settings. */
+/** Settings of logging in. */
 export const loginShape = {
   AUTHENTICATION_METHOD: list
     .transform((names) => names.map((name) => name.toLowerCase()))
@@ -99,65 +99,74 @@ export const loginShape = {
   PROXY_LOGOUT_URL: text.describe('URL where the login proxy signs people out'),
 }
 
-interface Choice {
+interface LoginChoice {
   AUTHENTICATION_METHOD: readonly Method[]
   NODE_ENV: 'development' | 'production'
 }
 
-export function chosenMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: Choice): readonly Method[] {
+export function listLoginMethods({ AUTHENTICATION_METHOD: chosen, NODE_ENV }: LoginChoice): readonly Method[] {
   if (chosen.length > 0) return [...new Set(chosen)]
   return NODE_ENV === 'development' ? ['local'] : []
 }
 
-/** The source that may bind people by their username: the only one, unless a setting names it. */
-export function bindingSource(env: Choice & { BIND_EXISTING_FROM?: Method | undefined }): Method | undefined {
-  const [only, ...others] = chosenMethods(env)
+/** Returns the login source that may bind people by their username: the one that the setting names, else the only one. */
+export function findBindingSource(env: LoginChoice & { BIND_EXISTING_FROM?: Method | undefined }): Method | undefined {
+  const [only, ...others] = listLoginMethods(env)
   return env.BIND_EXISTING_FROM ?? (others.length === 0 ? only : undefined)
 }
 
-export const usesLocalAccounts = (env: Choice) => chosenMethods(env).includes('local')
+export const usesLocalAccounts = (env: LoginChoice) => listLoginMethods(env).includes('local')
 
 type Values = Record<string, unknown>
 
-const chooses = (env: Values, method: Method) => [env['AUTHENTICATION_METHOD']].flat().includes(method)
-const isPlain = (url: unknown) => /^(ldap|http):/i.test(String(url))
+const usesMethod = (env: Values, method: Method) => [env['AUTHENTICATION_METHOD']].flat().includes(method)
+const isUnencrypted = (url: unknown) => /^(ldap|http):/i.test(String(url))
 
-/** A rule runs beside other problems, so that all are listed at once. */
-const rule = (method: Method, path: string, message: string, holds: (env: Values) => boolean) =>
-  z.refine<Values>((env) => !chooses(env, method) || holds(env), { path: [path], message, when: () => true })
+/** Creates a rule of a login method. It runs even if there are other problems, so that all are listed. */
+const createRule = (method: Method, path: string, message: string, holds: (env: Values) => boolean) =>
+  z.refine<Values>((env) => !usesMethod(env, method) || holds(env), { path: [path], message, when: () => true })
 
-const needs = (method: Method, path: string, also = '') =>
-  rule(method, path, `is needed for the login method ${method}${also}`, (env) => [env[path]].flat()[0] !== undefined)
+const requireSetting = (method: Method, path: string, also = '') =>
+  createRule(
+    method,
+    path,
+    `is needed for the login method ${method}${also}`,
+    (env) => [env[path]].flat()[0] !== undefined,
+  )
 
-/** What a chosen method cannot do without. */
+/** Rules for the settings that each login method requires. */
 export const loginRules = [
-  rule('local', 'ACCOUNTS_FILE', 'production needs an accounts file of its own', (env) =>
+  createRule('local', 'ACCOUNTS_FILE', 'production needs an accounts file of its own', (env) =>
     Boolean(env['NODE_ENV'] !== 'production' || env['ACCOUNTS_FILE']),
   ),
-  needs('ldap', 'LDAP_HOST'),
-  needs('ldap', 'LDAP_FILTER'),
-  rule('ldap', 'LDAP_SEARCH_DN', 'this or LDAP_BASE_DN is needed for the login method ldap', (env) =>
+  requireSetting('ldap', 'LDAP_HOST'),
+  requireSetting('ldap', 'LDAP_FILTER'),
+  createRule('ldap', 'LDAP_SEARCH_DN', 'this or LDAP_BASE_DN is needed for the login method ldap', (env) =>
     Boolean(env['LDAP_SEARCH_DN'] ?? env['LDAP_BASE_DN']),
   ),
-  rule('ldap', 'LDAP_BIND_DN', 'is needed for the login method ldap; it may be `anonymous`', (env) =>
+  createRule('ldap', 'LDAP_BIND_DN', 'is needed for the login method ldap; it may be `anonymous`', (env) =>
     Boolean(env['LDAP_BIND_DN'] ?? (env['LDAP_SEARCH_DN'] && env['LDAP_BASE_DN'])),
   ),
-  rule('ldap', 'LDAP_BIND_PW', 'is needed unless LDAP_BIND_DN is `anonymous`', (env) =>
+  createRule('ldap', 'LDAP_BIND_PW', 'is needed unless LDAP_BIND_DN is `anonymous`', (env) =>
     Boolean(env['LDAP_BIND_PW'] ?? env['LDAP_BIND_DN'] === 'anonymous'),
   ),
-  rule('ldap', 'LDAP_HOST', 'sends passwords unencrypted: use ldaps://, LDAP_START_TLS or LDAP_ALLOW_PLAIN', (env) =>
-    Boolean(env['LDAP_START_TLS'] || env['LDAP_ALLOW_PLAIN'] || ![env['LDAP_HOST']].flat().some(isPlain)),
+  createRule(
+    'ldap',
+    'LDAP_HOST',
+    'sends passwords unencrypted: use ldaps://, LDAP_START_TLS or LDAP_ALLOW_PLAIN',
+    (env) =>
+      Boolean(env['LDAP_START_TLS'] || env['LDAP_ALLOW_PLAIN'] || ![env['LDAP_HOST']].flat().some(isUnencrypted)),
   ),
-  needs('oidc', 'BASE_URL', ', which sends the browser back there'),
-  needs('oidc', 'OIDC_IDP'),
-  needs('oidc', 'OIDC_CLIENT_ID'),
-  rule('oidc', 'OIDC_IDP', 'is not encrypted: use https:// or set OIDC_ALLOW_HTTP', (env) =>
-    Boolean(env['OIDC_ALLOW_HTTP'] || !isPlain(env['OIDC_IDP'])),
+  requireSetting('oidc', 'BASE_URL', ', which sends the browser back there'),
+  requireSetting('oidc', 'OIDC_IDP'),
+  requireSetting('oidc', 'OIDC_CLIENT_ID'),
+  createRule('oidc', 'OIDC_IDP', 'is not encrypted: use https:// or set OIDC_ALLOW_HTTP', (env) =>
+    Boolean(env['OIDC_ALLOW_HTTP'] || !isUnencrypted(env['OIDC_IDP'])),
   ),
-  needs('proxy', 'PROXY_ADDRESSES'),
-  needs('proxy', 'PROXY_USERNAME_HEADER'),
-  needs('proxy', 'PROXY_EMAIL_HEADER'),
-  needs('proxy', 'PROXY_NAME_HEADER'),
+  requireSetting('proxy', 'PROXY_ADDRESSES'),
+  requireSetting('proxy', 'PROXY_USERNAME_HEADER'),
+  requireSetting('proxy', 'PROXY_EMAIL_HEADER'),
+  requireSetting('proxy', 'PROXY_NAME_HEADER'),
   z.refine<Values>(
     ({ BIND_EXISTING_FROM: from, AUTHENTICATION_METHOD: chosen }) =>
       from === undefined || [chosen].flat().length === 0 || [chosen].flat().includes(from),

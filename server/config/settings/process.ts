@@ -14,7 +14,7 @@ import {
   ports,
   secret,
   webHosts,
-} from './kinds.ts'
+} from './setting-types.ts'
 
 const postgresAddress = z.url({ protocol: /^postgres(ql)?$/, error: 'must begin with postgresql://' })
 
@@ -149,7 +149,7 @@ export const processRules = [
   ),
 ]
 
-/** Settings of where files and pictures are kept. */
+/** Settings of the storage of files and pictures. */
 export const storageShape = {
   STORAGE_DISK: z
     .enum(['local_file_storage', 's3'])
@@ -168,9 +168,9 @@ export const storageShape = {
   S3_SECRET_KEY: z.string().min(3).optional().describe('Secret of the access key of the bucket').meta({ secret: true }),
 }
 
-const needed = ['S3_DEFAULT_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const
+const requiredForS3 = ['S3_DEFAULT_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'] as const
 
-export const storageRules = needed.map((name) =>
+export const storageRules = requiredForS3.map((name) =>
   z.refine<Record<string, unknown>>((env) => env['STORAGE_DISK'] !== 's3' || env[name] !== undefined, {
     path: [name],
     message: 'is required by STORAGE_DISK=s3',

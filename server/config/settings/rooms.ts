@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { mediaTypes } from './file-kinds.ts'
-import { count, flag, secret } from './kinds.ts'
+import { count, flag, secret } from './setting-types.ts'
 
 const MB = 1024 * 1024
 const MINUTE_MS = 60_000
@@ -56,7 +56,7 @@ export const roomsShape = {
   UPLOADS_PER_PERSON: count(5, 1, 1000).describe('How many files a person may upload at the same time'),
   UPLOADS_AT_ONCE: count(50, 1, 10_000).describe('How many files one process takes at the same time'),
   UPLOAD_TIMEOUT: timerDuration
-    // What was begun an hour ago and has no row is deleted.
+    // Files without a row are deleted after an hour, so no upload may take longer.
     .refine((length) => length <= 30 * MINUTE_MS, 'must be at most 30m')
     .prefault('2m')
     .describe('How long an upload may take, 30 minutes at most'),
@@ -66,7 +66,7 @@ export const roomsShape = {
   ),
 }
 
-/** Settings of what tells of changes as they happen: connections by the Pusher protocol, and server-sent events. */
+/** Settings of live changes: connections by the Pusher protocol, and server-sent events. */
 export const realtimeShape = {
   REVERB_APP_KEY: z
     .string()

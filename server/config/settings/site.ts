@@ -3,19 +3,19 @@ import type { AccentColors } from '../../../facades/web/site.ts'
 
 type Rgb = readonly [number, number, number]
 
-/** The scheme's darkest or lightest ground on which the colour stands as text, and the text on the colour itself. */
-const grounds = {
+/** Colours by scheme: the least contrasting background of text in the accent colour, and the text colour on the accent colour. */
+const backgrounds = {
   light: { ground: '#eef1f5', ink: '#ffffff', towards: '#000000' },
   dark: { ground: '#242a32', ink: '#0b1a2a', towards: '#ffffff' },
 } as const
-type Scheme = keyof typeof grounds
+type Scheme = keyof typeof backgrounds
 
-/** What text needs to be read by nearly everybody: WCAG 2.2, 1.4.3. */
-const ENOUGH = 4.5
+/** Smallest contrast of text by WCAG 2.2, 1.4.3. */
+const MIN_CONTRAST = 4.5
 
 const hex = /^#[0-9a-f]{6}$/i
 
-/** A colour for the light scheme, and one for the dark scheme, which is made from the first where it is left out. */
+/** The accent colour for the light scheme, and one for the dark scheme, which is derived from the first by default. */
 const accent = z.string().transform((text, ctx): AccentColors => {
   const [light = '', dark = lighten(light), ...rest] = text.split(',').map((part) => part.trim())
   if (![light, dark].every((color) => hex.test(color)) || rest.length > 0) {
@@ -23,37 +23,37 @@ const accent = z.string().transform((text, ctx): AccentColors => {
     return z.NEVER
   }
   for (const [scheme, color] of Object.entries({ light, dark }) as [Scheme, string][]) {
-    const contrast = contrastIn(scheme, color)
-    if (contrast < ENOUGH) ctx.addIssue(tooFaint(scheme, color, contrast))
+    const contrast = computeSchemeContrast(scheme, color)
+    if (contrast < MIN_CONTRAST) ctx.addIssue(describeFaintColor(scheme, color, contrast))
   }
   return { light: computeShades('light', light), dark: computeShades('dark', dark) }
 })
 
-const tooFaint = (scheme: Scheme, color: string, contrast: number) =>
-  `has ${color} for ${scheme} pages, whose contrast there is ${contrast.toFixed(1)}:1 and must be ${ENOUGH}:1; choose a ${
+const describeFaintColor = (scheme: Scheme, color: string, contrast: number) =>
+  `has ${color} for ${scheme} pages, whose contrast there is ${contrast.toFixed(1)}:1 and must be ${MIN_CONTRAST}:1; choose a ${
     scheme === 'light' ? 'darker' : 'lighter'
   } colour`
 
 const computeShades = (scheme: Scheme, color: string) => ({
   accent: color,
-  strong: mix(color, grounds[scheme].towards, 0.25),
-  ink: grounds[scheme].ink,
+  strong: mix(color, backgrounds[scheme].towards, 0.25),
+  ink: backgrounds[scheme].ink,
 })
 
-/** The same colour with as much white as dark pages need. */
+/** Mixes a colour with white until its contrast on dark pages is sufficient. */
 function lighten(color: string): string {
   if (!hex.test(color)) return color
   for (let share = 0; share < 1; share += 0.05) {
     const lighter = mix(color, '#ffffff', share)
-    if (contrastIn('dark', lighter) >= ENOUGH) return lighter
+    if (computeSchemeContrast('dark', lighter) >= MIN_CONTRAST) return lighter
   }
   return '#ffffff'
 }
 
-/** The lesser of the contrasts that the colour has as text, and under text. */
-function contrastIn(scheme: Scheme, color: string): number {
-  const { ground, ink } = grounds[scheme]
-  // Rounded down, so that no colour is said to have what it has not.
+/** Computes the smaller contrast of a colour in a scheme: as text on the background, and as background of text. */
+function computeSchemeContrast(scheme: Scheme, color: string): number {
+  const { ground, ink } = backgrounds[scheme]
+  // The contrast is rounded down, so that it is never overstated.
   return Math.floor(Math.min(computeContrast(color, ground), computeContrast(color, ink)) * 10) / 10
 }
 
@@ -115,13 +115,16 @@ export const siteShape = {
     .describe('Day until which `/.well-known/security.txt` holds, at most a year ahead; it is gone afterwards'),
 }
 
-const together = ['SECURITY_CONTACT', 'SECURITY_EXPIRES'] as const
+const securitySettings = ['SECURITY_CONTACT', 'SECURITY_EXPIRES'] as const
 
-/** One without the other would be a file that nobody may trust. */
-export const siteRules = together.map((name, at) =>
-  z.refine<Record<string, unknown>>((env) => env[name] !== undefined || env[together[1 - at] as string] === undefined, {
-    path: [name],
-    message: `is required by ${together[1 - at]}`,
-    when: () => true,
-  }),
+/** Rules that both settings of `security.txt` are set together, because the file needs both. */
+export const siteRules = securitySettings.map((name, at) =>
+  z.refine<Record<string, unknown>>(
+    (env) => env[name] !== undefined || env[securitySettings[1 - at] as string] === undefined,
+    {
+      path: [name],
+      message: `is required by ${securitySettings[1 - at]}`,
+      when: () => true,
+    },
+  ),
 )

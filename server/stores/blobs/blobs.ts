@@ -1,32 +1,45 @@
+import { Problem } from '../../../routers/core/problems.ts'
 import type { ByteRange } from '../../../routers/ports/files/file-store.ts'
 import type { BlobEntry } from '../../../routers/ports/files/storage.ts'
 
-/** Keeps bytes under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket of an S3-compatible service. */
+/** Stores bytes under keys such as `avatars/9b2f….webp`. Drivers: a local folder, and a bucket of an S3-compatible service. */
 export interface Blobs {
-  /** Settles once the bytes would survive a loss of power; where they break off, none are kept. */
+  /** Stores a stream; resolves once the bytes are durable. If the stream fails, nothing is stored. */
   put(key: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
-  /** Puts other bytes in the place of those under a key: whoever reads sees these or those, also after a crash. */
+  /** Replaces the bytes under a key atomically: readers see the old or the new bytes, even after a crash. */
   replace(key: string, bytes: Uint8Array): Promise<void>
-  /** Opens nothing before it is read: who asked for it may be gone. Fails with `NoSuchBlob` where there is nothing under the key. */
+  /** Returns the bytes; opens them only when they are read. Throws `BlobNotFound` if the key does not exist. */
   get(key: string, range?: ByteRange): AsyncIterable<Buffer>
-  /** Does nothing where there is nothing under the key. */
+  /** Removes a blob; does nothing if the key does not exist. */
   remove(key: string): Promise<void>
-  /** What is below a folder such as `sealed/`, in the order of the keys. */
+  /** Lists the blobs below a folder such as `sealed/`, ordered by key. */
   list(folder: string): AsyncIterable<BlobEntry>
-  /** Writes a little and deletes it; throws where that cannot be done. */
+  /** Checks the storage by writing and deleting a small blob; throws if that fails. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
-/** There is nothing under a key. Every other error says that what is there cannot be read, perhaps only now. */
-export class NoSuchBlob extends Error {}
+/** Says that a key does not exist. Any other error means that the blob could not be read, perhaps only temporarily. */
+export class BlobNotFound extends Error {}
 
-const KEY = /^[a-z0-9][\w-]*(?:\/[\w-][\w.-]*)*$/
+const KEY_PATTERN = /^[a-z0-9][\w-]*(?:\/[\w-][\w.-]*)*$/
 
-/** Throws for what could lead out of the folder or bucket. */
+/** Throws if a key could lead out of the folder or bucket. */
 export function assertKey(key: string): void {
-  if (!KEY.test(key) || key.length > 200) throw new Error('this is no name of a file')
+  if (!KEY_PATTERN.test(key) || key.length > 200) throw new Error('this is no name of a file')
 }
 
-/** Order of the bytes, which for keys is that of their characters. */
-export const byKey = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+/** Compares keys by their bytes, which for the characters of keys is the order of `<`. */
+export const compareKeys = (a: string, b: string) => (a < b ? -1 : Number(a > b))
+
+/** Error codes of a disk that takes no more: full, quota exceeded, file too large, or read-only. */
+const diskErrorCodes = /^(ENOSPC|EDQUOT|EFBIG|EROFS)$/
+
+/** Throws a problem that says that the storage is full; rethrows any other error. */
+export function rethrowDiskError(cause: unknown): never {
+  if (!diskErrorCodes.test(String((cause as { code?: unknown }).code))) throw cause
+  throw new Problem('unavailable', {
+    detail: 'There is no room left to store this. Please contact your administrator.',
+    cause,
+  })
+}

@@ -4,17 +4,16 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type BlobEntry, DRAFTS } from '../../../routers/ports/files/storage.ts'
-import { assertKey, type Blobs, byKey, NoSuchBlob } from './blobs.ts'
-import { explainFullDisk } from './full-disk.ts'
+import { assertKey, BlobNotFound, type Blobs, compareKeys, rethrowDiskError } from './blobs.ts'
 
-/** As many bytes as wait for the disk, so that it is given several parts at a time. */
+/** Bytes that are buffered for the disk, so that one write takes several chunks. */
 const BUFFER = 128 * 1024
 
-/** What a check writes: the least that takes room on a disk. */
+/** Content of a check: one block, the smallest allocation of a disk. */
 const PROBE = Buffer.alloc(4096)
 
-/** Files below a folder, at paths that are their keys. */
-export function localBlobs(folder: string): Blobs {
+/** Creates a blob storage in a folder; the key of a blob is its path below the folder. */
+export function createLocalBlobs(folder: string): Blobs {
   const toPath = (key: string) => {
     assertKey(key)
     return join(folder, key)
@@ -22,42 +21,42 @@ export function localBlobs(folder: string): Blobs {
   return {
     async put(key, bytes) {
       const path = toPath(key)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(rethrowDiskError)
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
-        // Bytes that fail at once fail before the file is open, which makes it all the same.
+        // If the source fails immediately, the file may still be being created: it is removed after it is closed.
         if (!file.closed) await new Promise<void>((done) => file.once('close', () => done()))
         await rm(path, { force: true })
-        explainFullDisk(error)
+        rethrowDiskError(error)
       })
     },
     async replace(key, bytes) {
       const [path, draft] = [toPath(key), toPath(`${DRAFTS}${randomUUID()}`)]
-      await mkdir(dirname(draft), { recursive: true, mode: 0o700 }).catch(explainFullDisk)
+      await mkdir(dirname(draft), { recursive: true, mode: 0o700 }).catch(rethrowDiskError)
       try {
         await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
         await rename(draft, path)
       } catch (error) {
         await rm(draft, { force: true })
-        explainFullDisk(error)
+        rethrowDiskError(error)
       }
     },
     async *get(key, range) {
       try {
         yield* createReadStream(toPath(key), range) as AsyncIterable<Buffer>
       } catch (error) {
-        throw isAbsent(error) ? new NoSuchBlob('there is no such file', { cause: error }) : error
+        throw isAbsent(error) ? new BlobNotFound('there is no such file', { cause: error }) : error
       }
     },
     remove: async (key) => rm(toPath(key), { force: true }),
     list: (below) => listFiles(folder, below),
-    check: oneAtATime(() => probe(folder)),
+    check: shareRunning(() => probeFolder(folder)),
     close: async () => {},
   }
 }
 
-/** By the same name each time, so that a process that is killed meanwhile leaves one file, which the next check deletes. */
-async function probe(folder: string): Promise<void> {
+/** Writes and deletes a file. Its name is always the same, so that a killed process leaves one file, which the next check deletes. */
+async function probeFolder(folder: string): Promise<void> {
   const path = join(folder, 'health-check')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
@@ -67,8 +66,8 @@ async function probe(folder: string): Promise<void> {
   }
 }
 
-/** Whoever asks meanwhile shares the answer: a disk that hangs holds one thread, not all. */
-function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+/** Shares a running call among concurrent callers, so that a disk that hangs blocks one thread only. */
+function shareRunning(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => {
     running ??= work().finally(() => {
@@ -78,26 +77,26 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** One folder after the other, so that no more names than those of a folder are held. */
+/** Lists files folder by folder, so that only the names of one folder are in memory. */
 async function* listFiles(root: string, below: string): AsyncGenerator<BlobEntry, void> {
   for (const entry of await listEntries(join(root, below))) {
     const key = `${below}${entry.name}`
     if (entry.isDirectory()) yield* listFiles(root, `${key}/`)
-    // It may just have been removed.
-    const found = entry.isFile() ? await stat(join(root, key)).catch(unlessAbsent) : undefined
+    // The file may have just been removed.
+    const found = entry.isFile() ? await stat(join(root, key)).catch(ignoreAbsent) : undefined
     if (found) yield { key, bytes: found.size, modifiedAt: found.mtime }
   }
 }
 
-/** Nothing was stored yet where there is no folder. */
+/** Reads a folder in key order; a missing folder is empty. */
 async function listEntries(folder: string) {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(unlessAbsent)
-  return (entries ?? []).sort((a, b) => byKey(a.name, b.name))
+  const entries = await readdir(folder, { withFileTypes: true }).catch(ignoreAbsent)
+  return (entries ?? []).sort((a, b) => compareKeys(a.name, b.name))
 }
 
 const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** Whoever may not read what is there, or cannot, must not take it for absent. */
-function unlessAbsent(error: unknown): undefined {
+/** Ignores a missing file; rethrows other errors, because an unreadable file is not a missing one. */
+function ignoreAbsent(error: unknown): undefined {
   if (!isAbsent(error)) throw error
 }

@@ -13,47 +13,46 @@ import {
 import type { Dispatcher } from 'undici'
 import { Problem } from '../../../routers/core/problems.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
-import { assertKey, type Blobs, NoSuchBlob } from './blobs.ts'
-import { explainFullDisk } from './full-disk.ts'
+import { assertKey, BlobNotFound, type Blobs, rethrowDiskError } from './blobs.ts'
 
 export interface S3Options extends S3Access {
   bucket: string
-  /** A local folder in which bytes wait until all of them are there. */
+  /** A local folder for uploads until they are complete. */
   spoolFolder: string
 }
 
-/** A key that only the check writes. */
+/** The key that the health check writes. */
 const CHECK = 'health/check'
 
 /**
- * Objects in a bucket. Bytes go through a nameless file on the disk first: the request that then stores them has their size and
- * hash, so that nothing of an upload that breaks off ever reaches the bucket, and no memory holds it.
+ * Creates a blob storage in an S3 bucket. Bytes are first spooled to an unlinked file on the disk, so that the request has
+ * their size and hash: an interrupted upload never reaches the bucket, and no upload is held in memory.
  */
-export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): Blobs {
+export function createS3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): Blobs {
   const { s3, close } = createS3Client(access)
-  const at = (Key: string) => {
+  const toObject = (Key: string) => {
     assertKey(Key)
     return { Bucket, Key }
   }
 
   const blobs: Blobs = {
     async put(key, bytes) {
-      const object = at(key)
-      await using spooled = await spool(spoolFolder, bytes)
-      await s3.send(signedPut(object, spooled)).catch(explain)
+      const object = toObject(key)
+      await using spooled = await spoolToDisk(spoolFolder, bytes)
+      await s3.send(buildSignedPut(object, spooled)).catch(rethrowS3Error)
     },
-    replace: (key, bytes) => blobs.put(key, inOnePiece(bytes)),
+    replace: (key, bytes) => blobs.put(key, toChunks(bytes)),
     async *get(key, range) {
       const Range = range && `bytes=${range.start}-${range.end}`
-      const { Body } = await s3.send(new GetObjectCommand({ ...at(key), Range })).catch(explain)
+      const { Body } = await s3.send(new GetObjectCommand({ ...toObject(key), Range })).catch(rethrowS3Error)
       yield* readAll(Body as AsyncIterable<Buffer>)
     },
     async remove(key) {
-      await s3.send(new DeleteObjectCommand(at(key))).catch(explain)
+      await s3.send(new DeleteObjectCommand(toObject(key))).catch(rethrowS3Error)
     },
     list: (folder) => listObjects(s3, { Bucket, Prefix: folder }),
     async check() {
-      await blobs.put(CHECK, inOnePiece(Buffer.from('.')))
+      await blobs.put(CHECK, toChunks(Buffer.from('.')))
       await blobs.remove(CHECK)
     },
     close,
@@ -61,8 +60,8 @@ export function s3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Options): 
   return blobs
 }
 
-/** Puts what is spooled, signed by its hash: a stream would not be signed otherwise. */
-function signedPut(object: { Bucket: string; Key: string }, spooled: Spooled): PutObjectCommand {
+/** Builds the command that stores a spooled file. It is signed with the file's hash, because the SDK does not hash streams. */
+function buildSignedPut(object: { Bucket: string; Key: string }, spooled: SpooledFile): PutObjectCommand {
   const command = new PutObjectCommand({ ...object, Body: spooled.read(), ContentLength: spooled.size })
   command.middlewareStack.add(
     (next) => (args) => {
@@ -74,75 +73,76 @@ function signedPut(object: { Bucket: string; Key: string }, spooled: Spooled): P
   return command
 }
 
-/** All objects whose keys begin so, page by page. */
-async function* listObjects(s3: S3Client, of: { Bucket: string; Prefix: string }): ReturnType<Blobs['list']> {
+/** Lists all objects with a key prefix, page by page. */
+async function* listObjects(s3: S3Client, location: { Bucket: string; Prefix: string }): ReturnType<Blobs['list']> {
   let ContinuationToken: string | undefined
   do {
-    const page = await s3.send(new ListObjectsV2Command({ ...of, ContinuationToken })).catch(explain)
+    const page = await s3.send(new ListObjectsV2Command({ ...location, ContinuationToken })).catch(rethrowS3Error)
     for (const { Key: key = '', Size: bytes = 0, LastModified: modifiedAt = new Date() } of page.Contents ?? [])
       yield { key, bytes, modifiedAt }
     ContinuationToken = page.NextContinuationToken
   } while (ContinuationToken !== undefined)
 }
 
-async function* inOnePiece(bytes: Uint8Array) {
+async function* toChunks(bytes: Uint8Array) {
   yield bytes
 }
 
-/** A stream that fails half way does so as a request does. */
+/** Reads a body; converts its errors like those of requests. */
 async function* readAll(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   try {
     yield* body
   } catch (error) {
-    explain(error)
+    rethrowS3Error(error)
   }
 }
 
-/** Is the matter of whoever runs the service, unless the object alone is at fault: it is not there, or too short. */
-function explain(cause: unknown): never {
+/** Throws an error about the object if it is missing or too short; otherwise reports the storage as unavailable. */
+function rethrowS3Error(cause: unknown): never {
   const name = cause instanceof S3ServiceException && cause.name
-  if (name === 'NoSuchKey') throw new NoSuchBlob('there is no such file in the bucket', { cause })
+  if (name === 'NoSuchKey') throw new BlobNotFound('there is no such file in the bucket', { cause })
   if (name === 'InvalidRange') throw new Error('there is no such part of the file in the bucket', { cause })
   throw new Problem('unavailable', { cause })
 }
 
 interface S3Access {
-  /** Where an S3-compatible service is; that of Amazon where absent. */
+  /** Address of the S3-compatible service; Amazon's if absent. */
   endpoint?: string | undefined
   region: string
   accessKeyId: string
   secretAccessKey: string
-  /** In milliseconds: to connect, and to wait for each further byte. */
+  /** Milliseconds until a connection must be open. */
   connectTimeout?: number
+  /** Milliseconds to wait for each further byte. */
   byteTimeout?: number
 }
 
-/** More than the largest file. */
+/** Largest response in bytes; it is larger than the largest file. */
 const MAX_RESPONSE = 2 * 1024 ** 3
 
-/** Asks through the one client for outbound requests. Closing it ends all connections. */
+/** Creates an S3 client over the service's client for outbound requests. Closing it ends all connections. */
 function createS3Client({ endpoint, region, connectTimeout = 5000, byteTimeout = 30_000, ...keys }: S3Access) {
   const http = createHttpClient({ networkPolicy: 'configured', connectTimeout, byteTimeout, maxBytes: MAX_RESPONSE })
   const s3 = new S3Client({
     region,
     credentials: keys,
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    // Services other than Amazon's may not know the newer checksums; the chunks of files have their own.
+    // S3-compatible services may not support the newer checksums. The chunks of files are authenticated anyway.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // Our client for outbound requests does not wait for an answer in between.
+    // Our client for outbound requests does not support `Expect: 100-continue`.
     expectContinueHeader: false,
-    // It would write to the console; what fails is told by errors.
-    logger: silent,
+    // The SDK would log to the console; failures are reported by errors.
+    logger: silentLogger,
     requestHandler: { handle: (request: OutgoingRequest, options?: SendOptions) => send(http, request, options) },
   })
   return { s3, close: () => http.close() }
 }
 
-const nothing = () => {}
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+const ignore = () => {}
+const silentLogger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** As much of a request as is sent, and of its options as is heeded. */
+/** The members of an SDK request that are sent. */
 interface OutgoingRequest {
   method: string
   protocol: string
@@ -160,7 +160,7 @@ interface SendOptions {
 
 async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }: SendOptions = {}) {
   const { method, headers, body = null } = request
-  const response = await http.send(buildAddress(request), {
+  const response = await http.send(buildUrl(request), {
     method: method as Dispatcher.HttpMethod,
     headers,
     body,
@@ -169,23 +169,23 @@ async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }:
   return { response }
 }
 
-function buildAddress({ protocol, hostname, port, path, query }: OutgoingRequest): string {
+function buildUrl({ protocol, hostname, port, path, query }: OutgoingRequest): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) for (const each of [value ?? ''].flat()) search.append(name, each)
   return `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}?${search}`
 }
 
-/** Bytes on the disk whose size and hash are known. */
-interface Spooled extends AsyncDisposable {
+/** Bytes on the disk with their size and hash. */
+interface SpooledFile extends AsyncDisposable {
   size: number
-  /** SHA-256, in hexadecimal digits. */
+  /** SHA-256 in hexadecimal. */
   hash: string
   read(): Readable
 }
 
-/** Takes bytes into a file without a name, so that nothing is left of it once it is disposed of or the process ends. */
-async function spool(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<Spooled> {
-  const file = await openNameless(folder).catch(explainFullDisk)
+/** Writes a stream to an unlinked file, which disappears once it is closed or the process ends. */
+async function spoolToDisk(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<SpooledFile> {
+  const file = await openUnlinkedFile(folder).catch(rethrowDiskError)
   try {
     const hash = createHash('sha256')
     let size = 0
@@ -202,11 +202,11 @@ async function spool(folder: string, bytes: AsyncIterable<Uint8Array>): Promise<
     }
   } catch (error) {
     await file.close()
-    explainFullDisk(error)
+    rethrowDiskError(error)
   }
 }
 
-async function openNameless(folder: string): Promise<FileHandle> {
+async function openUnlinkedFile(folder: string): Promise<FileHandle> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, `upload-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)

@@ -3,12 +3,12 @@ import { usageCounts } from '../../../entities/ai/usage-record.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { CallProgress, Reservation, ReservedAmounts } from '../../../routers/ports/ai/usage-ledger.ts'
 
-/** How long a reservation stands for which its process says nothing, in milliseconds. */
+/** Milliseconds until the lease of a reservation expires unless it is renewed. */
 export const LEASE_MS = 30_000
-/** After which the lease of a call that took nothing more is renewed, too. */
+/** Milliseconds after which a lease is renewed even if its call made no progress. */
 const RENEWAL_MS = 10_000
 
-interface Progress {
+interface RenewedProgress {
   at: number
   outputTokens: number
   inputTokens: number
@@ -16,12 +16,12 @@ interface Progress {
   webFetches: number
 }
 
-/** Renews the leases of the calls that this process makes, and says what they took: of those that took more since, and at times of the others. */
+/** Renews the leases of this process's calls and reports their usage: soon for calls that made progress, and occasionally for the others. */
 export class LeaseRenewer {
   readonly #sql: Sql
   readonly #reservations = new Set<Reservation>()
-  /** Only of calls that last: most are over before they are renewed once. */
-  readonly #renewed = new Map<Reservation, Progress>()
+  /** Last reported progress; most calls end before their first renewal and never get here. */
+  readonly #renewed = new Map<Reservation, RenewedProgress>()
   readonly #paused = new Set<Reservation>()
   #running: Promise<void> | undefined
 
@@ -38,12 +38,12 @@ export class LeaseRenewer {
     this.#renewed.delete(reservation)
   }
 
-  /** Of all reservations of this process whose calls have not ended. */
+  /** Ids of this process's reservations whose calls have not ended. */
   get ids(): number[] {
     return Array.from(this.#reservations, ({ id }) => id)
   }
 
-  /** One statement for all, and one at a time. */
+  /** Renews due leases in one statement; concurrent calls share one run. */
   renew(): Promise<void> {
     this.#running ??= this.#renewDue().finally(() => {
       this.#running = undefined
@@ -51,7 +51,7 @@ export class LeaseRenewer {
     return this.#running
   }
 
-  /** Does what makes a reservation greater, while nothing makes it smaller. */
+  /** Runs an extension of a reservation while the renewal, which can shrink it, is paused for it. */
   async whilePaused<Result>(reservation: Reservation, extend: () => Promise<Result>): Promise<Result> {
     this.#paused.add(reservation)
     try {
@@ -69,7 +69,7 @@ export class LeaseRenewer {
       .map((reservation) => ({ reservation, progress: reservation.progress() }))
       .filter(({ reservation, progress }) => this.#isDue(reservation, progress, at))
     if (due.length === 0) return
-    for (const { reservation, progress } of due) reservation.reserved = smaller(reservation.reserved, progress.max)
+    for (const { reservation, progress } of due) reservation.reserved = minAmounts(reservation.reserved, progress.max)
     await this.#sql(renewLeases, toColumns(due))
     for (const { reservation, progress } of due)
       if (this.#reservations.has(reservation)) this.#renewed.set(reservation, { at, ...progress })
@@ -78,21 +78,21 @@ export class LeaseRenewer {
   #isDue(reservation: Reservation, progress: CallProgress, at: number): boolean {
     const last = this.#renewed.get(reservation)
     if (!last) return true
-    const isMoved =
+    const hasProgressed =
       last.outputTokens !== progress.outputTokens ||
       last.inputTokens !== progress.inputTokens ||
       last.webSearches !== progress.webSearches ||
       last.webFetches !== progress.webFetches
-    return isMoved || at - last.at >= RENEWAL_MS
+    return hasProgressed || at - last.at >= RENEWAL_MS
   }
 }
 
-const smaller = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmounts => ({
+const minAmounts = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmounts => ({
   tokens: reserved.tokens === null ? null : Math.min(reserved.tokens, most.tokens ?? Infinity),
   costMicros: reserved.costMicros === null ? null : Math.min(reserved.costMicros, most.costMicros ?? Infinity),
 })
 
-/** In the order of the statement's values. */
+/** Columns in the order of the statement's values. */
 const columns = [...usageCounts, 'costMicros', 'currency'] as const satisfies (keyof CallProgress)[]
 
 const toColumns = (due: readonly { reservation: Reservation; progress: CallProgress }[]) => [

@@ -11,8 +11,8 @@ export type CounterClaim = Claim<ActiveLimit> & { counter: number }
 const MAX_COUNTERS = 20_000
 
 /**
- * The limits and their counters as this process knows them, so that the statement that reserves need not look them up. It is
- * given the version, and reserves nothing where that is an old one.
+ * Caches limits and their counters, so that the reserving statement need not look them up. That statement checks the version
+ * of the limits and reserves nothing if the cache is outdated.
  */
 export class LimitCache {
   readonly #sql: Sql
@@ -35,7 +35,7 @@ export class LimitCache {
     this.#version = found?.version
   }
 
-  /** What each call asks of every limit that applies to it; undefined where a limit is gone. */
+  /** Returns the claims of each call on every limit that applies to it; undefined if a limit no longer exists. */
   async claim(requests: readonly ReserveRequest[]): Promise<CounterClaim[][] | undefined> {
     const claims = requests.map((request) => this.#limits.listClaims(request))
     const missing = new Map<string, Claim<ActiveLimit>>()
@@ -44,27 +44,27 @@ export class LimitCache {
       if (!this.#counters.has(key)) missing.set(key, claim)
     }
     const opened = await this.#open(missing)
-    const found: CounterClaim[][] = []
-    for (const some of claims) {
-      const own: CounterClaim[] = []
-      for (const claim of some) {
+    const result: CounterClaim[][] = []
+    for (const callClaims of claims) {
+      const counterClaims: CounterClaim[] = []
+      for (const claim of callClaims) {
         const key = buildKey(claim.limit.id, claim.subjectId)
         const counter = opened.get(key) ?? this.#counters.get(key)
         if (counter === undefined) return undefined
-        own.push({ ...claim, counter })
+        counterClaims.push({ ...claim, counter })
       }
-      found.push(own)
+      result.push(counterClaims)
     }
-    return found
+    return result
   }
 
-  /** Finds or makes the counters of these claims for the periods that run. */
+  /** Finds or creates the counters of these claims for the current periods. */
   async #open(missing: Map<string, Claim<ActiveLimit>>): Promise<Map<string, number>> {
     const opened = new Map<string, number>()
     if (missing.size === 0) return opened
     const found = await this.#sql(findCounters, toColumns(missing.values()))
     for (const row of found) missing.delete(buildKey(row.limitId, row.subjectId))
-    // Those that are there would be locked, and in another order than calls lock them.
+    // Existing counters are not passed to the insert: it would lock them in another order than calls do.
     if (missing.size > 0) {
       await this.#sql(openCounters, toColumns(missing.values()))
       found.push(...(await this.#sql(findCounters, toColumns(missing.values()))))

@@ -18,24 +18,25 @@ import {
 import type { CounterClaim, LimitCache } from './limit-cache.ts'
 
 const MAX_CALLS = 200
-/** Limits change, periods begin and other replicas reserve while a batch is judged, but not again and again. */
+/** Largest number of attempts: limits, periods and counters may change while a batch is processed, but not every time. */
 const MAX_TRIES = 10
-/** How many ids are fetched at once. */
+/** Number of ids that are fetched at a time. */
 const ID_BLOCK = 500
 
 interface ReservationBatcherOptions {
   sql: Sql
   leaseMs: number
   limits: LimitCache
-  /** Told of reservations of which nobody knows whether they were made, and whose calls are not. */
+  /** Is called with reservations that may have been made although their statement failed. */
   onOrphaned(ids: readonly number[]): void
-  /** Calls that have ended, and still take from limits all that they reserved. */
-  ended: { readonly unwritten: readonly number[]; flush(): Promise<void> }
+  /** Holds ended calls that are not committed yet, and so still occupy all that they reserved. */
+  usageWriter: { readonly unwritten: readonly number[]; flush(): Promise<void> }
 }
 
-/** A request, and whether it is refused where it does not fit, and not tried again. */
+/** One attempt of a request. */
 interface Attempt {
   request: ReserveRequest
+  /** True if a request that does not fit is refused for good, and so counts as a refusal. */
   isLast: boolean
 }
 
@@ -47,8 +48,8 @@ interface Candidate extends Attempt {
 type Outcome = Reservation | QuotaExceeded | CatalogueOutdated
 
 /**
- * Reserves in one statement for all calls that came while the last one ran. Where they don't fit together, those that fit one
- * after the other are reserved for.
+ * Reserves in one statement for all calls that arrived during the last one. If they do not fit together, it judges them one
+ * after the other and reserves for those that fit.
  */
 export class ReservationBatcher {
   readonly #options: ReservationBatcherOptions
@@ -64,9 +65,9 @@ export class ReservationBatcher {
     })
   }
 
-  /** Throws `Outdated` where the model or the caller may be another one by now. */
+  /** Reserves for a call. Throws `CatalogueOutdated` if its model or caller may have changed meanwhile. */
   async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
-    const { ended } = this.#options
+    const { usageWriter: ended } = this.#options
     if (ended.unwritten.length > 0) {
       const reserved = await this.#load({ request, isLast: false })
       if (!(reserved instanceof QuotaExceeded)) return reserved
@@ -75,7 +76,7 @@ export class ReservationBatcher {
     return this.#load({ request, isLast: true })
   }
 
-  /** A call that replaces another one is judged alone, as only what that one reserved is given back. */
+  /** Adds an attempt to the next batch. A call that replaces another one is processed alone, because the statement releases one reservation only. */
   async #load(attempt: Attempt): Promise<Reservation | QuotaExceeded> {
     if (!attempt.request.replaces) return this.#loader.load(attempt)
     const [outcome] = await this.#reserveAll([attempt])
@@ -102,7 +103,7 @@ export class ReservationBatcher {
     return attempts.map(({ request }) => outcomes.get(request) as Outcome)
   }
 
-  /** Reserves for all, or refuses those that don't fit; returns those that are to be tried again. */
+  /** Reserves for all open attempts, or refuses those that do not fit; returns the attempts to retry. */
   async #reserveOpen(open: readonly Attempt[], outcomes: Map<ReserveRequest, Outcome>): Promise<readonly Attempt[]> {
     const { limits } = this.#options
     if (limits.version === undefined) await limits.load()
@@ -122,13 +123,13 @@ export class ReservationBatcher {
       for (const candidate of current) outcomes.set(candidate.request, buildReservation(candidate, states))
       return []
     }
-    const { fitting, refused } = judge(current, states)
+    const { fitting, refused } = judgeOneByOne(current, states)
     for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
     await this.#countRefusals(refused)
     return fitting
   }
 
-  /** Undefined where a limit is gone. */
+  /** Assigns ids and claims to the attempts; returns undefined if a limit no longer exists. */
   async #claim(attempts: readonly Attempt[]): Promise<Candidate[] | undefined> {
     const claims = await this.#options.limits.claim(attempts.map(({ request }) => request))
     if (!claims) return undefined
@@ -165,7 +166,7 @@ export class ReservationBatcher {
   }
 }
 
-/** As the statement takes it. */
+/** Converts a candidate to an element of the statement's JSON. */
 const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
   ...{ id, catalogue, ...call },
   counters: claims.map(({ counter }) => counter),
@@ -173,8 +174,8 @@ const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
   measures: claims.map(({ measure }) => measure),
 })
 
-/** Lets calls through one after the other, as long as limits that are enforced have room. */
-function judge(candidates: readonly Candidate[], states: ReadonlyMap<number, RequestedLimit>) {
+/** Accepts calls one after the other as long as all enforced limits have room; refuses the others. */
+function judgeOneByOne(candidates: readonly Candidate[], states: ReadonlyMap<number, RequestedLimit>) {
   const fitting: Attempt[] = []
   const refused = new Map<Candidate, QuotaExceeded>()
   for (const candidate of candidates) {
@@ -208,11 +209,11 @@ function buildReservation(
       costMicros: claims.some(({ measure }) => measure === 'cost') ? request.costMicros : null,
     },
     limits: claims.flatMap(({ counter }) => states.get(counter) ?? []),
-    progress: () => progressAtBeginning(request),
+    progress: () => buildInitialProgress(request),
   }
 }
 
-const progressAtBeginning = ({ call: { inputTokens, costMicros, currency } }: ReserveRequest): CallProgress => ({
+const buildInitialProgress = ({ call: { inputTokens, costMicros, currency } }: ReserveRequest): CallProgress => ({
   ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   ...{ webSearches: 0, webFetches: 0 },
   max: { tokens: null, costMicros: null },

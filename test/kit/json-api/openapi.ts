@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { openApiDocument } from '../../../facades/docs/document.ts'
 import { wireNames } from '../../../facades/http/names.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
-import { describedEndpoints } from '../../../server/described-endpoints.ts'
+import { listEndpoints } from '../../../server/endpoint-docs.ts'
 import { guides } from '../../../server/guides.ts'
 
 export const BASE = '/api/svc/v1'
@@ -49,7 +49,7 @@ export interface OpenApi {
 const names = wireNames('svc')
 const document = openApiDocument({
   ...{ router: appRouter, resources, names, baseUrl: '' },
-  endpoints: describedEndpoints(names),
+  endpoints: listEndpoints(names),
   guides,
 })
 

@@ -1,54 +1,54 @@
-import { commitLost, commitUsage, type ReachedLimit, type UsageCommit } from '../../entities/ai/usage-commit.sql.ts'
-import { removeOldCounters } from '../../entities/ai/usage-counter.sql.ts'
-import { EXPIRED_PAGE, listExpiredReservations } from '../../entities/ai/usage-lease.sql.ts'
-import { usageCounts } from '../../entities/ai/usage-record.ts'
-import { extendReservation, releaseReservations } from '../../entities/ai/usage-reservation.sql.ts'
-import type { Sql } from '../../entities/sql/statement.ts'
+import { commitLost, commitUsage, type ReachedLimit, type UsageCommit } from '../../../entities/ai/usage-commit.sql.ts'
+import { removeOldCounters } from '../../../entities/ai/usage-counter.sql.ts'
+import { EXPIRED_PAGE, listExpiredReservations } from '../../../entities/ai/usage-lease.sql.ts'
+import { usageCounts } from '../../../entities/ai/usage-record.ts'
+import { extendReservation, releaseReservations } from '../../../entities/ai/usage-reservation.sql.ts'
+import type { Sql } from '../../../entities/sql/statement.ts'
 import {
   QuotaExceeded,
   type ReservedAmounts,
   type ReserveRequest,
   type UsageLedger,
-} from '../../routers/ports/ai/usage-ledger.ts'
-import type { Log } from '../../routers/ports/log.ts'
-import { LEASE_MS, LeaseRenewer } from './usage/lease-renewer.ts'
-import { LimitCache } from './usage/limit-cache.ts'
-import { ReservationBatcher } from './usage/reservation-batcher.ts'
-import { Batch } from './write-behind.ts'
+} from '../../../routers/ports/ai/usage-ledger.ts'
+import type { Log } from '../../../routers/ports/log.ts'
+import { BatchWriter } from '../batch-writer.ts'
+import { LEASE_MS, LeaseRenewer } from './lease-renewer.ts'
+import { LimitCache } from './limit-cache.ts'
+import { ReservationBatcher } from './reservation-batcher.ts'
 
-/** How often leases are renewed of calls that took more, in milliseconds: as much of a call is lost where its process is killed. */
+/** Milliseconds between renewals of leases. If a process is killed, the usage of its calls since the last renewal is lost. */
 const RENEW_MS = 1000
-/** How often the calls of processes that are gone are looked for, in milliseconds. */
+/** Milliseconds between searches for expired reservations of other processes. */
 const UPKEEP_MS = 10_000
 
-export interface OpenUsageLedger extends UsageLedger {
-  /** Ends the renewing of leases, after all is committed. */
+export interface ClosableUsageLedger extends UsageLedger {
+  /** Stops the renewal of leases and commits all ended calls. */
   close(): Promise<void>
 }
 
 interface UsageLedgerOptions {
   sql: Sql
   log: Log
-  /** Called once for each limit and period of which so much is used. */
+  /** Is called once for each limit and period when its usage reaches an alert percentage. */
   onReached(limit: ReachedLimit): void
 }
 
-export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): OpenUsageLedger {
+export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): ClosableUsageLedger {
   const leases = new LeaseRenewer(sql)
   const writer = new UsageWriter({ sql, log, onReached })
   const orphaned = new OrphanedReservations(sql)
   const batcher = new ReservationBatcher({
     ...{ sql, leaseMs: LEASE_MS, limits: new LimitCache(sql) },
     onOrphaned: (ids) => orphaned.add(ids),
-    ended: writer,
+    usageWriter: writer,
   })
   const renew = () => Promise.all([leases.renew(), orphaned.release()])
   const upkeep = async () => {
-    // Before they are taken for calls of a process that is gone.
+    // Orphaned reservations are released first, so that they are not committed as lost calls.
     await orphaned.release()
     await Promise.all([writer.commitExpired(() => [...leases.ids, ...writer.unwritten]), sql(removeOldCounters)])
   }
-  const timers = [repeat(RENEW_MS, renew, log), repeat(UPKEEP_MS, upkeep, log)]
+  const timers = [startRepeating(RENEW_MS, renew, log), startRepeating(UPKEEP_MS, upkeep, log)]
 
   const reserve = async (request: ReserveRequest) => {
     const reserved = await batcher.reserve(request)
@@ -67,7 +67,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
         const [extended] = await sql(extendReservation, [reservation.id, amounts.tokens, amounts.costMicros])
         if (!extended?.isFound) return 'gone'
         if (!extended.isGranted) return new QuotaExceeded(extended.limits)
-        reservation.reserved = greater(reservation.reserved, amounts)
+        reservation.reserved = maxAmounts(reservation.reserved, amounts)
         return 'extended'
       }),
     commit(reservation, end) {
@@ -83,29 +83,29 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   }
 }
 
-const repeat = (ms: number, work: () => Promise<unknown>, log: Log) =>
+const startRepeating = (ms: number, work: () => Promise<unknown>, log: Log) =>
   setInterval(
     () => void work().catch((error) => log.warn({ error }, 'the accounts of calls could not be kept')),
     ms,
   ).unref()
 
-const greater = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmounts): ReservedAmounts => ({
+const maxAmounts = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmounts): ReservedAmounts => ({
   tokens: reserved.tokens === null ? null : Math.max(reserved.tokens, tokens ?? 0),
   costMicros: reserved.costMicros === null ? null : Math.max(reserved.costMicros, costMicros ?? 0),
 })
 
-/** What is more than this is committed as lost when its lease ends. */
+/** Largest number of orphaned reservations that are tracked; further ones are committed as lost when their leases end. */
 const MAX_RESERVATIONS = 20_000
-/** How long a statement whose connection broke may still begin, in milliseconds. */
+/** Milliseconds for which a statement may still start after its connection has broken. */
 const MAX_AGE_MS = 60_000
 
 /**
- * Reservations of which nobody knows whether they were made, because the connection broke, and whose calls were not. Releases
- * them once the database answers.
+ * Reservations that may have been made although their statement failed, because the connection broke. Their calls were not
+ * made. Releases them once the database is available again.
  */
 class OrphanedReservations {
   readonly #sql: Sql
-  /** Since when. */
+  /** Time at which each reservation was added. */
   readonly #since = new Map<number, number>()
 
   constructor(sql: Sql) {
@@ -126,41 +126,41 @@ class OrphanedReservations {
   }
 }
 
-/** A call that has ended, with the counters of which it reserved a part. */
-type Ended = UsageCommit & { counters: readonly number[] }
+/** A call that has ended, with the counters from which it reserved. */
+type EndedCall = UsageCommit & { counters: readonly number[] }
 
 interface UsageWriterOptions {
   sql: Sql
   log: Log
-  /** Called once for each limit and period of which so much is used. */
+  /** Is called once for each limit and period when its usage reaches an alert percentage. */
   onReached(limit: ReachedLimit): void
 }
 
-/** Commits calls behind their answers, many in one statement. */
+/** Commits ended calls in the background, many in one statement. */
 class UsageWriter {
   readonly #options: UsageWriterOptions
-  readonly #batch: Batch<Ended>
+  readonly #batch: BatchWriter<EndedCall>
 
   constructor(options: UsageWriterOptions) {
     this.#options = options
-    this.#batch = new Batch({ name: 'usage', write: (items) => this.#write(items), log: options.log, gather: 5 })
+    this.#batch = new BatchWriter({ name: 'usage', write: (items) => this.#write(items), log: options.log, delayMs: 5 })
   }
 
-  add(ended: Ended): void {
+  add(ended: EndedCall): void {
     this.#batch.add(ended)
   }
 
-  /** Waits until all that ended is in the database. */
+  /** Waits until all ended calls are in the database. */
   flush(): Promise<void> {
     return this.#batch.flush()
   }
 
-  /** The reservations of calls that ended, and of which the database does not know it yet. */
+  /** Reservation ids of ended calls that are not in the database yet. */
   get unwritten(): number[] {
     return this.#batch.unwritten.map(({ id }) => id)
   }
 
-  /** Commits the calls of processes that are gone, at what they had delivered when they last said so; not those of this one. */
+  /** Commits calls whose leases have expired with their last reported usage, except calls of this process. */
   async commitExpired(ownIds: () => readonly number[]): Promise<void> {
     for (let last = 0; ; ) {
       const expired = await this.#options.sql(listExpiredReservations, [last])
@@ -174,7 +174,7 @@ class UsageWriter {
     }
   }
 
-  async #write(items: readonly Ended[]): Promise<void> {
+  async #write(items: readonly EndedCall[]): Promise<void> {
     const { sql, onReached } = this.#options
     const [committed] = await sql(commitUsage, toColumns(items))
     for (const limit of committed?.reached ?? []) onReached(limit)
@@ -182,8 +182,8 @@ class UsageWriter {
     if (missing.size > 0) await this.#commitLost(items.filter(({ id }) => missing.has(id)))
   }
 
-  /** Puts right what another process committed while this one was silent; harmless where a call is committed twice. */
-  async #commitLost(items: readonly Ended[]): Promise<void> {
+  /** Corrects calls that another process committed as lost while this one did not renew them; idempotent. */
+  async #commitLost(items: readonly EndedCall[]): Promise<void> {
     const { sql, log, onReached } = this.#options
     const parts = items.flatMap(({ id, counters }) => counters.map((counter) => ({ id, counter })))
     const [corrected] = await sql(commitLost, [
@@ -198,7 +198,7 @@ class UsageWriter {
   }
 }
 
-/** In the order of the statement's values. */
+/** Columns in the order of the statement's values. */
 const columns = [
   'id',
   'outcome',

@@ -6,8 +6,8 @@ import { legacyEndpoints, legacyPreviewEndpoint } from '../facades/legacy/endpoi
 import { healthEndpoint } from '../facades/monitoring.ts'
 import { openAiEndpoints } from '../facades/openai/endpoints.ts'
 
-/** What the faces serve outside JSON:API, as each describes it. */
-export const describedEndpoints = (names: WireNames): readonly Endpoint[] => [
+/** Lists the endpoints outside JSON:API, as each facade describes them. */
+export const listEndpoints = (names: WireNames): readonly Endpoint[] => [
   ...legacyEndpoints,
   healthEndpoint,
   ...openAiEndpoints,

@@ -3,45 +3,45 @@ import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { Problem } from '../../routers/core/problems.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
-import { placesInRedis } from './places.ts'
-import { limiterInProcess, toAllowance } from './rate-limiter.ts'
+import { createRedisConcurrencyLimiter } from './concurrency-limiter.ts'
+import { createLocalRateLimiter, toAllowance } from './rate-limiter.ts'
 import { connectRedis, type RedisAddress } from './redis-connection.ts'
 
 const PREFIX = 'svc:'
 
-/** Values: the own value, the one to be put in its place, how long that lasts. */
+/** Sets a value if the key is absent or has the expected value. Values: expected value, new value, TTL. */
 const REPLACE_OWN = `
-  local there = redis.call('get', KEYS[1])
-  if there and there ~= ARGV[1] then return 0 end
+  local current = redis.call('get', KEYS[1])
+  if current and current ~= ARGV[1] then return 0 end
   redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
   return 1`
 
 const DELETE_OWN = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
 
-/** The key-value store in Redis, shared by all replicas. `replica` is the name of this one. */
-export function inRedis(address: RedisAddress, replica: string) {
+/** Creates the key-value store in Redis that all replicas share. `replica` is the name of this process. */
+export function createRedisKeyValue(address: RedisAddress, replica: string) {
   const redis = openClient(address)
   const ready = new Promise<void>((done) => redis.once('ready', done))
   const connected = async () => {
-    if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pauseAtMost(3000)])
+    if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pause(3000)])
   }
-  const values = namingRedis(valuesIn(redis, connected))
-  const places = placesInRedis({ redis, connected, replica })
+  const values = withRedisErrors(createRedisStore(redis, connected))
+  const concurrencyLimiter = createRedisConcurrencyLimiter({ redis, connected, replica })
   return {
     kv: values,
     answers: values,
     previews: values,
-    limiter: limiterInRedis(redis, connected),
-    places,
+    limiter: createRedisRateLimiter(redis, connected),
+    concurrencyLimiter,
     replica,
     close: async () => {
-      places.close()
+      concurrencyLimiter.close()
       redis.disconnect()
     },
   }
 }
 
-function valuesIn(redis: Redis, connected: () => Promise<void>): KeyValueStore {
+function createRedisStore(redis: Redis, connected: () => Promise<void>): KeyValueStore {
   return {
     get: async (key) => {
       await connected()
@@ -74,19 +74,19 @@ function valuesIn(redis: Redis, connected: () => Promise<void>): KeyValueStore {
   }
 }
 
-/** A command that fails says which setting to look at, to the caller and in the log. */
-function namingRedis(store: KeyValueStore): KeyValueStore {
-  const failed = (error: unknown): never => {
+/** Wraps a store so that a failed command throws a problem that names REDIS_URL, for the caller and the log. */
+function withRedisErrors(store: KeyValueStore): KeyValueStore {
+  const rethrow = (error: unknown): never => {
     const cause = new Error('Redis does not answer. REDIS_URL says where it is looked for.', { cause: error })
     throw new Problem('unavailable', { detail: 'The key-value store does not answer. Check REDIS_URL.', cause })
   }
   const commands = Object.entries(store) as [string, (...args: unknown[]) => Promise<unknown>][]
-  const named = commands.map(([name, command]) => [name, (...args: unknown[]) => command(...args).catch(failed)])
-  return Object.fromEntries(named)
+  const wrapped = commands.map(([name, command]) => [name, (...args: unknown[]) => command(...args).catch(rethrow)])
+  return Object.fromEntries(wrapped)
 }
 
 function openClient(address: RedisAddress): Redis {
-  // Without an offline queue a command fails at once while Redis is away, instead of holding its request.
+  // Without an offline queue a command fails immediately while Redis is unavailable, instead of delaying its request.
   return connectRedis(address, {
     keyPrefix: PREFIX,
     enableOfflineQueue: false,
@@ -95,11 +95,11 @@ function openClient(address: RedisAddress): Redis {
   })
 }
 
-const pauseAtMost = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
+const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
 
-/** Counts in Redis; while it is away each replica counts for itself. */
-export function limiterInRedis(redis: Redis, connected: () => Promise<void>): RateLimiter {
-  const own = limiterInProcess()
+/** Creates a rate limiter in Redis; while Redis is unavailable, each replica counts alone. */
+export function createRedisRateLimiter(redis: Redis, connected: () => Promise<void>): RateLimiter {
+  const fallback = createLocalRateLimiter()
   const limiters = new Map<string, RateLimiterRedis>()
   const limiterFor = async (limit: number, seconds = 60) => {
     await connected()
@@ -116,8 +116,8 @@ export function limiterInRedis(redis: Redis, connected: () => Promise<void>): Ra
         const { remainingPoints, msBeforeNext } = await limiter.consume(key, points)
         return toAllowance(limit, remainingPoints, msBeforeNext)
       } catch (refused) {
-        // A limit that is used up comes as a rejection, too.
-        if (!(refused instanceof RateLimiterRes)) return own.consume(key, limit, seconds, points)
+        // An exhausted limit is a rejection, too.
+        if (!(refused instanceof RateLimiterRes)) return fallback.consume(key, limit, seconds, points)
         return toAllowance(limit, -1, refused.msBeforeNext)
       }
     },
@@ -125,15 +125,15 @@ export function limiterInRedis(redis: Redis, connected: () => Promise<void>): Ra
       const limiter = await limiterFor(limit, seconds)
       try {
         const { consumedPoints } = await limiter.reward(key)
-        // Its window is over: what is given back must not be had beyond the next one's.
+        // The window has ended: the returned point must not enlarge the next window.
         if (consumedPoints < 0) await limiter.delete(key)
       } catch {
-        await own.refund(key, limit, seconds)
+        await fallback.refund(key, limit, seconds)
       }
     },
     async clear(key, limit, seconds) {
       const limiter = await limiterFor(limit, seconds)
-      await Promise.all([limiter.delete(key).catch(() => {}), own.clear(key, limit, seconds)])
+      await Promise.all([limiter.delete(key).catch(() => {}), fallback.clear(key, limit, seconds)])
     },
   }
 }

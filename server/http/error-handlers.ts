@@ -9,10 +9,10 @@ import type { Services } from '../../routers/core/services.ts'
 import type { Env } from '../config/settings.ts'
 import { chooseLocale } from './request-locale.ts'
 
-/** What no surface answers in its own shape: browsers get a page in their language, programs get JSON. */
-export function answerErrors(app: FastifyInstance, env: Env, { labels }: Services): void {
-  app.setErrorHandler((thrown, request, reply) => {
-    const { status, code, message, error } = toFailure(thrown)
+/** Handles errors outside the facades: browsers get a page in their language, programs get JSON. */
+export function setErrorHandlers(app: FastifyInstance, env: Env, { labels }: Services): void {
+  app.setErrorHandler((cause, request, reply) => {
+    const { status, code, message, error } = toFailure(cause)
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     if (isNavigation(request)) {
       const locale = chooseLocale(request) ?? env.APP_LOCALE
@@ -23,11 +23,11 @@ export function answerErrors(app: FastifyInstance, env: Env, { labels }: Service
   app.setNotFoundHandler(refuseUnrouted)
 }
 
-/** Programs of two APIs ask below `/v1`, and tell by a header which one they mean. */
-export async function answerUnknownOfModels(app: FastifyInstance): Promise<void> {
-  app.setErrorHandler((thrown, request, reply) => {
+/** Handles errors below `/v1`, which the APIs of OpenAI and Anthropic share; a header tells which one the client expects. */
+export async function setModelApiErrorHandlers(app: FastifyInstance): Promise<void> {
+  app.setErrorHandler((cause, request, reply) => {
     const send = request.headers['anthropic-version'] === undefined ? sendOpenAiError : sendAnthropicError
-    return send(thrown, request, reply)
+    return send(cause, request, reply)
   })
   app.setNotFoundHandler(refuseUnrouted)
 }

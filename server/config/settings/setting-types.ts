@@ -1,16 +1,16 @@
+import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { parseNetwork } from './addresses.ts'
 
-/** A key of our own making. */
+/** A key that the operator generates. */
 export const secret = z.string().min(32, 'must have at least 32 characters; `openssl rand -base64 48` makes a good one')
 
-/** An address of HTTP, without a slash at its end. */
+/** An HTTP URL; a slash at its end is removed. */
 export const httpAddress = z
   .url({ protocol: /^https?$/, error: 'must begin with https:// or http://' })
   .transform((url) => url.replace(/\/+$/, ''))
 
-/** Whether an address leads to this machine alone. */
+/** Returns whether a URL is a loopback address. */
 export const isLoopback = (url: string): boolean =>
   /^(localhost|.+\.localhost|127\.[\d.]+|\[::1\])$/.test(URL.parse(url)?.hostname ?? '')
 
@@ -26,13 +26,13 @@ export const list = z
   )
   .prefault('')
 
-/** A length of time that may be 0. */
+/** A duration that may be 0. */
 export const durationOrNone = z.union([z.literal('0').transform(Number), timerDuration])
 
 const isOrigin = (text: string) => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
 
 /** Origins as a browser sends them: scheme, host and port, without a path. */
-export const origins = list.refine((given) => given.every(isOrigin), {
+export const origins = list.refine((values) => values.every(isOrigin), {
   error: ({ input }) =>
     `must be origins such as https://app.example.org, without a path, and ${(input as string[]).find((it) => !isOrigin(it))} is none`,
 })
@@ -40,8 +40,8 @@ export const origins = list.refine((given) => given.every(isOrigin), {
 const isWebHost = (text: string) =>
   URL.parse(`https://${text}`)?.host === text || URL.parse(`http://${text}`)?.host === text
 
-/** Hosts as addresses name them, with a port that is not the usual one. */
-export const webHosts = list.refine((given) => given.every(isWebHost), {
+/** Hosts as in URLs, with a port unless it is the default one. */
+export const webHosts = list.refine((values) => values.every(isWebHost), {
   error: ({ input }) =>
     `must be hosts such as models.example.org or 10.0.0.5:8000, and ${(input as string[]).find((it) => !isWebHost(it))} is none`,
 })
@@ -50,7 +50,7 @@ export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) 
   z.coerce.number().int().min(min).max(max).default(fallback)
 
 /** Turns a check that throws into one that returns whether the value passes. */
-const passes = (check: (value: string) => unknown) => (value: string) => {
+const isAcceptedBy = (check: (value: string) => unknown) => (value: string) => {
   try {
     check(value)
     return true
@@ -59,21 +59,21 @@ const passes = (check: (value: string) => unknown) => (value: string) => {
   }
 }
 
-/** Throws where it is none. */
+/** Parses a header; throws if it is invalid. */
 function parseHeader(text: string): [name: string, value: string] {
-  const [, name = '', sent = ''] = /^([\w-]+)=(.+)$/.exec(text) ?? []
-  const value = decodeURIComponent(sent).trim()
+  const [, name = '', encoded = ''] = /^([\w-]+)=(.+)$/.exec(text) ?? []
+  const value = decodeURIComponent(encoded).trim()
   if (!name || !/^[\x20-\x7e]+$/.test(value)) throw new Error('no header')
   return [name.toLowerCase(), value]
 }
 
-/** Headers as settings of OpenTelemetry write them. */
+/** Headers in the format of OpenTelemetry's settings. */
 export const headers = list
-  .refine((given) => given.every(passes(parseHeader)), 'must be headers such as authorization=Bearer%20secret')
-  .transform((given) => Object.fromEntries(given.map(parseHeader)))
+  .refine((values) => values.every(isAcceptedBy(parseHeader)), 'must be headers such as authorization=Bearer%20secret')
+  .transform((values) => Object.fromEntries(values.map(parseHeader)))
 
 export const networks = list.refine(
-  (all) => all.every(passes(parseNetwork)),
+  (all) => all.every(isAcceptedBy(parseNetwork)),
   'must be addresses or networks such as 10.0.0.5 or 10.0.0.0/24',
 )
 
@@ -90,3 +90,10 @@ export const ports = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .refine((all) => all.every(isPort), 'must be ports such as 80,443')
   .transform((all) => all.map(Number))
+
+/** Parses an address or a network such as `10.0.0.0/8`; throws if it is neither. */
+export function parseNetwork(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}

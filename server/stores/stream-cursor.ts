@@ -1,21 +1,21 @@
 import type { ChangesOfStream, LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { EphemeralEvent, Position, StreamFollower } from '../../routers/ports/change-streams.ts'
 
-/** More changes than this behind a hole are not kept: they are read from the log. */
+/** Largest number of changes that wait behind a gap; further ones are read from the log. */
 const MAX_WAITING = 200
 
-type Read = Omit<ChangesOfStream, 'stream'>
+type LogRead = Omit<ChangesOfStream, 'stream'>
 
-/** One stream and those who follow it: hands on each change once, in the order of the log. */
-export class FollowedStream {
+/** The position in one stream and its followers. Delivers each change once, in the order of the log. */
+export class StreamCursor {
   readonly name: string
   position: Position | undefined
   readonly #followers = new Set<StreamFollower>()
   readonly #readPosition: () => Promise<Position>
   #starting: Promise<void> | undefined
-  /** Those who wait for the position. */
-  #beginners = 0
-  /** What came before the position was known, or behind a hole. */
+  /** Number of followers that wait for the position. */
+  #pending = 0
+  /** Changes that arrived before the position was known, or behind a gap. */
   #waiting: LoggedChange[] = []
 
   constructor(name: string, readPosition: () => Promise<Position>) {
@@ -24,23 +24,23 @@ export class FollowedStream {
   }
 
   get isIdle(): boolean {
-    return this.#followers.size + this.#beginners === 0
+    return this.#followers.size + this.#pending === 0
   }
 
-  get hasHole(): boolean {
+  get hasGap(): boolean {
     return this.#waiting.length > 0
   }
 
-  /** Resolves with the position behind which the follower hears everything. */
+  /** Adds a follower; resolves with the position after which it receives every change. */
   async add(follower: StreamFollower): Promise<Position> {
-    this.#beginners += 1
+    this.#pending += 1
     try {
       this.#starting ??= this.#start()
       await this.#starting
       this.#followers.add(follower)
       return this.position as Position
     } finally {
-      this.#beginners -= 1
+      this.#pending -= 1
     }
   }
 
@@ -48,22 +48,22 @@ export class FollowedStream {
     this.#followers.delete(follower)
   }
 
-  pass(event: EphemeralEvent): void {
+  emit(event: EphemeralEvent): void {
     for (const follower of this.#followers) follower.onEphemeral?.(event)
   }
 
   async #start(): Promise<void> {
     try {
       this.position = await this.#readPosition()
-      this.#takeWaiting()
+      this.#deliverWaiting()
     } catch (error) {
       this.#starting = undefined
       throw error
     }
   }
 
-  /** Takes what the bus brings; returns false where something before it is missing. */
-  take(change: LoggedChange): boolean {
+  /** Accepts a change from the bus; returns false if earlier changes are missing. */
+  accept(change: LoggedChange): boolean {
     if (!this.position) {
       this.#keep(change)
       return true
@@ -73,24 +73,24 @@ export class FollowedStream {
       this.#keep(change)
       return false
     }
-    this.#handOn(change)
-    this.#takeWaiting()
+    this.#deliver(change)
+    this.#deliverWaiting()
     return true
   }
 
-  /** Takes what was read from the log behind a number; returns whether nothing is missing any more. */
-  catchUp(after: number, { epoch, seq, changes }: Read): boolean {
+  /** Accepts changes that were read from the log after a sequence number; returns whether the stream is complete now. */
+  replay(after: number, { epoch, seq, changes }: LogRead): boolean {
     if (!this.position) return true
-    const isKnown =
+    const isContiguous =
       epoch === this.position.epoch && (changes[0] ? changes[0].seq <= after + 1 : seq <= this.position.seq)
-    if (!isKnown) return this.#move({ epoch, seq })
+    if (!isContiguous) return this.#reset({ epoch, seq })
     this.#waiting = this.#waiting.filter((change) => change.epoch === epoch)
     for (const change of changes) {
-      const whole = { stream: this.name, epoch, ...change }
-      if (this.#isNext(whole)) this.#handOn(whole)
+      const fullChange = { stream: this.name, epoch, ...change }
+      if (this.#isNext(fullChange)) this.#deliver(fullChange)
     }
-    this.#takeWaiting()
-    return this.position.seq >= seq && !this.hasHole
+    this.#deliverWaiting()
+    return this.position.seq >= seq && !this.hasGap
   }
 
   #isNext({ epoch, seq }: LoggedChange): boolean {
@@ -101,22 +101,22 @@ export class FollowedStream {
     if (this.#waiting.length < MAX_WAITING) this.#waiting.push(change)
   }
 
-  #takeWaiting(): void {
+  #deliverWaiting(): void {
     const waiting = this.#waiting.sort((one, other) => one.seq - other.seq)
     this.#waiting = []
     for (const change of waiting) {
-      if (this.#isNext(change)) this.#handOn(change)
+      if (this.#isNext(change)) this.#deliver(change)
       else if (this.position && (change.epoch !== this.position.epoch || change.seq > this.position.seq))
         this.#waiting.push(change)
     }
   }
 
-  #handOn(change: LoggedChange): void {
+  #deliver(change: LoggedChange): void {
     this.position = { epoch: change.epoch, seq: change.seq }
     for (const follower of this.#followers) follower.onChange(change)
   }
 
-  #move(position: Position): true {
+  #reset(position: Position): true {
     this.position = position
     this.#waiting = []
     for (const follower of this.#followers) follower.onPositionLost(position)

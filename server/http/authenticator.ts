@@ -14,39 +14,39 @@ import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { Batch } from '../stores/write-behind.ts'
+import { BatchWriter } from '../stores/batch-writer.ts'
 
 export interface Authenticated {
   caller: Caller
-  /** Set if a credential was resolved for this request. */
+  /** Is set if the request was authenticated by a token. */
   cause?: TypeChangeCause
   usage: UsageType
 }
 
 /** Authenticates requests that carry a token. */
 export interface Authenticator {
-  /** Throws if external access is off, also for a request without a token, and if the token is missing or invalid. */
+  /** Authenticates by a bearer token. Throws if external access is off, even without a token, and if the token is missing or invalid. */
   authenticateBearer(authorization: string | undefined): Promise<Authenticated>
   flush(): Promise<void>
 }
 
 export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Authenticator {
-  const tokens = tokenUse(sql, touchTokens, log)
-  const credentials = tokenUse(sql, touchCredentials, log)
+  const tokens = createUseRecorder(sql, touchTokens, log)
+  const credentials = createUseRecorder(sql, touchCredentials, log)
 
   async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
     const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
-    if (!owner || !isEqual(hash, owner.hash)) throw new Problem('invalid_token')
+    if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
     tokens.add(id)
-    return { caller: toHolder(owner), cause: 'bearer-token', usage: 'external' }
+    return { caller: toUserCaller(owner), cause: 'bearer-token', usage: 'external' }
   }
 
   async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
-    const found = (await sql(findCredentialApps, [[id]])).find(({ credentialId }) => credentialId === id)
-    if (!found || !isEqual(hash, found.hash)) throw new Problem('invalid_token')
+    const owner = (await sql(findCredentialApps, [[id]])).find(({ credentialId }) => credentialId === id)
+    if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
     credentials.add(id)
-    const { appId, name, createdAt, updatedAt } = found
+    const { appId, name, createdAt, updatedAt } = owner
     return {
       caller: { type: 'external-app', appId, name, createdAt, updatedAt },
       cause: 'bearer-token',
@@ -56,9 +56,9 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 
   return {
     async authenticateBearer(authorization) {
-      // Checked before the look-up, so that the answer reveals nothing about the token.
+      // This is checked before the look-up, so that the response reveals nothing about the token.
       if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
-      const claim = claimIn(authorization)
+      const claim = readClaim(authorization)
       if (claim.kind === 'person') return await authenticatePerson(claim)
       if (!settings.allowExternalApps) throw new Problem('external_apps_off')
       return await authenticateApp(claim)
@@ -69,17 +69,17 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   }
 }
 
-/** The person whose token it is, also where an app holds it. */
-function toHolder(owner: DeepReadonly<TokenOwner>): Caller {
+/** Converts the owner of a token to a caller: the person, even if an app holds the token. */
+function toUserCaller(owner: DeepReadonly<TokenOwner>): Caller {
   const { userId: id, username, name, email, role, groups, tokenId, abilities, appId } = owner
   const token = { id: tokenId, abilities, ...(appId !== null && { appId }) }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 
-/** Compares in constant time, which reveals nothing about where two hashes differ. */
-const isEqual = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
+/** Compares hashes in constant time, so that timing does not reveal where they differ. */
+const isEqualHash = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-function claimIn(authorization: string | undefined): TokenClaim {
+function readClaim(authorization: string | undefined): TokenClaim {
   if (authorization === undefined) throw new Problem('signed_out')
   const [scheme, text = ''] = authorization.split(' ', 2)
   const claim = scheme?.toLowerCase() === 'bearer' ? readToken(text) : undefined
@@ -87,14 +87,14 @@ function claimIn(authorization: string | undefined): TokenClaim {
   return claim
 }
 
-/** Collects when tokens were last used and writes it every few seconds, so that no request waits for it. */
-function tokenUse(sql: Sql, touch: Statement<never>, log: Log): Pick<Batch<number>, 'add' | 'flush'> {
+/** Creates a recorder of the last use of tokens. It writes every few seconds, so that no request waits. */
+function createUseRecorder(sql: Sql, touch: Statement<never>, log: Log): Pick<BatchWriter<number>, 'add' | 'flush'> {
   const waiting = new Set<number>()
   const write = (ids: number[]) => {
     for (const id of ids) waiting.delete(id)
     return sql(touch, [ids, ids.map(() => new Date())])
   }
-  const batch = new Batch({ name: 'token use', write, log, gather: 5000 })
+  const batch = new BatchWriter({ name: 'token use', write, log, delayMs: 5000 })
   return {
     add(id) {
       if (!waiting.has(id)) batch.add(id)

@@ -4,25 +4,25 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { codes, keyIn, type Refusal, versionRefusal } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Bytes of a frame that a client sends. */
+/** Largest frame of a client, in bytes. */
 const MAX_FRAME = 16 * 1024
 
-/** Status and headers of a refusal; only what is full or stopping now is worth another try. */
+/** Status and headers of refusals; only a full or stopping replica asks for a retry. */
 const NOT_FOUND = ['404 Not Found']
 const UNAVAILABLE = ['503 Service Unavailable', 'Retry-After: 5']
 
 interface UpgradeOptions {
   baseUrl: string
   key: string
-  /** Origins whose pages may connect. */
+  /** Origins of pages that may connect. */
   origins: ReadonlySet<string>
   handshakesPerSecond: number
-  /** Takes who has connected, and why they may not stay. */
+  /** Is called with each open WebSocket, and the reason if it must be closed. */
   onConnected: (ws: WebSocket, refusal: Refusal | undefined) => void
 }
 
-/** Turns requests to the addresses of the protocol into connections, so many a second. */
-export class Upgrades {
+/** Upgrades requests for the protocol's URLs to WebSockets, at a limited rate. */
+export class UpgradeHandler {
   readonly #options: UpgradeOptions
   readonly #basePath: string
   readonly #queue: HandshakeQueue
@@ -36,24 +36,24 @@ export class Upgrades {
     server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
   }
 
-  /** Refuses what still waits: an open socket would keep the server from its end. */
+  /** Refuses waiting requests, because an open socket would keep the server from closing. */
   close(): void {
     this.#isClosed = true
     this.#queue.close()
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
-    socket.on('error', ignore)
+    socket.on('error', ignoreError)
     const key = keyIn(request.url ?? '', this.#basePath)
-    if (key === undefined) return end(socket, NOT_FOUND)
+    if (key === undefined) return endSocket(socket, NOT_FOUND)
     const connect = () => {
       if (socket.destroyed) return
-      if (this.#isClosed) return end(socket, UNAVAILABLE)
+      if (this.#isClosed) return endSocket(socket, UNAVAILABLE)
       this.#wss.handleUpgrade(request, socket, head, (ws) => {
         this.#options.onConnected(ws, this.#findRefusal(request, key))
       })
     }
-    if (this.#isClosed || !this.#queue.add(connect)) end(socket, UNAVAILABLE)
+    if (this.#isClosed || !this.#queue.add(connect)) endSocket(socket, UNAVAILABLE)
   }
 
   #findRefusal({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {
@@ -65,20 +65,20 @@ export class Upgrades {
   }
 }
 
-/** What breaks a socket closes it, too. A function made above would hold the request as long as the socket lives. */
-const ignore = () => {}
+/** Ignores an error of a socket, because the socket is closed anyway. A closure would hold the request in memory as long as the socket lives. */
+const ignoreError = () => {}
 
-/** A socket that is no server's any more stays open as long as its client likes, unless it is closed from here. */
-function end(socket: Duplex, lines: readonly string[]): void {
+/** Sends a refusal and closes the socket, which Node does not do for upgraded sockets. */
+function endSocket(socket: Duplex, lines: readonly string[]): void {
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${[...lines, 'Connection: close', 'Content-Length: 0'].join('\r\n')}\r\n\r\n`)
 }
 
-/** How many may wait, as seconds of work. */
+/** Largest wait of a handshake, in seconds; further ones are refused. */
 const MAX_WAIT_SECONDS = 20
 const SLICE_MS = 50
 
-/** Lets so many handshakes pass a second, in the order in which they came. */
+/** Runs handshakes in order, at a limited rate. */
 class HandshakeQueue {
   readonly #bucket: TokenBucket
   readonly #max: number
@@ -86,29 +86,29 @@ class HandshakeQueue {
   #timer: NodeJS.Timeout | undefined
 
   constructor(perSecond: number) {
-    // Room for two slices: a timer that is late must not slow the others down.
+    // The bucket holds the tokens of two slices, so that a late timer does not reduce the rate.
     this.#bucket = new TokenBucket(Math.max(1, (2 * perSecond * SLICE_MS) / 1000), perSecond)
     this.#max = perSecond * MAX_WAIT_SECONDS
   }
 
-  /** Runs it when it is its turn; returns false where too many wait already. */
+  /** Queues a handshake; returns false if too many are waiting. */
   add(run: () => void): boolean {
     if (this.#waiting.length >= this.#max) return false
     this.#waiting.push(run)
-    this.#pass()
+    this.#runDue()
     return true
   }
 
-  /** Runs all that wait at once. */
+  /** Runs all waiting handshakes immediately. */
   close(): void {
     clearInterval(this.#timer)
     for (const run of this.#waiting.splice(0)) run()
   }
 
-  #pass(): void {
+  #runDue(): void {
     while (this.#waiting.length > 0 && this.#bucket.take()) this.#waiting.shift()?.()
     if (this.#waiting.length > 0) {
-      this.#timer ??= setInterval(() => this.#pass(), SLICE_MS).unref()
+      this.#timer ??= setInterval(() => this.#runDue(), SLICE_MS).unref()
       return
     }
     clearInterval(this.#timer)
