@@ -106,7 +106,7 @@ const p99WithLimits: Wanted = {
   met: (at) => (atOnce(at) ? at.subject.p99 <= 2 * at.floor.p99 : undefined),
 }
 
-/** More than is ever used, so that every call is reserved for and none refused. */
+/** A cap that is never reached, so that every call is reserved and none refused. */
 const everybody = { name: 'everybody', for: 'installation', cap: 1_000_000_000, unit: 'requests', per: 'month' }
 
 export const fiveLimits: Suite = {

@@ -14,7 +14,7 @@ const AT_ONCE = 300
 /** Between the end of a burst and the next one, so that there are several while the neighbour is measured. */
 const PAUSE_MS = 50
 
-/** One person who sends 300 requests at once, again and again. */
+/** Sends bursts of 300 concurrent requests of one person. */
 servePart(async ({ url, token, method, path, bodies }: BurstInput) => {
   const pool = new Pool(url, { connections: AT_ONCE, pipelining: 1 })
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/vnd.api+json' }
@@ -29,7 +29,7 @@ servePart(async ({ url, token, method, path, bodies }: BurstInput) => {
     await Promise.all(Array.from({ length: AT_ONCE }, (_, turn) => send(turn)))
     await new Promise((done) => setTimeout(done, PAUSE_MS))
   }
-  // The connections are there when it is measured.
+  // The connections are open before the measurement.
   await burst()
   const bursts = (async () => {
     while (!isOver) await burst()

@@ -53,7 +53,7 @@ const requests = (tokens: readonly string[]): BenchRequest[] => [
 const TEN_FILES = 'ten files'
 const TEN_STORED = 'ten stored files'
 
-/** So many that a person may ask about ten of them in fifty calls at once. */
+/** Number of files for ten in each of fifty concurrent calls. */
 const STORED_BYTES = 100_000
 
 /** The stored files are pictures, which nobody reads for their text. The floor passes on their names alone: their memory is what counts. */
@@ -68,7 +68,7 @@ async function open(world: World): Promise<Contest> {
     stored.push({ type: 'file', file: { file_id: one.id } })
   }
   const named = { ...ask([token], { ...about(stored), ...stream }), name: TEN_STORED, isWhole: isEnded }
-  // Before the files in requests, which need more memory: a peak stays.
+  // Comes before the files in requests, which need more memory, as a peak stays.
   return { ...contest, requests: contest.requests.toSpliced(-1, 0, named) }
 }
 
@@ -80,7 +80,7 @@ const firstByte: Wanted = {
     request === 'streamed' && concurrency === 1 ? subject.first - floor.first <= 2 : undefined,
 }
 
-/** Megabytes that one more or less is not worth a word. */
+/** Difference in megabytes that is ignored. */
 const FLAT_MB = 10
 
 const flat: Wanted = {

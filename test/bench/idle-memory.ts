@@ -4,10 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Part } from './part.ts'
 import { openMany } from './sockets.ts'
 
-/** After so many milliseconds what it took to open them is gone. */
+/** Milliseconds after which the memory used to open them is released. */
 const SETTLE_MS = 6000
 
-/** Kilobytes that are in use for each of many that are open and silent. */
+/** Kilobytes of live memory for each of many idle connections. */
 export async function idleMemory<Opened>(part: Part, open: () => Promise<Opened[]>) {
   const before = await part.heap()
   const opened = await open()

@@ -11,7 +11,7 @@ const MESSAGES = 100
 const MAX_RATIO = 5
 const content = `aXYxMjM0NTY3ODkw|dGFnMTIzNDU2Nzg5MDEy|${'Y2lwaGVydGV4dA'.repeat(20)}`
 
-/** In every room there are two people: one whose requests come all at once, and their neighbour. */
+/** Every room has two people: one who sends bursts of requests, and their neighbour. */
 async function fill(databaseUrl: string): Promise<void> {
   await using client = await openClient(databaseUrl)
   await client.query(`insert into rooms (name, slug) select 'R', 'r' || n from generate_series(1, ${ROOMS}) n`)
@@ -51,7 +51,7 @@ const bursts: [string, Burst][] = [
   ['300 lists', { method: 'GET', path: `${base}/rooms/1/messages?sort=-number&page[size]=50`, bodies: [] }],
 ]
 
-/** Measures what somebody waits for who reads in a room where another person has many requests at once. */
+/** Measures the latency of a reader in a room where another person sends bursts of requests. */
 export async function* measureNeighbour(world: World, seconds: number): AsyncGenerator<Figure> {
   const { databaseUrl, folder, start } = world
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0' }

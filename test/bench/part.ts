@@ -13,7 +13,7 @@ export interface Part {
   usage(): Promise<PartUsage>
   /** Megabytes that are still used once all else is collected. */
   heap(): Promise<number>
-  /** Begins to look at delays and memory; `seen` tells what there was. */
+  /** Starts to measure delays and memory; `seen` returns the result. */
   watch(): Promise<true>
   seen(): Promise<Seen>
   stop(): Promise<void>
@@ -37,7 +37,7 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
       ...startFlags,
       ...(profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${basename(file)}.cpuprofile`] : []),
     ],
-    // Settings of whoever runs this must not reach the service.
+    // The environment of this process must not reach the service.
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'development',

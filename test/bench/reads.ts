@@ -62,7 +62,7 @@ const catalogueOf = (models: number) => ({
   systemModels: { default: 'model-0-0' },
 })
 
-/** Pages of 20 to 22 of 200 models in five orders: of those under way at once nearly none is asked for twice. */
+/** Pages of 20 to 22 of 200 models in five orders, so that concurrent requests hardly ever share a page. */
 function pageRequests(tokens: readonly string[]): BenchRequest[] {
   const sizes = [20, 21, 22]
   const numbers = Array.from({ length: 9 }, (_, at) => at + 1)

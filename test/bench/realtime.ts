@@ -89,7 +89,7 @@ async function inTurns(
   return found
 }
 
-/** Each socket tells all others something; resolves with microseconds of processor time for each packet that was delivered. */
+/** Lets each socket send to all others; resolves with microseconds of processor time per delivered packet. */
 async function fanOut({ part }: Side, sockets: BenchSocket[]): Promise<number[]> {
   const packets = EVENTS * (sockets.length - 1)
   const told = countEvents(sockets, 'client-typing', packets)
@@ -141,7 +141,7 @@ async function post(url: string, token: string | undefined): Promise<void> {
   if (statusCode !== 201) throw new Error(`A message was answered by ${statusCode}.`)
 }
 
-/** All sockets are lost at once and come back at once, while somebody else asks for something all the time. */
+/** Closes and reopens all sockets at once, while another client sends requests all the time. */
 async function* reconnect({ part, tokens }: Side, sockets: readonly BenchSocket[]): AsyncGenerator<Figure> {
   for (const socket of sockets) socket.drop()
   let isOver = false

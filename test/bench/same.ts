@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import type { Contest } from './suite.ts'
 
-/** Whoever sends less is not faster. */
+/** Checks that both parts send the same, as less data would be faster. */
 export async function assertSame({ subject, floor, requests }: Contest): Promise<void> {
   for (const { name, path, headers } of requests) {
     const [ours, theirs] = await Promise.all(

@@ -11,13 +11,13 @@ import type { Part } from './part.ts'
 import { type BenchSocket, openSockets } from './sockets.ts'
 import type { BenchRequest, World } from './suite.ts'
 
-/** One thing that was measured among few people and among many. */
+/** A measurement among few people and among many. */
 export interface Growth {
   what: string
   unit: string
   few: number
   many: number
-  /** The largest part of `few` that `many` may be; absent where it is told alone. */
+  /** The largest allowed ratio of `many` to `few`; absent for a figure without a limit. */
   most?: number
 }
 
@@ -63,7 +63,7 @@ const lives: readonly string[] = [
 /** Tables that grow with the use, and with which the disk fills first. */
 const tables = ['users', 'access_tokens', 'sessions', 'conversation_messages', 'room_messages', 'usage_records']
 
-/** Measures the same service among few people and among many: requests, disk, upkeep, and sockets. */
+/** Measures the same service among few people and among many: requests, disk, maintenance and sockets. */
 export async function* measureScale(world: World, isQuick: boolean): AsyncGenerator<Growth> {
   const { few, many, sockets } = isQuick ? QUICK : FULL
   const limits = [{ name: 'each', for: 'user', cap: 1_000_000, unit: 'requests', per: 'month' }]
@@ -94,10 +94,10 @@ export async function* measureScale(world: World, isQuick: boolean): AsyncGenera
   yield* connect(subject, sockets, (subject.details['tokens'] ?? '').split(' '))
 }
 
-/** People who are there already have lower ids. */
+/** Existing people have lower ids. */
 const FIRST = 1000
 
-/** Callers, who are there already, are members of one large room. */
+/** The existing callers are members of one large room. */
 async function prepare(client: Client): Promise<void> {
   await client.query(`select setval('users_id_seq', 10000000), setval('conversations_id_seq', 10000000),
     setval('rooms_id_seq', 10000000), setval('room_members_id_seq', 10000000)`)
@@ -138,7 +138,7 @@ const requestsFor = (tokens: readonly string[]): BenchRequest[] => {
   ]
 }
 
-/** Milliseconds that half of all take at most. */
+/** Median in milliseconds. */
 interface Timed {
   what: string
   ms: number
@@ -205,7 +205,7 @@ async function secondsOf(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - begun) / 1000
 }
 
-/** Opens sockets on one process, a hundredth of them first, and tells all of them of one message. */
+/** Opens sockets on one process, a hundredth of them first, and sends one message to all of them. */
 async function* connect(part: Part, sockets: number, tokens: readonly string[]): AsyncGenerator<Growth> {
   const tell = (few: number, many: number, what: string, unit: string): Growth => ({ what, unit, few, many })
   const [first, second] = [sockets / 100, sockets - sockets / 100]
@@ -234,7 +234,7 @@ async function* connect(part: Part, sockets: number, tokens: readonly string[]):
   for (const socket of all) socket.drop()
 }
 
-/** After so many milliseconds what it took to open them is gone. */
+/** Milliseconds after which the memory used to open them is released. */
 const SETTLE_MS = 6000
 
 async function tellAll(part: Part, sockets: readonly BenchSocket[], [token]: readonly string[]) {

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 export interface PartUsage {
   /** Milliseconds of processor time since the start, on all threads. */
   cpu: number
-  /** Megabytes: the most that was held at once. */
+  /** Peak memory in megabytes. */
   peak: number
 }
 
@@ -14,7 +14,7 @@ export interface PartUsage {
 export interface Seen {
   /** Longest time without a turn of the event loop, in milliseconds. */
   delay: number
-  /** Megabytes that were held at most beyond those before. */
+  /** Growth of the peak memory in megabytes. */
   growth: number
   /** Milliseconds of processor time, which other programs of the machine do not add to. */
   cpu: number
@@ -55,7 +55,7 @@ const delays = monitorEventLoopDelay({ resolution: 1 })
 let heldBefore = 0
 let usedBefore = 0
 
-/** Linux forgets its mark of the most memory when told so; elsewhere the growth is that over the whole run. */
+/** Resets the peak memory on Linux; elsewhere the growth is that of the whole run. */
 function watch(): true {
   liveHeap()
   try {

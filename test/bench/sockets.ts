@@ -63,7 +63,7 @@ async function sign(url: string, token: string, socketId: string): Promise<objec
   return (await body.json()) as object
 }
 
-/** Opens many; each is tried until it is there, as clients do. */
+/** Opens many sockets and retries each, like clients do. */
 export const openSockets = (url: string, count: number, tokens: readonly string[]): Promise<BenchSocket[]> =>
   openMany(count, (n) => untilOpen(url, tokens[n % tokens.length]))
 

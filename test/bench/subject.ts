@@ -16,7 +16,7 @@ export interface SubjectInput {
   abilities?: readonly Ability[]
 }
 
-/** More than are under way at once in most rounds, so that hardly any two look up the same. */
+/** More callers than concurrent requests in most rounds, so that hardly any two share a look-up. */
 const CALLERS = 40
 
 /** The service as `npm start` runs it, with people and tokens to call it with. */
@@ -33,7 +33,7 @@ servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: Su
     const wanted = { user: { id }, name: 'bench', ...(chosen && { abilities: [...chosen] }) }
     tokens.push((await service.host.tokens.createFor(wanted)).token)
   }
-  // In a session they are users, too.
+  // Keys make them users in a session, too.
   await service.services.sql({
     name: '',
     text: `update users set public_key = 'a2V5' where public_key is null and id > 1`,

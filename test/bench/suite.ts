@@ -41,7 +41,7 @@ export interface BenchRequest {
 
 export interface Wanted {
   what: string
-  /** In a report for one request at one concurrency; undefined where it says nothing about that. */
+  /** Returns the verdict for one request at one concurrency; undefined without one. */
   met(comparison: Comparison): boolean | undefined
 }
 

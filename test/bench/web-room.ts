@@ -96,7 +96,7 @@ function findLongestTask(text: string): number {
   return Math.max(0, ...tasks.map(({ tdur = 0 }) => tdur)) / 1000
 }
 
-/** Fills the room, and returns what has its people write for so many seconds. */
+/** Fills the room, and returns a function that lets its people write for so many seconds. */
 async function openWriters(page: Page, databaseUrl: string, tokens: readonly string[]) {
   await using client = await openClient(databaseUrl)
   const rows = async <Row>(statement: string, values?: unknown[]) =>
@@ -129,7 +129,7 @@ async function openWriters(page: Page, databaseUrl: string, tokens: readonly str
   }
 }
 
-/** A figure that no floor stands beside. */
+/** A figure without a floor. */
 export const bounded = (what: string, unit: string, subject: number, most: number): Figure => ({
   what,
   unit,

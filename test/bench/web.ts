@@ -15,11 +15,11 @@ import type { SubjectInput } from './subject.ts'
 import type { World } from './suite.ts'
 import { bounded, measureRoom } from './web-room.ts'
 
-/** A question that is answered in as many words as most are. */
+/** A question with an answer of typical length. */
 const BRIEF = 'Briefly'
 
 const [TOKENS_A_SECOND, SLOWER] = [200, 4]
-/** Until an answer is stored, and what it ends with is drawn. */
+/** Milliseconds until an answer is stored and its end is drawn. */
 const SETTLE_MS = 1000
 
 const prose = `Some words with **emphasis**, \`code\` and a [link](https://example.org/), as people get them from a model that
@@ -37,7 +37,7 @@ const table = '| Name | Value |\n| --- | --- |\n| part | 1 |\n| square | 4 |'
 
 const formula = (n: number) => `The formula $x_{${n}} = \\frac{1}{n} \\sum_i x_i$ stands in a line.`
 
-/** Some five hundred tokens, with what an answer of a model has: two blocks of code, a table, five formulas. */
+/** An answer of about five hundred tokens with two code blocks, a table and five formulas. */
 const part = (n: number) =>
   [
     ...[`## Part ${n}`, prose, list, formula(1), prose, code, formula(2), `### More of part ${n}`, prose, prose, table],
@@ -124,7 +124,7 @@ async function measureStreaming(page: Page, world: World, rounds: number): Promi
       ['subject', page],
     ] as const) {
       const seconds = await streamOnce(shown)
-      // The first one also loads what later ones have.
+      // The first one also loads code that later ones share.
       if (round > 0) sides[side].push(seconds * 1000)
     }
   await plain.close()
@@ -140,7 +140,7 @@ async function streamOnce(page: Page, question = 'At length'): Promise<number> {
   await composer(page).fill(question)
   const before = await scriptSeconds(debug)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  // Looking by roles again and again would cost more than what is measured.
+  // Repeated look-ups by role would cost more than the measured work.
   while (!(await page.evaluate(isAnswered))) await pause(500)
   await pause(SETTLE_MS)
   const seconds = (await scriptSeconds(debug)) - before
@@ -218,7 +218,7 @@ async function* measureSizes(page: Page, { databaseUrl }: World, rounds: number)
   yield compared('10,000 messages, beside 10', 'ms', [many[1], few[1]], 2)
 }
 
-/** More conversations, and in one of them more messages, up to so many. */
+/** Adds conversations, and messages in one of them, up to so many. */
 async function fill(
   client: Client,
   slug: string,

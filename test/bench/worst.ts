@@ -10,9 +10,9 @@ export interface Effort {
   status: number
   /** Bytes of the answer. */
   answer: number
-  /** Longest time that nobody else had a turn, in milliseconds. */
+  /** Longest block of the event loop, in milliseconds. */
   delay: number
-  /** Megabytes beyond what was held before. */
+  /** Growth of the peak memory in megabytes. */
   growth: number
   /** Milliseconds of processor time. */
   cpu: number
@@ -120,7 +120,7 @@ export async function* measureWorst({ databaseUrl, folder, start }: World): Asyn
   yield* measureEscapes(subject)
 }
 
-/** Sends questions whose text is all escapes to a model that is not there, so that nothing but reading them is measured. */
+/** Sends questions of escapes to a missing model, so that only parsing is measured. */
 async function* measureEscapes(subject: Part): AsyncGenerator<Effort> {
   const target = {
     what: 'chat',
@@ -155,7 +155,7 @@ async function send(subject: Part, { method, path, type = 'application/json' }: 
   return { status: answer.statusCode, answer: text.length, ...(await subject.seen()) }
 }
 
-/** The medians of what was measured; the rest is that of the first. */
+/** Returns the medians of the measurements; other members are those of the first. */
 export function median(efforts: Effort[]): Effort {
   const middle = Math.floor(efforts.length / 2)
   const of = (key: 'delay' | 'growth' | 'cpu') =>

@@ -66,7 +66,7 @@ export const unknownApi: Api = { types: [], actions: [], parameters: [], ext: []
 
 export const newRelation = (name: string): Relation => ({ name, related: false, linkage: false, changes: new Set() })
 
-/** A type of which nothing but its name is known. */
+/** A type of which only the name is known. */
 export const undescribed = (name: string): TargetType => ({
   name,
   path: `/${name}`,

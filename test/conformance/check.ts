@@ -17,7 +17,7 @@ export class Failure extends Error {
 
 export class NotApplicable extends Error {}
 
-/** Tries each one and tells all that failed; not applicable where there was none to try. */
+/** Tries each one and reports all failures; not applicable if there is none. */
 export async function each<T>(items: Iterable<T>, none: string, check: (item: T) => unknown): Promise<void> {
   const outcomes: (Failure | NotApplicable | undefined)[] = []
   for (const item of items) outcomes.push(await outcomeOf(() => check(item)))

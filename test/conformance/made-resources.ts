@@ -16,13 +16,13 @@ export class MadeResources {
     this.#server = server
   }
 
-  /** Sees what there is, so that it can be told from what comes of the tests. */
+  /** Records the existing resources, to tell them from those of the tests. */
   async begin(types: TargetType[]): Promise<void> {
     for (const type of types.filter(({ verbs }) => verbs.has('list')))
       this.#before.set(type, new Set(await this.#pathsIn(type)))
   }
 
-  /** Remembers what came of a creation, also of one that should have been refused. */
+  /** Records the resources of a creation, even of one that should have been refused. */
   note(type: TargetType, answer: Answer): void {
     if (answer.status >= 300 || !type.verbs.has('delete')) return
     for (const id of idsMadeBy(answer)) this.#paths.push(this.#server.pathOf(type, id))

@@ -10,7 +10,7 @@ import { description } from './reference/openapi.ts'
 import { Refusal } from './reference/refusal.ts'
 import { type Asked, type Reply, Requests } from './reference/requests.ts'
 
-/** Stands between a client and the server, and does harm to what passes. */
+/** Manipulates the traffic between a client and the server. */
 export type Spoil = (asked: Asked, answer: (asked: Asked) => Reply) => Reply
 
 interface Options {

@@ -61,7 +61,7 @@ const description = z.strictObject({
 export type ServerDescription = z.infer<typeof description>
 export type TypeDescription = z.infer<typeof type>
 
-/** Reads what somebody wrote down of a server, in JSON or in YAML. */
+/** Reads a hand-written description of a server in JSON or YAML. */
 export async function readServerDescription(file: string): Promise<ServerDescription> {
   const written = parse(await readFile(file, 'utf8')) as unknown
   const { data, error } = description.safeParse(written)

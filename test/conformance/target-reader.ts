@@ -13,7 +13,7 @@ export interface Linked {
   related: string
 }
 
-/** So that a walk over pages that never ends comes to an end. */
+/** Maximum of pages, so that an endless list ends. */
 export const MAX_PAGES = 100
 
 /** A JSON:API server as far as it is read: what it has, and where. */

@@ -11,7 +11,7 @@ import { identifierOf } from './walk.ts'
 export interface TargetOptions extends ApiOptions {
   /** True if resources may be created, changed and removed. */
   write?: boolean | undefined
-  /** Told what is there in the end and was not before. */
+  /** Called with the URLs of resources that remain at the end. */
   onLeftBehind?: (urls: string[]) => void
 }
 
@@ -105,7 +105,7 @@ export class TargetServer extends TargetReader {
     return resource
   }
 
-  /** Sees to a few resources of every type that can be made, and learns which ones cannot. */
+  /** Creates a few resources of every type, and records the types that cannot be created. */
   async prepare(): Promise<void> {
     if (!this.isWritable) return
     await this.#made.begin(this.makeable())

@@ -12,7 +12,7 @@ await svc.host.admin.setRole({ user: { id }, role: 'admin' })
 const browser = openBrowser(svc.url)
 await browser.login(username)
 
-/** The problems of an action, each with its code and the place in what was sent. */
+/** Returns the errors of an action, each with its code and pointer. */
 async function problemsOf(path: string, body: object) {
   const answer = await browser.send('POST', base + path, { body })
   const { errors } = answer.body as { errors: { status: string; code: string; source?: { pointer: string } }[] }

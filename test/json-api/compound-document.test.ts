@@ -29,7 +29,7 @@ test('a compound document goes from a list back to itself without repeating it',
 
   expect(new Set(idsOf(included.filter(({ type }) => type === 'ai-providers'))).size).toBe(0)
   expect(list).toHaveLength(3)
-  // The path names the resources between, too.
+  // The path includes the resources in between, too.
   expect(included.filter(({ type }) => type === 'ai-models')).toHaveLength(5)
 })
 

@@ -63,7 +63,7 @@ describe('every type', () => {
       for (const path of resource.includes) {
         const steps = path.split('.')
         expect([path, steps.length <= 3, leadsSomewhere(resource, steps)]).toEqual([path, true, true])
-        // Whoever reaches the end may stop on the way.
+        // A path of includes may stop at any of its steps.
         expect(['', ...resource.includes]).toContain(steps.slice(0, -1).join('.'))
       }
       for (const sort of resource.sorts) expect(['id', ...Object.keys(resource.attributes)]).toContain(sort)
@@ -105,7 +105,7 @@ const values: ParameterValues = {
   ...{ id: 1, ids: [1, 2], limit: 10, offset: 0 },
 }
 
-/** Everything that a query of a type can be shaped by. */
+/** Builds every shape of a query of a type. */
 function shapesOf({
   sorts,
   filters,

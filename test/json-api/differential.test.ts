@@ -8,7 +8,7 @@ import { callProcedure } from '../kit/json-api/differential/by-procedure.ts'
 import { buildInputs, examples } from '../kit/json-api/differential/inputs.ts'
 import type { Outcome } from '../kit/json-api/differential/outcome.ts'
 
-/** Files come and go by JSON:API alone. */
+/** Only JSON:API uploads and deletes files. */
 const routes = buildRoutes(appRouter).filter(
   ({ procedure, answers, takesFile }) => procedure && answers !== 'file' && !takesFile,
 )
@@ -18,7 +18,7 @@ const callers = ['guest', 'ada', 'bob', 'adminReading', 'admin'] as const
 const tokenOf = ({ people, reading }: JsonApiApp & { reading: string }, caller: (typeof callers)[number]) =>
   caller === 'guest' ? undefined : caller === 'adminReading' ? reading : people[caller].token
 
-/** The service with a catalogue and a token of the administrator that can only read. */
+/** Starts the service with a catalogue and a read-only token of the administrator. */
 async function start(settings: Record<string, string> = {}) {
   const svc = await startJsonApi(settings)
   // Marks the periodic check of models and tool servers as done, since two services would not run it at the same moment.
@@ -35,16 +35,16 @@ async function start(settings: Record<string, string> = {}) {
   return Object.assign(svc, { reading, adminReading: clientOf(svc, reading) })
 }
 
-/** Two services never write at the same moment, and never choose the same signs. */
+/** Values that differ between two services: times and random texts. */
 const comparable = (outcome: Outcome): Outcome => {
   const text = JSON.stringify(outcome).replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"then"')
   return JSON.parse(text.replaceAll(/lug":"[^"]+"/g, 'lug":"some"'))
 }
 
-/** Sealed, made by chance, or a moment. */
+/** Columns with encrypted values, random values or times. */
 const incomparable = ['api_key', 'additional_config', 'slug', 'expires_at', 'key_epoch_since', 'rekey_required_since']
 
-/** All rows of all tables, without what differs between two services that did the same. */
+/** Reads all rows of all tables without the values that always differ between two services. */
 async function stateOf({ rows }: JsonApiApp) {
   const tables = [
     ...resources.flatMap(({ type, entity }) => (entity ? catalogue.tableOf(type).table : [])),
@@ -66,7 +66,7 @@ async function stateOf({ rows }: JsonApiApp) {
 }
 
 const queries = routes.filter(({ procedure }) => procedure?._def.type === 'query')
-/** Rows go at the end, and last of all the people who ask. */
+/** Deletions come last, and the callers themselves at the very end. */
 const lateness = ({ answers, resource: { type } }: Route) => (answers === 'nothing' ? (type === 'users' ? 2 : 1) : 0)
 const mutations = routes
   .filter(({ procedure }) => procedure?._def.type === 'mutation')
@@ -77,7 +77,7 @@ const nameOf = ({ method, url }: Route) => `${method} ${url}`
 
 type App = Awaited<ReturnType<typeof start>>
 
-/** Asks the one service by its procedure and the other by a document; tells how many things both of them showed. */
+/** Calls one service by the procedure and the other by a document; returns the number of objects that both returned. */
 async function compare(one: App, other: App, caller: (typeof callers)[number], route: Route) {
   let shown = 0
   let done = false
@@ -103,7 +103,7 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
       const { shown } = await compare(svc, svc, caller, route)
       all += shown
     }
-    // Not because nobody saw anything.
+    // Equal results count only if there were any.
     expect(all).toBeGreaterThan(caller === 'guest' ? 2 : 100)
   })
 

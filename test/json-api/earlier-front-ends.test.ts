@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 const MIGRATION = '2026_11_20_120000_after_passkey_upgrade_labels'
 
-/** The service under another word and with members in snake case, with rows of every type. */
+/** Starts the service under another brand with members in snake case and rows of every type. */
 async function startWorld() {
   const svc = await startRooms({ ...APPS_ON, BRAND: 'acme', JSONAPI_MEMBER_CASE: 'snake' })
   const declared = clientOf(svc, svc.people.ada.token, DECLARED)

@@ -27,10 +27,10 @@ interface Object_ {
 
 const objectsIn = ({ data, included = [] }: Shape) => [...[data ?? []].flat(), ...included] as Object_[]
 
-/** Every status that the requests here may be answered with. */
+/** Every allowed status of a response to these requests. */
 const statuses = [200, 201, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 422]
 
-/** A document of JSON:API, in its media type, with the number of its request wherever it is refused. */
+/** Checks that a response is a JSON:API document in its media type, with the request id if it is an error. */
 function assertDocument({ status, headers, text }: RawAnswer): Shape {
   expect(statuses).toContain(status)
   if (status === 304) return {}

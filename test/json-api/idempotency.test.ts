@@ -298,7 +298,7 @@ describeWith('redis')('over two replicas', () => {
     const redis = new Redis(redisUrl ?? '')
     const monitor = await redis.monitor()
     const marks: string[][] = []
-    // It tells of all databases, in which other tests are at work.
+    // The monitor shows all databases, and other tests use some of them.
     monitor.on('monitor', (_time: string, args: string[], _client: string, database: string) => {
       const isMark = args[0]?.toLowerCase() === 'set' && args[1]?.startsWith('svc:idempotency:')
       if (isMark && Number(database) === DATABASE) marks.push(args)

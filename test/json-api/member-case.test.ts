@@ -7,10 +7,10 @@ import { startApp } from '../kit/app.ts'
 import { toOne } from '../kit/json-api/client.ts'
 import { serveJsonApi } from '../kit/json-api/serve.ts'
 
-/** For front ends that expect names such as `model-id`. */
+/** Member names in kebab case, such as `model-id`. */
 const members = new Members({ write: (name) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`) })
 
-/** The whole service with members written so, for an administrator. */
+/** Starts the service with members in kebab case, and returns an administrator's client. */
 async function startKebab() {
   const svc = await startApp()
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'keychain'] })

@@ -30,7 +30,7 @@ test('content negotiation answers whoever accepts its media type in one way or a
   }
 })
 
-// One second each, were every quote looked at from every other.
+// Each would take one second if the check were quadratic in the number of quotes.
 test('content negotiation is not held up by quotes that nobody closes', { timeout: 30_000 }, async () => {
   for (let round = 0; round < 60; round++) {
     const { status } = await svc.guest.get('/configs', { accept: '\\"'.repeat(7400) })
@@ -118,7 +118,7 @@ test('content negotiation answers in its media type while it stops', async () =>
   await once(slow, 'continue')
   const stopping = svc.stop()
 
-  // A connection that was idle may end just when it is used again.
+  // An idle connection may close just as it is used again.
   const refused = await vi.waitFor(
     async () => {
       const answer = await svc.guest.get('/configs')

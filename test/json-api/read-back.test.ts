@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** One resource as its own address gives it, with the linkage of all its relations or without. */
+/** Reads a resource at its own address, with or without the linkage of all relations. */
 async function read(client: Client, path: string) {
   const { status, text, one, headers } = await client.get(path)
   expect(status, text).toBe(200)

@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
-/** Two replicas: one changes who may read, the other one is asked, and has seen each caller before. */
+/** Two replicas: one changes access rights, and the other one, which has seen each caller, gets the requests. */
 let changing: TestApp
 let asked: TestApp
 
@@ -22,7 +22,7 @@ afterAll(() => resources.disposeAsync())
 const read = (token: string, path = '/ai-models') => asked.send('GET', `/api/svc/v1${path}`, { token })
 const idOf = (token: string) => Number(token.split('_')[1])
 
-/** A person whom the asked replica has just answered. */
+/** A person whose token the other replica has just seen. */
 async function seen(more: Parameters<TestApp['user']>[0] = {}) {
   const person = await changing.user(more)
   expect((await read(person.token)).status).toBe(200)

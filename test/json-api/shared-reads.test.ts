@@ -30,7 +30,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 type Called = { id: string; relations: Record<string, unknown>; items: { id: string }[]; total: number }
 
-/** Procedures that ada calls with one request, so that all ask in one turn; their results, or the codes of refusals. */
+/** Calls procedures as Ada in one batch, so that they share a turn of the event loop; returns results or error codes. */
 async function together(svc: JsonApiApp, calls: readonly (readonly [procedure: string, input: object])[]) {
   const paths = calls.map(([procedure]) => procedure).join()
   const input = JSON.stringify(Object.fromEntries(calls.map(([, given], index) => [index, given])))

@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** The statements of one request beside the look-up of its token, which a token that was seen lately does not need. */
+/** The statements of one request without the look-up of its token, which is cached for a while. */
 async function statementsOf(client: Client, path: string) {
   statements.take()
   const { status, text } = await client.get(path)
@@ -22,7 +22,7 @@ async function statementsOf(client: Client, path: string) {
   return seen.filter(({ name }) => name !== 'find-token-owners')
 }
 
-/** So many rows of every kind, each linked to many others. */
+/** Adds so many rows of every type, each linked to many others. */
 async function fill({ rows, people }: JsonApiApp, count: number) {
   await rows(
     'truncate ai_providers, ai_models, ai_tools, mcp_servers, ai_model_descriptions, system_models, rooms cascade',
@@ -189,7 +189,7 @@ test('a statement has a name, and is prepared once per connection', async () => 
 
   expect(sent.every(({ name }) => name)).toBe(true)
   expect(namesOf(after)).toEqual(namesOf(before))
-  // Each of the two connections has each statement at most once.
+  // Each of the two connections prepares each statement at most once.
   expect(new Set(after.map(({ pid, statement }) => `${pid} ${statement}`)).size).toBe(after.length)
   expect(usesOf(after) - usesOf(before)).toBeGreaterThanOrEqual(sent.length)
 })
@@ -249,6 +249,6 @@ test('the text of a statement never holds a value that somebody sent', { timeout
     { numRuns: 250 },
   )
 
-  // One text per shape of a query, not one per query.
+  // The number of texts is that of the shapes of queries, not that of the queries.
   expect(texts.size).toBeLessThan(25)
 })

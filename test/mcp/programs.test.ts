@@ -7,7 +7,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 const everything = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 const command = process.execPath
 
-/** Starts another program of its group, tells both ids on its first line, and answers nothing. */
+/** A program that starts a child, prints both process ids on its first line and answers nothing. */
 const silent = `
   const { spawn } = require('node:child_process')
   const { writeFileSync } = require('node:fs')
@@ -15,10 +15,10 @@ const silent = `
   writeFileSync(process.env.PIDS, JSON.stringify([process.pid, child.pid]))
   setInterval(() => {}, 1000)`
 
-/** Never ends to speak, and says nothing. */
+/** A program that writes endlessly without a message. */
 const loud = `setInterval(() => process.stdout.write('x'.repeat(1e6)), 1)`
 
-/** Answers as a server should, but a call only once the file of this name is there, and as often as it is told to. */
+/** A correct server that answers calls only once a file of this name exists, and only so many. */
 const slow = `
   const { appendFileSync, existsSync } = require('node:fs')
   const { CALLS, GO, TIMES } = process.env
@@ -109,7 +109,7 @@ test('an unusable program is reported with its reason, and retried after a pause
     { server: 'Slow', status: 'online', reason: null },
     { server: 'Twice', status: 'online', reason: null },
   ])
-  // A slow machine comes back after the while, which is then twice as long.
+  // On a slow machine the pause is over, and the next one is twice as long.
   const left = 'its program failed, and is not started again so soon'
   const again = async () => {
     const states = await svc.host.mcp.check()

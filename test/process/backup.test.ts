@@ -21,7 +21,7 @@ import { PASSKEY, signIn } from '../kit/web/pages.ts'
 const APP_KEY = 'the key of the installation, which is kept apart from its backups'
 
 const fixtures = join(import.meta.dirname, '../fixtures')
-/** Somebody of an installation of an earlier version, and what is theirs. */
+/** A person of an installation of an earlier version, with their data. */
 const earlier = JSON.parse(await readFile(join(fixtures, 'earlier-installation.json'), 'utf8')) as Record<
   'username' | 'token' | 'room' | 'file',
   string
@@ -42,10 +42,10 @@ const place = (name: string) => join(folder, name)
 
 const command = (env: Record<string, string>, ...argv: string[]) => runCommand(['backup', ...argv], { env })
 
-/** The settings of the installation that is copied. */
+/** The settings of the source installation. */
 const old = () => ({ DATABASE_URL: svc.env.DATABASE_URL ?? '', DATA_DIR: svc.folder, APP_KEY, DATABASE_POOL: '2' })
 
-/** An installation with keys and nothing else. */
+/** An installation with nothing but keys. */
 async function newInstallation(settings: Record<string, string> = {}) {
   const database = await createEmptyDatabase()
   const dataDir = await mkdtemp(join(folder, 'data-'))

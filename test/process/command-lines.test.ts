@@ -18,7 +18,7 @@ const resources = new AsyncDisposableStack()
 afterAll(() => resources.disposeAsync())
 
 let svc: TestApp
-/** A checkout, with a data folder and the files that the commands name. */
+/** Creates a checkout with a data folder and the files that the commands name. */
 let checkout: string
 let env: Record<string, string>
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
   )
   svc = resources.use(await startApp(settings))
   const admin = await svc.user({ username: 'demo', role: 'admin', abilities: ['ai', 'user', 'read', 'write'] })
-  // No home, no terminal, nothing of this process but where programs are.
+  // The environment has no home and no terminal, only the PATH of this process.
   env = { PATH: process.env['PATH'] ?? '', ...settings, BASE: svc.url, TOKEN: admin.token }
 })
 
@@ -95,7 +95,7 @@ async function prepare(command: string): Promise<void> {
 /** Replaces the example address, token and ids by those of this service. */
 const placed = (text: string) => text.replace('http://127.0.0.1:3000', svc.url).replace('svc_1_…', env['TOKEN'] ?? '')
 
-// Requests first: one of the commands publishes what must be accepted before anything else is sent.
+// Requests come first, as one of the commands publishes an announcement that blocks them.
 const lines = blockCommands
   .filter((line) => !isRunElsewhere(line))
   .toSorted((a, b) => Number(b.text.startsWith('curl')) - Number(a.text.startsWith('curl')))

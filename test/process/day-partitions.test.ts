@@ -7,7 +7,7 @@ import { cloneDatabase } from '../kit/database.ts'
 const log: DailyTable = { table: 'change_log', column: 'at', keptDays: 7 }
 const dayOf = (date: string) => new Date(`${date}T12:00:00Z`)
 
-/** A migrated database, with the partitions of the change log and the table that each row of it lies in. */
+/** A migrated database, with functions that list the partitions of the change log and the partition of each row. */
 async function openLog() {
   const stack = new AsyncDisposableStack()
   const { url } = stack.use(await cloneDatabase())

@@ -5,7 +5,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { isUnavailable, translateDatabaseError } from '../../routers/core/database-errors.ts'
 import { runAdminStatement } from '../kit/database.ts'
 
-/** Fails as the driver does, and returns the failure. */
+/** Causes a failure of the driver and returns it. */
 const failureOf = (work: Promise<unknown>): Promise<Error> =>
   work.then(
     () => {
@@ -29,7 +29,7 @@ async function openClient(options: pg.ClientConfig = {}) {
   return client
 }
 
-/** A server that takes connections and never says a word. */
+/** A server that accepts connections and never answers. */
 async function silentPort(): Promise<number> {
   const server = createServer((socket) => socket.on('error', () => {}))
   server.listen(0, '127.0.0.1')

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** A picture of one colour is small as a file, and interlaced it is decoded as a whole. */
+/** A picture of one colour, small as a file; interlaced, it is decoded as a whole. */
 const interlaced = (side: number) =>
   sharp({ create: { width: side, height: side, channels: 3, background: '#336699' } })
     .png({ progressive: true })
@@ -111,7 +111,7 @@ test('the quick health check answers while every thread of the pool is busy', as
   expect(threads.isFree()).toBe(false)
 })
 
-/** Opening a pipe that nobody writes to keeps a thread waiting. */
+/** Blocks threads by opening a pipe without a writer. */
 async function blockThreads() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-pipe-'))
   const pipe = join(folder, 'pipe')

@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 afterAll(() => stop())
 
-/** Stops a process as if its machine had gone to sleep. */
+/** Suspends a process. */
 async function freeze({ child }: ReturnType<typeof startProcess>): Promise<void> {
   child.kill('SIGSTOP')
   await expect.poll(() => readFile(`/proc/${child.pid}/stat`, 'utf8')).toMatch(/^\d+ \(.*\) T /)
@@ -127,7 +127,7 @@ const scenes: [string, () => Promise<Scene>][] = [
       const appoint = request('PATCH', `${base}/users/${person}`, svc.people.admin.token, {
         data: { type: 'users', id: `${person}`, attributes: { role: 'admin' } },
       })
-      // Signing in waits for nobody; what an administrator does waits for the head.
+      // A sign-in does not wait; an administrator's action waits for the end of the audit log's chain.
       const other: Request = async (url) => {
         const signedIn = await signInAs('grace')(url)
         return signedIn.ok ? appoint(url) : signedIn

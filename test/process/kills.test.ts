@@ -47,7 +47,7 @@ async function firstAdministrator(settings: { DATA_DIR: string; PORT: string }):
   return (JSON.parse(stdout) as { token: string }).token
 }
 
-/** Creates one prompt after the other, and keeps the type of each whose creation was answered. */
+/** Creates prompts one by one, and records the type of each acknowledged one. */
 async function writeUntilKilled(url: string, token: string, prefix: string, answered: string[]): Promise<void> {
   for (let number = 0; ; number++) {
     const promptType = `${prefix}-${number}`

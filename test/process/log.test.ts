@@ -7,7 +7,7 @@ import { startApp } from '../kit/app.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
-/** A process that logs an error and ends at once. */
+/** Starts a process that logs an error and exits at once. */
 function logAndEnd(ending: string) {
   const [log, output] = ['log', 'standard-output'].map((name) => JSON.stringify(join(root, `server/ops/${name}.ts`)))
   const script = `
@@ -71,7 +71,7 @@ test('a stalled log reader costs 4 MB at most, and dropped lines are counted', a
   expect(dropped?.lines).toBe(60_000 + 2 - lines.length)
 })
 
-/** A first start at a terminal, by the time it says what to type. */
+/** Starts a new installation at a terminal and returns its output up to the first command. */
 async function startAtTerminal(settings: Record<string, string>) {
   await using resources = new AsyncDisposableStack()
   const folder = resources.use(await createDataFolder())

@@ -25,7 +25,7 @@ type Headers = Record<string, string>
 let counter = 0
 
 /**
- * Cuts the connections to the database at each piece that a call sends it, one after the other, until the call sends no
+ * Cuts the connections to the database at each packet of a call, one after the other, until the call sends no
  * more: before and after each statement, and while a connection is made. Each answer is 503, and the last is as ever.
  */
 async function cutEverywhere(makeCall: (n: number) => Call, headersOf: Headers | ((n: number) => Promise<Headers>)) {
@@ -137,7 +137,7 @@ describe('a call that loses its database connection answers 503, and the service
   })
 
   test('the first keys of a person', async () => {
-    // Each try may have made the keys, so each is another person's.
+    // Each try uses another person, as it may have stored the keys.
     const headers = (n: number) => app.session(`new${n}`, { hasKeys: false })
     const handshake = () => ({ method: 'POST', path: '/handshake', body: buildFirstKeys() })
     expect(await cutEverywhere(handshake, headers)).toBeGreaterThan(1)

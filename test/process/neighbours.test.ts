@@ -64,7 +64,7 @@ test('a request whose client goes away leaves its place', async () => {
   const leaving = request(`${svc.url}${base}/rooms`, { method: 'POST', headers }).on('error', () => {})
   leaving.end(JSON.stringify({ data: { type: 'rooms', attributes: { name: 'Left' } } }))
   await once(leaving, 'finish')
-  // It has come when a later request is answered.
+  // Once a later request is answered, this one has arrived.
   await svc.send('GET', '/health/live')
 
   leaving.destroy()

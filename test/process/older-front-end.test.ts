@@ -23,7 +23,7 @@ const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64
 
 type Body = Record<string, unknown>
 
-/** All that was asked, by method and path. */
+/** All requested routes, as method and path. */
 const asked: string[] = []
 
 const wasAsked = (route: string) => {
@@ -31,7 +31,7 @@ const wasAsked = (route: string) => {
   return asked.some((path) => pattern.test(path))
 }
 
-/** Sends a request as a front end does, notes its route, and expects the answer. */
+/** Sends a request like a front end, records its route, and expects a status. */
 async function expectOf(by: TestBrowser, route: string, given: Body | undefined, answer: unknown, status = 200) {
   const [method = '', path = ''] = route.split(' ')
   const { status: was, body, text: raw } = await by.send(method, path, given && { body: given })

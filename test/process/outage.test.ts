@@ -5,7 +5,7 @@ import { listRoutes } from '../kit/json-api/all-routes.ts'
 import { base } from '../kit/json-api/client.ts'
 import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
 
-// Hundreds of requests, each of which waits for a connection, on a machine that has other things to do.
+// Hundreds of requests wait for a connection on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 let app: BehindRelay
@@ -18,7 +18,7 @@ afterEach(() => {
   app.relay.mend()
 })
 
-/** Every route and every procedure, with an empty body where one is taken. */
+/** Every route and every procedure, with an empty body where one is accepted. */
 async function everyCall(): Promise<Call[]> {
   const routes = (await listRoutes(app.svc)).filter(
     ([method, path]) => ['GET', 'POST', 'PATCH', 'DELETE'].includes(method) && !path.startsWith('/trpc'),

@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 
 const page = { accept: 'text/html,*/*;q=0.8' }
 
-/** Under an address of its own, and the same behind a proxy that it trusts. */
+/** One service under its own address, and one behind a trusted proxy. */
 const services = {} as Record<'direct' | 'proxied', TestApp>
 beforeAll(async () => {
   const settings = { BASE_URL: 'https://svc.localhost' }
@@ -16,7 +16,7 @@ afterAll(async () => {
   await services.proxied[Symbol.asyncDispose]()
 })
 
-/** Asks as a browser does that found the service under a name of its own. */
+/** Sends a request with the Host header of another name. */
 function open(svc: TestApp, headers: Record<string, string>, path = '/login'): Promise<void> {
   return new Promise((done, failed) => {
     request(svc.url + path, { headers }, (response) => response.resume().once('end', done))

@@ -13,10 +13,10 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { metadata } from '../kit/catalogue.ts'
 import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
 
-// Hundreds of thousands of rows are read again and again, on a machine that has other things to do.
+// Hundreds of thousands of rows are read repeatedly on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
-/** 200,000 calls of a hundred people in two hundred days. */
+/** Adds 200,000 calls of a hundred people in two hundred days. */
 async function fillUsage({ rows }: TestApp) {
   await rows(
     `insert into users (username, email, name) select 'u' || n, 'u' || n || '@example.org', 'U' from generate_series(1, 100) n`,
@@ -108,7 +108,7 @@ describe('a statement over a table that grows without bound', () => {
   })
 })
 
-/** The plan that the next call of a named statement would follow. */
+/** Returns the plan that the next call of a named statement would use. */
 async function planOf({ rows }: TestApp, name: string, values: readonly unknown[]): Promise<string> {
   const call = `explain (costs off) execute "${name}" (${values.join()})`
   const lines = await rows<{ 'QUERY PLAN': string }>(call)

@@ -28,7 +28,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
       APP_KEY: 'one key for both replicas of this test',
       RATE_LIMIT_AI_PER_MINUTE: '1000',
     }
-    // Both find no tables, and take turns.
+    // Both find no tables, and migrate one after the other.
     replicas = await Promise.all([startApp(settings), startApp(settings)])
     for (const replica of replicas) kept.use(replica)
   })

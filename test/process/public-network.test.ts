@@ -31,7 +31,7 @@ async function resolve(hostname: string): Promise<string[]> {
 
 type Site = Awaited<ReturnType<typeof startSite>>
 let site: Site
-/** On the same port of an address that no request may reach. */
+/** A server on the same port of a forbidden address. */
 let secret: Site
 let reader: ReturnType<typeof createWebReader>
 let sent = 0

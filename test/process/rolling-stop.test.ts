@@ -55,7 +55,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
   })
 })
 
-/** Eight clients that ask without a pause until they are stopped; then how often what was answered. */
+/** Starts eight clients that send requests without a pause; stopping them returns the number of each status. */
 function startLoad(url: string, token: string) {
   const outcomes: Record<string, number> = {}
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

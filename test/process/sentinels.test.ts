@@ -21,7 +21,7 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
   afterAll(() => kept.disposeAsync())
 
   const isHealthy = async ({ send }: TestApp) => (await send('GET', '/health/ready')).status === 200
-  /** Resolves when what one replica tells reaches the other. */
+  /** Resolves when a message of one replica reaches the other. */
   const reach = async () => {
     const heard: unknown[] = []
     const stop = other.services.changeBus.subscribe({
@@ -48,7 +48,7 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
       .poll(async () => [await isHealthy(one), await isHealthy(other)], { timeout: 60_000 })
       .toEqual([true, true])
     await reach()
-    // A connection may be made a second time, when the Sentinels tell of what they chose.
+    // A connection may be opened again when the Sentinels announce their choice.
     const count = async () => {
       const key = crypto.randomUUID()
       await one.services.kv.set(key, 'after it', 60_000)

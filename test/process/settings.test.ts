@@ -7,7 +7,7 @@ import { describeSettings, requiredInProduction } from '../../server/config/sett
 import { readValidatedEnv } from '../../server/preflight.ts'
 
 const key = 'q8Zt3vLr0XwYb5Nc7HdJf2KgMs9PaEuT4iVo6'
-/** Everything that production insists on. */
+/** All settings that production requires. */
 const production = {
   NODE_ENV: 'production',
   ...Object.fromEntries(Object.keys(requiredInProduction).map((name) => [name, key])),
@@ -29,7 +29,7 @@ const placeholders = [
   'todo',
 ]
 
-/** A line about a setting, with its value or without. */
+/** Builds the expected line about a setting, with or without its value. */
 const namedBy = (name: string) => new RegExp(`^  ${name}[=:]`, 'm')
 
 const complaints = (settings: Record<string, string>) => {

@@ -12,7 +12,7 @@ import { createDataFolder, startProcess } from '../kit/service-process.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 describe('a start that is refused', () => {
-  /** Runs until it ends, which it does by itself. */
+  /** Runs the service until it exits by itself. */
   async function refused(settings: Record<string, string | undefined>) {
     await using folder = await createDataFolder()
     const path = join(folder.path, 'data')

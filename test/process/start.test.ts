@@ -47,9 +47,9 @@ describe('the first start', () => {
     expect(second.output.out).not.toContain('svc_')
     expect(lastLine(second.output.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- token' })
     expect((await askService(url, readTokens(first.output.out)[0] ?? '')).status).toBe(200)
-    // A thread pool of eight, so that what keeps some of them for long leaves others free.
+    // The thread pool has eight threads, so that long work leaves some free.
     const tasks = `/proc/${second.child.pid}/task`
-    // A thread may have ended since it was listed.
+    // A thread may have ended after the list was read.
     const nameOf = (id: string) => readFile(`${tasks}/${id}/comm`, 'utf8').catch(() => '')
     const names = await Promise.all((await readdir(tasks)).map(nameOf))
     expect(names.filter((name) => name.trim() === 'libuv-worker')).toHaveLength(8)
@@ -65,7 +65,7 @@ describe('the first start', () => {
       'ioredis',
       'rate-limiter-flexible',
       '@aws-sdk/client-s3',
-      // All but the interfaces, which the library of the metrics loads.
+      // Nothing beyond the API package, which the metrics library loads.
       ...loaded.filter((name) => /^@opentelemetry\/(?!api$)/.test(name)),
     ]
     const untilUsed = [
@@ -91,7 +91,7 @@ describe('the first start', () => {
     await service.ready()
 
     expect(readTokens(service.output.out)).toHaveLength(1)
-    // It tells the public address where there is one.
+    // The line contains the public address if there is one.
     expect(service.output.out).toContain('Address   https://svc.localhost\n')
     expect(service.output.out).toContain('curl https://svc.localhost/api/ai-req ')
   })

@@ -43,7 +43,7 @@ interface DeclaredRow {
   optional: Set<string>
 }
 
-/** The row that each constant is declared to select; none for one whose rows nobody reads. */
+/** The declared row type of each constant; none for a statement without result. */
 function declaredRows(): Map<string, DeclaredRow> {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
   const program = ts.createProgram(files, ts.parseJsonConfigFileContent(config, ts.sys, root).options)
@@ -95,7 +95,7 @@ const fits = (columns: ReadonlySet<string>, { members, optional }: DeclaredRow) 
   [...columns].every((name) => members.has(name)) &&
   [...members].every((name) => columns.has(name) || optional.has(name))
 
-/** Has the server describe a statement without running it. */
+/** Lets the server describe a statement without running it. */
 function columnsOf(text: string): Promise<Set<string>> {
   return new Promise((resolve, reject) => client.query(new Description(text, resolve, reject)))
 }

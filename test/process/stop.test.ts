@@ -25,7 +25,7 @@ import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
-/** A service with a request under way, whose provider waits for `release`. */
+/** Starts a service with an open request, whose provider waits for `release`. */
 async function busy(settings: Record<string, string> = {}, command?: string[]) {
   await using stack = new AsyncDisposableStack()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -60,7 +60,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
 
     svc.service.kill(signal)
     await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
-    // A connection that was idle may end just when it is used again.
+    // An idle connection may close just as it is used again.
     const late = await vi.waitFor(async () => {
       const refused = await askService(svc.url, svc.token, 'mock-1')
       expect(refused.status).toBe(503)
@@ -258,7 +258,7 @@ test('a command that waits for the data folder can be ended', async () => {
 
   command.signalAll('SIGTERM')
 
-  // A command that is not ended waits for half a minute.
+  // Otherwise the command waits for half a minute.
   expect(await Promise.race([command.ended, pause(20_000, 'still waiting', { ref: false })])).toBe(143)
   expect(existsSync(`${folder.path}/postgres/data`)).toBe(false)
   await unlock()
@@ -271,9 +271,9 @@ test('a command that waits at its end is ended by a second signal', async () => 
   await using sharer = await openClient(url)
   await sharer.query('select pg_advisory_lock_shared($1)', [locks.useEmbeddedDatabase])
 
-  // To the command alone: `pg_ctl`, which may still wait for the start, would end without a wait.
+  // Signals the command alone, as `pg_ctl`, which may still wait for the start, would end at once.
   command.kill('SIGINT')
-  // With one signal it waits for half a minute.
+  // After one signal the command waits for half a minute.
   await vi.waitFor(
     () => {
       command.kill('SIGINT')

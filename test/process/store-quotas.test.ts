@@ -21,7 +21,7 @@ const value = (size: number) =>
 const entries = (count: number, size: number) =>
   Array.from({ length: count }, (_, index) => ({ key: `room-${index}`, keyType: 'room_key', value: value(size) }))
 
-/** An administrator and somebody else whose answers may be kept. */
+/** An administrator and another person who may use idempotency keys. */
 async function people(svc: TestApp) {
   const open = async (role?: 'admin') => {
     const { id, token } = await svc.user({ ...(role && { role }), abilities: ['read', 'write', 'keychain'] })

@@ -15,10 +15,10 @@ vi.setConfig({ testTimeout: 300_000 })
 
 const git = async (...args: string[]) => (await promisify(execFile)('git', args, { cwd: root })).stdout.trim()
 
-/** With this file came the audit log, which the installation of the fixture lacks. */
+/** The migration that added the audit log, which the fixture's installation lacks. */
 const FIRST_LATER = 'entities/events/audit-entry.ts'
 
-/** The code that the fixture was made with, in a folder of its own; nothing where this checkout has no history of it. */
+/** Checks out the code that made the fixture; returns undefined if this checkout lacks its history. */
 async function checkOutEarlier() {
   const later = await git('log', '-1', '--format=%H', '--diff-filter=A', '--', FIRST_LATER).catch(() => '')
   const earlier = later && (await git('rev-parse', '--verify', `${later}^`).catch(() => ''))
@@ -60,7 +60,7 @@ test('the earlier version goes on beside the newer one that has upgraded its ins
     const messages = await messagesIn(url, token, room)
     expect((await askService(url, token)).status).toBe(200)
     expect(await write(url, token, room)).toBe(201)
-    // Whichever has written it, both read it.
+    // Both versions read the data of either.
     for (const other of urls) expect(await messagesIn(other, token, room)).toBe(messages + 1)
   }
 })

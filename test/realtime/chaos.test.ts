@@ -73,7 +73,7 @@ const faults: ((world: World, round: number) => Promise<void>)[] = [
   },
 ]
 
-/** Sends messages to all rooms until so many were taken; each is tried until it is. */
+/** Sends so many messages to all rooms, and retries each until it is accepted. */
 async function write(world: World, person: RoomPerson, rooms: WorldRoom[], count: number): Promise<void> {
   const { create } = clientOf({ ...world.svc, send: sendOver(world.balancer.url) }, person.token)
   for (let n = 0; n < count; n++) {
@@ -82,7 +82,7 @@ async function write(world: World, person: RoomPerson, rooms: WorldRoom[], count
   }
 }
 
-/** Sends by another address than that of the service. */
+/** Sends through another address than that of the service. */
 const sendOver =
   (url: string): World['svc']['send'] =>
   (method, path, { token, headers, body } = {}) =>

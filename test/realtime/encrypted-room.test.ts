@@ -16,7 +16,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 type Calls = Record<string, (...given: unknown[]) => unknown>
 
-/** Somebody with a window and keys of their own. */
+/** Opens a window of a person with keys of their own. */
 async function openWindow(who: 'dan' | 'eve') {
   const { id, token } = svc.people[who]
   const chromium = await openFrontEndPage(svc.url)
@@ -38,7 +38,7 @@ async function openWindow(who: 'dan' | 'eve') {
 
 type Window = Awaited<ReturnType<typeof openWindow>>
 
-/** A room of the first, in which the other is by invitation: its key goes from one to the other wrapped. */
+/** Creates a room of the first person and invites the other, with the key wrapped for them. */
 async function meet(host: Window, guest: Window) {
   const room = await host.call<{ id: string; slug: string }>('makeRoom', 'Chess')
   const invitation = await host.call('invite', room.id, guest.id, await guest.call('publicKey'))

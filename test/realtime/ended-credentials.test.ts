@@ -17,7 +17,7 @@ type TestSocket = Awaited<ReturnType<typeof openSocket>>
 const seqsOf = ({ frames }: TestSocket) =>
   frames.flatMap(({ event, data }) => (event === 'change' ? [(data as { seq: number }).seq] : []))
 
-/** A room with a member, whose sockets and event streams on every replica have begun. */
+/** A room with a member, whose sockets and event streams are open on every replica. */
 async function begin(stack: DisposableStack, subscribeAs: Subscribing) {
   const { svc, urls } = pair
   const room = await createChannel(svc)
@@ -73,7 +73,7 @@ async function withSession() {
   return { browser, id, username, headers, socket }
 }
 
-/** Ends the sessions or tokens of somebody, then changes the room on each replica in turn: nothing of it may reach them. */
+/** Ends a person's sessions or tokens, then changes the room on each replica: no change may reach them. */
 async function expectSilence(subscribing: Subscribing, end: () => Promise<unknown>): Promise<void> {
   const { svc, other, urls } = pair
   using stack = new DisposableStack()
@@ -119,7 +119,7 @@ test('an ended session gets nothing more on any replica', async () => {
 test('a session that another one ends gets nothing more on any replica', async () => {
   const person = await withSession()
   const elsewhere = openBrowser(pair.other.url)
-  // The accounts file is that of the first replica.
+  // Only the first replica has the accounts file.
   for (const [name, value] of (await signInAgain(person.username)).cookies) elsewhere.cookies.set(name, value)
 
   await expectSilence(person, async () => {

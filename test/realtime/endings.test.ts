@@ -144,7 +144,7 @@ describe('a signature that somebody still has', () => {
 })
 
 describe('a connection ends for good on every replica', () => {
-  /** Two connections of somebody new, then what ends them. */
+  /** Opens two connections of a new person and ends them. */
   async function expectEnd(end: (person: { id: number; token: string }) => Promise<unknown>) {
     using stack = new DisposableStack()
     const person = await pair.svc.user({ abilities: ['read'] })

@@ -19,7 +19,7 @@ afterAll(() => pair[Symbol.asyncDispose]())
 
 const infoOf = (person: { name: string; username: string }) => ({ name: person.name, username: person.username })
 
-/** Keeps the next list of a channel from being written until it is let go. */
+/** Delays the next write of a channel's list until it is released. */
 function holdBackWrite({ services: { kv } }: TestApp, channel: string) {
   const { set } = kv
   const [begun, released, written] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
@@ -37,7 +37,7 @@ function holdBackWrite({ services: { kv } }: TestApp, channel: string) {
   return { begun: begun?.promise, release }
 }
 
-/** The lists that stand in Redis of who is in a channel, one for each replica. */
+/** Reads a channel's lists of present people from Redis, one for each replica. */
 async function listsOf({ env }: TestApp, channel: string): Promise<unknown[]> {
   const redis = new Redis(String(env.REDIS_URL))
   const keys = await redis.keys(`svc:presence:${channel}:*`)
@@ -59,7 +59,7 @@ describe('who is here', () => {
     using there = openPusher(urls[1] ?? '', { token: bob.token })
     using beside = openPusher(urls[1] ?? '', { token: eve.token })
 
-    // Read at once, as the library changes the members with every coming and going.
+    // The members are copied at once, as the library changes them with every event.
     const alone = members((await first.subscribe(name)).data)
     const second = members((await here.subscribe(name)).data)
     await there.subscribe(name)

@@ -63,7 +63,7 @@ describe('an unmodified laravel-echo', () => {
   })
 })
 
-// The last one, as nobody can be added after it.
+// This test is the last, as no person can be added after it.
 test('the person with the largest id receives events of their own channel', async () => {
   const largest = 2 ** 31 - 1
   await svc.rows(`select setval(pg_get_serial_sequence('users', 'id'), $1, false)`, [largest])

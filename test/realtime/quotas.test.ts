@@ -15,7 +15,7 @@ afterAll(() => pair[Symbol.asyncDispose]())
 
 const newPerson = () => pair.svc.user({ abilities: ['read'] })
 
-/** A connection of somebody to the first or the second replica, and whether it may stay. */
+/** Opens a connection to the first or the second replica, and returns whether it was accepted. */
 async function connect({ token }: { token: string }, replica: number) {
   const url = pair.urls[replica] ?? ''
   const socket = await openSocket(url)
@@ -97,7 +97,7 @@ describe.skipIf(!inject('redisUrl'))('what somebody may have open at a time coun
     using refused = await connect(person, 0)
     expect(refused.closeCode()).toBe(4004)
 
-    // Its last sign of life runs out.
+    // The lease of its last heartbeat expires.
     await kv.set(`replica:${replica}`, '1', 300)
     const again = async () => {
       using socket = await connect(person, 0)

@@ -147,7 +147,7 @@ describe('a frame is refused', () => {
     await subscribe(svc.url, ada, tokenOf('ada'), room.channel)
     await subscribe(svc.url, bob, tokenOf('bob'), room.channel)
 
-    // However long the service takes for them, they come at one moment.
+    // All frames arrive at one moment for the rate limit, however long the service takes.
     const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
     for (let n = 0; n < 20; n++) ada.send(typing(room.channel, { n }))
 

@@ -19,7 +19,7 @@ const seqsOf = ({ frames }: TestSocket) =>
   frames.flatMap(({ event, data }) => (event === 'change' ? [(data as { seq: number }).seq] : []))
 const typingsOf = ({ frames }: TestSocket) => frames.filter(({ event }) => event === 'client-typing').length
 
-/** A room with two members, one of whom sleeps, and what publishes the next change of it. */
+/** A room with two members, one of whom reads nothing, and a function that publishes its next change. */
 async function open(slug: string, stack: DisposableStack) {
   const [sleeper, reader] = [await svc.user(), await svc.user({ abilities: ['read', 'write'] })]
   const [room] = await svc.rows<{ id: number }>(`insert into rooms (name, slug) values ('Room', $1) returning id`, [
@@ -61,7 +61,7 @@ async function open(slug: string, stack: DisposableStack) {
   return { asleep, side, awake, publish, type: () => speaker.send({ event: 'client-typing', channel, data: {} }) }
 }
 
-/** A connection with the end of it that the service has. */
+/** A connection with the service's end of it. */
 async function withServerSide(connect: () => Promise<TestSocket>) {
   const sides: Socket[] = []
   const note = (message: unknown) => sides.push((message as { socket: Socket }).socket)

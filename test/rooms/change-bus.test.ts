@@ -11,7 +11,7 @@ const log = { info() {}, warn() {}, error() {} }
 const drivers: [string, string | undefined][] = [['in this process', undefined]]
 if (inject('redisUrl')) drivers.push(['over Redis', redisDatabaseUrl(11)])
 
-/** A bus, with what it carried and how often it was interrupted. */
+/** Opens a bus that records its messages and interruptions. */
 async function open(url: string | undefined) {
   const bus = await createChangeBus({ url }, log)
   const heard: LoggedChange[] = []
@@ -40,7 +40,7 @@ const newStream = () => `room:${crypto.randomUUID()}`
 const seqsIn = ({ heard }: { heard: LoggedChange[] }, of: string) =>
   heard.flatMap(({ stream, seq }) => (stream === of ? [seq] : []))
 
-/** Publishes until it is heard: a bus over Redis needs a moment until it listens. */
+/** Publishes repeatedly until the message arrives, as a bus over Redis needs a moment to subscribe. */
 async function untilConnected(from: ChangeBus, listener: { heard: LoggedChange[] }): Promise<void> {
   const stream = newStream()
   await expect
@@ -173,7 +173,7 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
     isStuck = true
     for (let n = 0; n < 3000; n++) stuck.bus.broadcast('noise', { n })
     await expect.poll(() => relay.sent().includes('"n":900}')).toBe(true)
-    // The bus sends what it has before it hangs up.
+    // The bus sends its pending messages before it disconnects.
     await stuck.bus.close()
     await expect.poll(() => relay.open.size).toBe(0)
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** A transaction of somebody on the host, in which the work is done. */
+/** Runs work in a transaction on the host. */
 const change = <T>(work: (changes: ChangeRecorder) => Promise<T>) =>
   withChangeLog(createContext(svc.services, { origin: 'host', requestId: 'test' }), (_, changes) => work(changes))
 

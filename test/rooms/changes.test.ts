@@ -11,7 +11,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const PATH = '/users/me/actions/changes'
 
-/** Somebody with a stream that nothing else writes to. */
+/** A person whose stream no other test writes to. */
 async function newPerson() {
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
   const client = clientOf(svc, person.token)
@@ -122,7 +122,7 @@ describe('GET /users/me/actions/changes', () => {
   })
 })
 
-/** The refusal of a position, with the one to begin from. */
+/** The error for an expired position, with the oldest usable one. */
 async function refused(answer: ReturnType<Awaited<ReturnType<typeof newPerson>>['read']>): Promise<string> {
   const { status, errors } = await answer
   expect([status, errors[0]?.code]).toEqual([410, 'position_too_old'])
@@ -173,7 +173,7 @@ describe('a position is too old', () => {
     await write(1)
     const before = positionOf(await read())
 
-    // A dump makes its tables anew.
+    // A restored dump creates its tables again.
     await svc.rows(`create table copied (like change_streams including all)`)
     await svc.rows('insert into copied select * from change_streams')
     await svc.rows('drop table change_streams')

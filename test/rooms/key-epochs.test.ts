@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => enforcing[Symbol.asyncDispose]())
 
-/** A room that got its second key, and a message with the first, which `clientId` names. */
+/** A room with its second key, and a message with the first one, named by `clientId`. */
 async function withSecondKey(svc: RoomsApp) {
   const room = await makeRoom(svc.ada)
   await joinRoom(svc, room, 'cyd', 'editor')

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** One room with most of the messages, 199 more with the rest, all of the same people, and a log of changes as long. */
+/** Adds one room with most of the messages, 199 more with the rest, all with the same people, and a change log of that length. */
 async function fill(): Promise<void> {
   await svc.rows(`insert into rooms (name, slug) select 'R', 'r' || n from generate_series(2, $1::int) n`, [ROOMS])
   await svc.rows(
@@ -51,7 +51,7 @@ async function planOf({ statement, values }: { statement: { text: string }; valu
   return lines.map((line) => line['QUERY PLAN']).join('\n')
 }
 
-/** The statement that a request runs over a table, without the look at its token. */
+/** Returns the statement that a request runs over a table, without the look-up of its token. */
 async function statementFor(by: { get(path: string): Promise<{ status: number }> }, path: string, table: string) {
   statements.take()
   expect((await by.get(path)).status).toBe(200)
@@ -59,7 +59,7 @@ async function statementFor(by: { get(path: string): Promise<{ status: number }>
   return { statement: { text: found?.text ?? '' }, values: found?.values ?? [] }
 }
 
-/** The largest number of rows that a step of a plan gave, all its loops together. */
+/** Returns the largest number of rows that a node of a plan returned in all its loops. */
 const rowsIn = (plan: string) =>
   Math.max(...[...plan.matchAll(/rows=([\d.]+) loops=(\d+)/g)].map(([, rows, loops]) => Number(rows) * Number(loops)))
 

@@ -34,13 +34,13 @@ const demotion: Action[] = [
   { kind: 'accept', by: 'dan', who: 'dan', role: 'viewer' },
 ]
 
-/** One room as the rules say it is. */
+/** A model of one room by the rules. */
 class RoomModel {
   readonly members = new Map<Name, Role>([['ada', 'admin']])
   readonly removed = new Set<Name>()
   readonly invitations = new Map<Name, { role: Role; by: Name }>()
 
-  /** Carries out an action, and says how it is answered. */
+  /** Applies an action and returns the expected status. */
   apply(action: Action): number {
     return this[action.kind](action)
   }
@@ -87,7 +87,7 @@ class RoomModel {
     this.members.delete(who)
     this.removed.add(who)
     this.#withdrawBy(who)
-    // Without people there is no room, and nothing of it.
+    // A room without people is deleted with its contents.
     if (this.members.size === 0) for (const all of [this.removed, this.invitations]) all.clear()
     return 200
   }
@@ -115,7 +115,7 @@ class RoomModel {
   }
 }
 
-/** The room as the service has it. */
+/** The room of the service. */
 class RoomInService {
   readonly #svc: RoomsApp
   readonly #room: string

@@ -10,7 +10,7 @@ async function open(url: string | undefined) {
   return { notifier: createNotifier(bus), bus, [Symbol.asyncDispose]: () => bus.close() }
 }
 
-/** Something that one writes and others wait for, with how often they looked. */
+/** A value that others wait for, with the number of reads. */
 function newThing() {
   const key = crypto.randomUUID()
   const thing: { key: string; value?: string; looks: number } = { key, looks: 0 }

@@ -95,7 +95,7 @@ test('a subscription ends with its session', async () => {
   expect(following.problem).toMatchObject({ problem: 'signed_out' })
 })
 
-/** Another replica of the installation, with Redis between them where there is one. */
+/** Starts another replica of the installation, connected by Redis if there is one. */
 const startReplica = () => startApp({ DATABASE_URL: String(svc.env.DATABASE_URL), APP_KEY, ...redis })
 
 test('a removal and a revocation on one replica end subscriptions on the other', async () => {

@@ -88,7 +88,7 @@ test.for([
   const looked = await lookedAt(type, table)
 
   expect(looked.found).toBe(found)
-  // The page, its total, and the look-ups of each row.
+  // The rows of the page, of its total and of the look-ups.
   expect(looked.rows).toBeLessThan(200)
 })
 

@@ -45,7 +45,7 @@ async function makeWorld() {
 type World = Awaited<ReturnType<typeof makeWorld>>
 type Answered = Promise<{ status: number; text: string }>
 
-/** Has the demo model answer in a room, and waits for the end. */
+/** Asks the demo model in a room and waits for the end of the answer. */
 async function answered(room: string) {
   const modelId = randomUUID()
   const { one: provider } = await svc.admin.create('ai-providers', {
@@ -182,7 +182,7 @@ const cases = Object.entries(table).flatMap(([procedure, ways]) =>
   Object.entries(ways).map(([way, run]) => ({ procedure, way, run })),
 )
 
-/** An administrator of the installation sees that rooms exist, and follows none. */
+/** An administrator of the installation sees that rooms exist but cannot subscribe to them. */
 const watchers = ['ada', 'bob', 'cyd', 'dan', 'eve'] as const
 
 describe('the state before and the changes since make what a fresh read shows', () => {
@@ -197,7 +197,7 @@ describe('the state before and the changes since make what a fresh read shows', 
       await follower.catchUp()
       expect({ name, sight: plain(follower.sight) }).toEqual({ name, sight: plain(await readView(svc[name])) })
     }
-    // Everybody reads all they see: what the next tests do not need would make them longer and longer.
+    // Old rooms are deleted, as each follower reads everything it sees.
     await svc.admin.delete(`/rooms/${world.room}`)
   })
 })

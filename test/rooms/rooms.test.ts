@@ -97,7 +97,7 @@ test('a room has a picture, which its administrators change and its members alon
   expect((await look(svc.people.admin.token)).status).toBe(404)
   expect((await svc.ada.update('rooms', room, { avatar: 'bm8=' })).status).toBe(422)
 
-  // Whoever changes the picture is no member any more by the time that the change is committed.
+  // The person who changes the picture loses their membership before the commit.
   const setState = `update room_members set state`
   await svc.rows(`create function leave() returns trigger language plpgsql as $$ begin
     ${setState} = 'removed' where room_id = new.id and user_id = ${svc.people.ada.id}; return null; end $$`)

@@ -29,7 +29,7 @@ function listen({ services }: TestApp, room: string, behind: number): LoggedChan
   return heard
 }
 
-/** Sends messages one after the other, every other one three times, of which two at once. */
+/** Sends messages one after the other, every second one three times, two of them concurrently. */
 async function sendAll(by: RoomPerson, elsewhere: Pick<RoomPerson, 'create'>, room: string, sender: number) {
   const ids: string[] = []
   for (let n = 0; n < SENDS; n++) {

@@ -59,10 +59,10 @@ const columns = head.trim().split(/\s+/)
 
 interface Place {
   room: string
-  /** Rows of the room, by what they are of: the memberships of each kind, of another member, of invitations. */
+  /** Ids of the room's rows by name: memberships of each role, another member and invitations. */
   ids: Record<string, string>
   client: Client
-  /** The id of the caller's own membership or invitation; one that is nobody's where there is none. */
+  /** The id of the caller's membership or invitation; an unused id if there is none. */
   own: string
 }
 
@@ -155,7 +155,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** A room of its own for each question: with one member of each kind, a second administrator, and a message of the latter. */
+/** Creates a room with one member of each role, a second administrator and a message of theirs. */
 async function placeFor(kind: Kind): Promise<Place> {
   const [fay, hal, newcomer] = others
   const one = async <Row>(text: string, values: unknown[]) => (await svc.rows<Row>(text, values))[0] as Row

@@ -43,7 +43,7 @@ const mark = (browser: TestBrowser, how: 'seen' | 'report', id: number | string)
 
 const JSON_API = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' }
 
-/** Nothing of one test is there for the next. */
+/** Deletes all announcements before the next test. */
 const withdraw = () => svc.rows('delete from announcements')
 
 test('a new announcement has a file per language, and appears once published', async () => {
@@ -230,7 +230,7 @@ describe('a forced announcement', () => {
     expect((await readText(browser, id)).text).toContain('Be kind.')
     await mark(browser, 'report', id)
     expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
-    // Records are written behind the answer; the refused call has none.
+    // Usage records are written after the response; the refused call has none.
     await own.services.usageLedger.flush()
     expect(await own.rows('select id from usage_records where user_id = $1', [userId])).toHaveLength(1)
   })

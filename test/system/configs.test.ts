@@ -16,7 +16,7 @@ afterAll(() => Promise.all([svc, extended].map((one) => one[Symbol.asyncDispose]
 
 type Blocks = Record<string, Record<string, unknown>>
 
-/** The blocks that a caller gets over each of the three addresses, which must be the same. */
+/** Returns the blocks of a caller after checking that all three addresses return the same. */
 async function blocksFor({ services }: JsonApiApp, caller: Caller, usage: UsageType, origin?: 'host'): Promise<Blocks> {
   const api = createCaller(() => createContext(services, { caller, usage, origin, requestId: 'test' }))
   const { items } = await api.configs.list()

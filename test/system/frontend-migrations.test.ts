@@ -25,7 +25,7 @@ const counted = async (browser: TestBrowser) => {
   return (body as { data: { attributes: { migrationsToApply: number } } }).data.attributes.migrationsToApply
 }
 
-/** A service that gets a migration after Ada and Bob were there. */
+/** Starts a service that gets a migration after Ada and Bob have registered. */
 async function withMigration(migration = name, blob = 'CANARY-BLOB') {
   const database = await cloneDatabase()
   const { folder, ...files } = await folderWith({ [`${migration}.js`]: exampleWith(blob) })

@@ -161,14 +161,14 @@ test('GET /health answers 503 while the disk is full or read-only', async () => 
   }
 
   expect([await storage(), await readdir(folder)]).toEqual([[200, 'ok'], []])
-  // Whatever is written there finds no room.
+  // Any write there fails with a full disk.
   await symlink('/dev/full', join(folder, 'health-check'))
   expect(await storage()).toEqual([503, 'error'])
   expect(svc.log.some((line) => line.includes('ENOSPC'))).toBe(true)
   expect([await storage(), await readdir(folder)]).toEqual([[200, 'ok'], []])
 
   await rm(folder, { recursive: true })
-  // Not even root writes there.
+  // Even root cannot write there.
   await symlink('/sys/kernel', folder)
   expect(await storage()).toEqual([503, 'error'])
   await rm(folder)

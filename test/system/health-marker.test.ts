@@ -5,7 +5,7 @@ import { createHealthTimer } from '../../server/ops/health-checks.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { checkNames, createTemporaryFolder, deepChecks, failedMarker, getHealth, markerPath } from '../kit/health.ts'
 
-/** A service whose every third check is deep. */
+/** Starts a service that runs the full check every third time. */
 let svc: TestApp
 beforeAll(async () => {
   svc = await startApp({ HEALTH_DEEP_EVERY: '3' })

@@ -19,7 +19,7 @@ interface Wishes {
   headers?: Record<string, string>
 }
 
-/** The language in which a browser is answered. */
+/** Returns the language of a response to a browser. */
 async function languageOf(browser: TestBrowser, { query = '', headers = {} }: Wishes = {}) {
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
   const answer = await browser.send('GET', `/api/svc/v1/connections/svc${query}`, { headers: { cookie, ...headers } })

@@ -85,7 +85,7 @@ test('a page is read once, whoever asks for it', async () => {
 })
 
 describe('a page that many ask for at once', () => {
-  /** Answers `/slow` when it is told to. */
+  /** Answers `/slow` on request. */
   const held: ServerResponse[] = []
   beforeAll(() => {
     site.paths['/slow'] = (_, response) => void held.push(response)
@@ -106,7 +106,7 @@ describe('a page that many ask for at once', () => {
     const first = askAndLeave(url)
     await expect.poll(() => held.length).toBe(1)
     const answers = others.map(({ token }) => ask('metadata', url, token))
-    // A question behind it tells that each is waiting by now.
+    // A later response shows that each request is waiting by now.
     await Promise.all(others.map(({ token }) => ask('metadata', `${site.url}/bare`, token)))
     first.abort()
     await ask('metadata', `${site.url}/bare`)

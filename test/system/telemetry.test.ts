@@ -36,7 +36,7 @@ let server: Awaited<ReturnType<typeof startToolServer>>
 let svc: TestApp
 let ada: TestUser
 
-/** A service whose every trace is collected, with a model that may call a tool. */
+/** Starts a service that records every trace, with a model that may call a tool. */
 async function startTraced(hosts: string) {
   const mcpServers = [{ label: 'Foe', url: server.url, requireApproval: 'never' }]
   const config = resources.use(

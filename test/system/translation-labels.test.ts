@@ -37,7 +37,7 @@ test('labels are there in both languages, none of them empty', () => {
     expect(key).toMatch(/^\w+(\.\w+)*$/)
     expect(text.trim()).not.toBe('')
   }
-  // The same places for values and tags in both.
+  // The placeholders and tags are the same in both languages.
   const places = (text: string | undefined) => [...(text?.match(/:[a-z]\w*|<\/?\w+>/gi) ?? [])].sort()
   for (const key of Object.keys(english)) expect([key, places(german[key])]).toEqual([key, places(english[key])])
 })
@@ -75,7 +75,7 @@ test('labels are found by any way of writing a locale, and by its language', asy
   expect((await svc.guest.get('/translation-labels/de?include=x')).errors[0]?.source).toEqual({
     parameter: 'include',
   })
-  // The language of the caller has no say here: the address has.
+  // The address decides the language here, not the caller's language.
   expect((await svc.guest.get('/translation-labels/en_US?locale=de', { 'x-app-locale': 'de_DE' })).one.id).toBe('en_US')
   expect((await svc.admin.send('PATCH', '/translation-labels/de_DE', { data: {} })).status).toBe(403)
 })

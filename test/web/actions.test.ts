@@ -47,7 +47,7 @@ describeWith('chromium')('what people do on the pages', () => {
       await page.goto(`/handshake?redirectUri=${encodeURIComponent(foreign)}`)
       expect(await page.evaluate(next)).toBe('nowhere')
       await page.goto(`/login?ended=1&redirectUri=${encodeURIComponent(foreign)}`)
-      // Whoever is signed in comes to the chat, and from there to the page where the passkey is entered.
+      // A signed-in person is redirected to the chat, and from there to the page for the passkey.
       await page.waitForURL(/\/handshake\?redirectUri=%2Fchat/)
       expect(await page.evaluate('Object.values(sessionStorage).join()')).not.toContain('evil')
     }
@@ -83,7 +83,7 @@ describeWith('chromium')('the address of the sign-in page', () => {
     expect(await notice.getByRole('link').getAttribute('href')).toBe(svc.url)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
     await expectAccessible(page)
-    // There a browser does not say that the request comes from our own page.
+    // At such an address browsers send no Sec-Fetch-Site header.
     await page.fill('#account', 'ada')
     await page.fill('#password', PASSWORD)
     await page.click('#login button')

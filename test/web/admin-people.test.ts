@@ -160,7 +160,7 @@ describeWith('chromium')('people in the administration', () => {
       const { activeElement: it } = document
       return it.getAttribute('aria-label') ?? it.labels?.[0]?.textContent ?? it.textContent.trim()
     })()`)
-    /** Goes on with Tab until something of this name has the focus. */
+    /** Presses Tab until an element of this name has the focus. */
     const tabTo = async (name: string) => {
       for (let pressed = 0; pressed < 80 && (await focused()) !== name; pressed++) await page.keyboard.press('Tab')
       expect(await focused()).toBe(name)

@@ -9,7 +9,7 @@ import { loadBrowserModules } from '../../facades/web/browser-modules.ts'
 const modules = await loadBrowserModules()
 const run = promisify(execFile)
 
-/** Everything that a module names behind `from` or `import`, in any spelling. */
+/** Lists everything that a module imports, in any syntax. */
 const importsOf = (body: string) =>
   [...body.matchAll(/\b(?:from|import)\s*\(?\s*(["'`])(.+?)\1/g)].map(([, , specifier]) => specifier!)
 

@@ -176,7 +176,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('button', { name: 'In this conversation' }).click()
     await article('Sent to Bob.').waitFor()
     await chat.answered()
-    // The provider calls no tool where one has answered already.
+    // The provider calls no tool after a tool result.
     upstream.behave = (asked, response) => {
       const { messages } = asked.body
       const last = { ...asked, body: { ...asked.body, messages: messages.slice(-1) } }
@@ -301,7 +301,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('textbox', { name: 'Message' }).fill('Not lost')
     await page.context().clearCookies()
 
-    // Something else may have met the end of the session before.
+    // Another request may have noticed the end of the session before.
     await page.evaluate("document.querySelector('.composer').requestSubmit()")
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor()
     await expectAccessible(page)

@@ -68,7 +68,7 @@ const attacks = {
   ],
 }
 
-/** A page of a model, which tries all of it at once. */
+/** A page by a model that tries all attacks at once. */
 const preview = `<style>@import "${EVIL}/30.css"; body { background: url(${EVIL}/31.png) }</style>
 <script>parent.postMessage('hacked', '*')</script>
 <img src=x onerror="parent.postMessage('hacked', '*')"><svg onload="parent.postMessage('hacked', '*')"></svg>

@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 let apps = 0
-/** An app of its own; its addresses answer in the browser that is given. */
+/** Adds an app whose addresses are answered in the given browser. */
 async function appFor(page: Page, given: Parameters<typeof addApp>[1] = {}) {
   await page.route('https://portal.example/**', (route) => route.fulfill({ body: 'Back at the portal' }))
   return addApp(svc, { name: `Portal & <b>${++apps}</b>`, ...given })

@@ -26,7 +26,7 @@ for (const kind of ['error', 'unhandledrejection']) {
 }
 `
 
-/** Runs each script on a page of its own, one after the other in one real browser; gives what the last one tells. */
+/** Runs each script on a page of its own in one real browser; returns the result of the last one. */
 async function inBrowser(...scripts: string[]): Promise<unknown> {
   const modules = await loadBrowserModules()
   const { promise: told, resolve: tell, reject: fail } = Promise.withResolvers<unknown>()
@@ -56,7 +56,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
     return await told
   } finally {
     clearTimeout(patience)
-    // The browser is a family of processes; the group is ours alone.
+    // The browser consists of several processes in a group of their own.
     process.kill(-(browser.pid as number), 'SIGKILL')
     await gone
     server.closeAllConnections()

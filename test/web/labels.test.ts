@@ -50,7 +50,7 @@ test('every label is used by a page or made from an error code', async () => {
   expect(unused).toEqual([])
 })
 
-/** A folder where the text of each label is its key in brackets. */
+/** Creates language files in which the text of each label is its key in brackets. */
 async function bracketedLabels() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-labels-'))
   const labels = Object.fromEntries(Object.keys(german).map((key) => [key, `[${key}]`]))

@@ -10,7 +10,7 @@ import { openChat } from '../kit/web/chat.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { makeKeys, signIn } from '../kit/web/pages.ts'
 
-/** The service as a process of its own, and somebody who reads an answer there that does not end. */
+/** Starts the service as a process, and opens the page of a person during an endless answer. */
 async function openAnswer() {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider(neverEnds))

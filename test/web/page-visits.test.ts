@@ -13,7 +13,7 @@ test('each page is shown to its audience, and others are redirected', async () =
     return answers.map(({ status, headers }) => headers.get('location') ?? status)
   }
 
-  // From where they come back to the page that they asked for, or that an app sent them to; without apps that is refused.
+  // Afterwards they return to the requested page or to an app's page; without apps that is refused.
   const to = (path: string, next = '/connect/x') => `${path}?redirectUri=${encodeURIComponent(next)}`
 
   expect(await visits(openBrowser(svc.url))).toEqual([

@@ -156,7 +156,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.locator('#handshake button:not([disabled])').waitFor()
     expect(await page.locator('#passkey-typed').count()).toBe(sentences)
     expect([await tryToPaste('#passkey'), await tryToPaste('#repeat')]).toEqual([pasted, pasted])
-    // Below both fields, and where the form says how it went.
+    // The text is below both fields, and in the form's result.
     expect(await said('#handshake')).toBe(3 * sentences)
     await page.fill('#passkey', '')
     await page.fill('#repeat', '')

@@ -56,7 +56,7 @@ async function openBrowsers({ svc, balancer }: World, resources: AsyncDisposable
   return { ada, others, pages }
 }
 
-/** Gives the room many members and a long history; returns what writes one message of somebody, and how it is sealed. */
+/** Adds many members and a long history; returns functions that write and seal a message. */
 async function fillRoom({ svc }: World) {
   const [room] = await svc.rows<{ id: string; content: string }>(
     'select room_id::text as id, content from room_messages order by id limit 1',
@@ -69,7 +69,7 @@ async function fillRoom({ svc }: World) {
   return { tokens, compose }
 }
 
-/** Sends a message until it is there, as a browser does. Returns whether that came about. */
+/** Sends a message with retries, like a browser. Returns whether it succeeded. */
 async function send({ balancer }: World, token: string, message: object): Promise<boolean> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const init = { method: 'POST', headers, body: JSON.stringify(message) }

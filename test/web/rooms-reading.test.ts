@@ -19,7 +19,7 @@ const PDF = Buffer.from(
     '3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF',
 )
 
-/** Keeps what a page would have shown beside the browser, and lets a test say whether somebody looks at the page. */
+/** Records the page's notifications, and lets a test set whether the page is visible. */
 const recordNotices = `
   globalThis.notices = []
   globalThis.Notification = class {
@@ -113,7 +113,7 @@ describeWith('chromium')('somebody who reads a room', () => {
     await expect.poll(async () => (await days.allTextContents()).slice(0, 2)).toEqual(['Yesterday', 'Today'])
   })
 
-  /** Many messages come while Ben is not in the room; returns with him in it again. */
+  /** Adds many messages while Ben has another page open, then returns him to the room. */
   const comeBackLater = async () => {
     await ben.page.goto('/chat')
     await addCopies(svc, 'Canal', 180)

@@ -28,7 +28,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
   }, 120_000)
   afterAll(() => resources.disposeAsync())
 
-  /** Opens the room anew, and the search in it. */
+  /** Reopens the room and its search. */
   const openSearch = async () => {
     await ada.page.goto('/rooms')
     await ada.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: /Barn/ }).click()

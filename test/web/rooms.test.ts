@@ -230,7 +230,7 @@ describeWith('chromium')('rooms in two browsers', () => {
       )
       expect([name, found?.count]).toEqual([name, 0])
     }
-    // The answer of the model is told while it grows, and so goes from replica to replica.
+    // The growing answer is published, and so sent to the other replicas.
     const told = svc.log.join('') + (redis?.commands.join() ?? '')
     expect(redis?.commands.join() ?? 'room-disclosures.progress').toContain('room-disclosures.progress')
     expect(told).not.toMatch(/canary|Shall we meet|Look at this|Seven of them/i)

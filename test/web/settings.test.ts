@@ -165,7 +165,7 @@ describeWith('chromium')('the settings', () => {
     await page.waitForURL(/\/login\?redirectUri=/)
     await signIn(page, 'cleo')
 
-    // The keys are locked in this browser, so the passkey is asked for before.
+    // The keys are locked in this browser, so it asks for the passkey first.
     await page.waitForURL(/\/handshake\?redirectUri=%2Fsettings%2Ftokens/)
   })
 

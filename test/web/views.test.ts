@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** Whatever a page does that it should not: reports of its policy, errors, failed requests, and requests to others. */
+/** Records a page's faults: policy violations, errors, failed requests, and requests to other hosts. */
 function watch(page: Page): string[] {
   const faults: string[] = []
   page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
@@ -33,14 +33,14 @@ function watch(page: Page): string[] {
     if (response.status() >= 400) faults.push(`${response.status()} ${response.url()}`)
   })
   page.on('requestfailed', (request) => {
-    // Leaving a page ends what it was still reading.
+    // Leaving a page aborts its open requests.
     if (request.failure()?.errorText !== 'net::ERR_ABORTED')
       faults.push(`${request.failure()?.errorText} ${request.url()}`)
   })
   return faults
 }
 
-/** The languages, and in each how the views are looked at: over both languages each scheme comes in each size. */
+/** The languages with their sizes and schemes: both languages together cover each scheme in each size. */
 const looks = {
   'en-US': [
     ['light', wide],
@@ -53,7 +53,7 @@ const looks = {
 } as const
 type Locale = keyof typeof looks
 
-/** Somebody new before their first page, and what they see judged. */
+/** Opens the browser of a new person and checks each view. */
 async function openViews(locale: Locale, account: string) {
   const { id } = await addAccount(svc, account, { known: false })
   const chromium = await openPage(svc.url, { locale })
@@ -76,7 +76,7 @@ async function openViews(locale: Locale, account: string) {
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize(size)
         await open(size === narrow)
-        // A popup takes a moment to find its place anew.
+        // A popup needs a moment to move after a resize.
         await expect
           .poll(() => page.evaluate('document.documentElement.scrollWidth'), { message: what })
           .toBe(size.width)
@@ -218,7 +218,7 @@ async function judgeRooms({ page, judge, t }: Views) {
   await judge('the page that an invitation leads to')
 }
 
-/** Something of everything, so that the settings are full. */
+/** Adds data of every kind, so that the settings are full. */
 async function fillSettings(account: string): Promise<void> {
   await svc.rows(
     `insert into access_tokens (user_id, name, hash, abilities, created_at)
@@ -300,7 +300,7 @@ describeWith('chromium')('every view', () => {
   )
 })
 
-/** The addresses of the app and of the pages before it, as the sources have them; where they only lead elsewhere is left out. */
+/** The addresses of the app and its pages in the sources, without mere redirects. */
 async function addresses(): Promise<RegExp[]> {
   const read = (file: string) => readFile(join(import.meta.dirname, '../../facades/web', file), 'utf8')
   const [routes, pages] = await Promise.all([read('app/routes.tsx'), read('index.ts')])
@@ -320,7 +320,7 @@ describeWith('chromium')('the keyboard alone', () => {
     await using chromium = await openPage(svc.url)
     const { page } = chromium
     const { keyboard } = page
-    /** Goes on with Tab to what has this name. */
+    /** Presses Tab until an element of this name has the focus. */
     const tabTo = async (name: RegExp) => {
       for (let steps = 0; steps < 60; steps++) {
         await keyboard.press('Tab')

@@ -22,7 +22,7 @@ const files: Record<string, Buffer | undefined> = {
   'a PDF that is never read to its end': makePdf({ lines: ['x'], repeated: 5000, drawing: 'q Q '.repeat(500_000) }),
 }
 
-/** Uploads a file at a time and asks a model, again and again, until its text is settled: what did that do to the process that answers? */
+/** Uploads one file at a time and asks a model repeatedly until its text is read; measures the effect on the answering process. */
 export async function* measureExtraction({ databaseUrl, folder, start }: World): AsyncGenerator<Effort> {
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0', FILE_TEXT_TIMEOUT: '2s' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder, isAdministrator: true })

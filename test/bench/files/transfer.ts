@@ -16,7 +16,7 @@ const LEAST_SPEED = 0.6
 const MOST_MEMORY = 60
 const base = '/api/svc/v1/attachments'
 
-/** Begins as a picture does, so that its kind is known and nobody reads it for its text. */
+/** Starts like a picture, so that its type is known and no text is extracted. */
 const file = Buffer.concat([PNG.subarray(0, PNG.indexOf('IDAT') + 4), randomBytes(BYTES)])
 const form = Buffer.concat([
   Buffer.from('--b\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\n'),
@@ -64,7 +64,7 @@ async function open({ databaseUrl, folder, start }: World): Promise<[Side, Side]
   return [await sideOf(subject), await sideOf(floor)]
 }
 
-/** Both in the same moments, round by round; the first round warms up. */
+/** Measures both concurrently, round by round; the first round warms up. */
 async function inTurns(
   sides: readonly [Side, Side],
   rounds: number,
@@ -91,7 +91,7 @@ async function growth(side: Side, run: Run): Promise<number> {
   return (await side.part.usage()).peak - side.idle
 }
 
-/** Forgets what a process held at most before. */
+/** Resets the peak memory of a process. */
 async function heldBy(part: Part): Promise<number> {
   await part.watch()
   return (await part.usage()).peak

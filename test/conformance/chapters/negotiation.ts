@@ -141,7 +141,7 @@ export const negotiation = [
       server.requireWrites()
       const routes = [...server.typesWith('create').map(({ path }) => path), ...server.api.actions]
       return each(routes, 'nothing takes a body', async (path) => {
-        // Not even JSON, so that nothing can come of it: a server that looks at the type first refuses it for that.
+        // The body is no JSON, so that it creates nothing: a server that checks the type first refuses it for that.
         const answer = await server.send('POST', path, {
           body: 'not a document',
           headers: { 'content-type': 'application/json' },

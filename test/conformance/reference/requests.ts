@@ -25,7 +25,7 @@ export interface Reply {
 const missing = () => new Refusal(404, 'not_found')
 const forbidden = () => new Refusal(403, 'forbidden')
 
-/** Answers requests as the standard says, but for what is broken. */
+/** Answers requests by the standard, except for the configured defect. */
 export class Requests {
   readonly #store: Store
   readonly #broken: Broken

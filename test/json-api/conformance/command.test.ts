@@ -13,7 +13,7 @@ import { type Spoil, startReferenceServer } from '../../conformance/reference-se
 import { obligations } from '../../conformance/suite.ts'
 import { findFreePort } from '../../kit/free-port.ts'
 
-// A run is some thousand requests, on a machine that has other things to do.
+// A run takes some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 test('npm run conformance ends with 0 and a count where no MUST failed', async () => {
@@ -109,7 +109,7 @@ const watching =
     return answer(asked)
   }
 
-/** Runs the command as a person would. */
+/** Runs the command in a process. */
 async function conformance(...args: string[]) {
   const main = fileURLToPath(new URL('../../conformance/main.ts', import.meta.url))
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })

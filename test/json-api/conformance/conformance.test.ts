@@ -7,7 +7,7 @@ import { spoils } from '../../conformance/reference/spoils.ts'
 import { type Spoil, startReferenceServer } from '../../conformance/reference-server.ts'
 import { obligations, type Result, runSuite } from '../../conformance/suite.ts'
 
-// A run is some thousand requests, on a machine that has other things to do.
+// A run takes some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const idsOf = (results: Result[], ...states: Result['state'][]) =>
@@ -71,7 +71,7 @@ test('the conformance suite needs no description where it is given the types', a
   )
 })
 
-// The soak holds the broken server to everything, and so sees that no other obligation is found unmet.
+// The soak runs all obligations on the broken server, so that no other one may fail.
 test.each(Object.entries(breakages) as [Breakage, string[]][])(
   'the conformance suite sees that a server is wrong in this: %s',
   async (breakage, expected) => {

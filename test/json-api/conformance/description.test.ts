@@ -10,7 +10,7 @@ import { type Spoil, startReferenceServer } from '../../conformance/reference-se
 import { readServerDescription, type ServerDescription } from '../../conformance/server-description.ts'
 import { obligations, type Result, runSuite } from '../../conformance/suite.ts'
 
-// A run is some thousand requests, on a machine that has other things to do.
+// A run takes some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const described = {
@@ -34,7 +34,7 @@ const described = {
   },
 }
 
-/** Reads a description as a person writes it to a file. */
+/** Reads a description from a file. */
 async function describedBy(content: unknown): Promise<ServerDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-conformance-'))
   const file = join(folder, 'server.json')

@@ -3,7 +3,7 @@ import { report } from '../../conformance/report.ts'
 import { type Result, runSuite } from '../../conformance/suite.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
-/** Some thousand requests, on a machine that has other things to do. */
+/** The tests send some thousand requests on a busy machine. */
 const patience = { timeout: 300_000 }
 
 let svc: TestApp
@@ -41,7 +41,7 @@ const notOffered = [
   'errors.links',
 ]
 
-/** Tools, of a server and of none: nobody can make those over the wire. */
+/** Adds tools with and without a server, which the API cannot create. */
 const addTools = async ({ rows }: TestApp) =>
   rows(
     `with server as (insert into mcp_servers (url, server_label) values ('http://tools.example.org', 'Tools') returning id)
@@ -66,7 +66,7 @@ test('the service meets the obligations of JSON:API 1.1, as an administrator rea
 
 test('the service meets them as a person reads', patience, async () => {
   const { token } = await svc.user()
-  // The soak looks at every type: a person reads all of them in the same ways.
+  // Only the soak tests every type, as a person reads all of them in the same ways.
   const some = ['ai-models', 'ai-tools', 'users', 'configs']
 
   const results = await runSuite({ url: `${svc.url}/api/svc/v1`, token, ...(!inject('soak') && { types: some }) })

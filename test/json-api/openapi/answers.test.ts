@@ -15,7 +15,7 @@ import {
 import { type Answer, fillDatabase, sendJsonApi } from '../../kit/json-api/sample-rows.ts'
 import { chooseRounds } from '../../kit/rounds.ts'
 
-/** The addresses that a route stands for: one for each of the first resources of the type. */
+/** Returns the addresses of a route, one for each of the first resources of its type. */
 async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promise<string[]> {
   if (!path.includes('{id}')) return [path]
   const [, type = ''] = path.split('/')
@@ -39,7 +39,7 @@ const isFile = ({ responses }: Operation) =>
 
 const reads = jsonApiOperations.filter(({ method, operation }) => method === 'GET' && !isFile(operation))
 
-/** One for all tests but the one that sends everything. */
+/** One service for all tests but the one that changes data. */
 let shared: Awaited<ReturnType<typeof fillDatabase>> & { svc: TestApp }
 beforeAll(async () => {
   const svc = await startApp()

@@ -70,7 +70,7 @@ type Members = { attributes: object; relationships?: object }
 const idOf = async (svc: TestApp, caller: TestUser, type: string) =>
   ((await sendJsonApi(svc, caller, 'GET', `/${type}`)).body.data as { id: string }[])[0]!.id
 
-/** The members without one that the description says must be there, for each of these. */
+/** Returns the members without one required member, for each required one. */
 function lacks(type: string, members: Members): Members[] {
   const { schema } = operationOf('POST', `/${type}`).requestBody!.content[MEDIA]!
   const { attributes, relationships } = schema.properties.data.properties

@@ -12,7 +12,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 const policyOf = (response: Response) => response.headers.get('content-security-policy') ?? ''
 
-/** With a Host header that a browser would not send. */
+/** Sends a request with another Host header. */
 const statusFor = (url: string, path: string, host: string) =>
   new Promise<number>((answered, failed) => {
     const request = get(url + path, { headers: { host } }, (response) => {
@@ -65,7 +65,7 @@ test('GET /docs answers a caller that names a host which cannot be one', async (
 const PATIENCE = 150_000
 
 describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
-  /** Patient: a browser beside other tests may be slow. */
+  /** A generous timeout, as a browser beside other tests may be slow. */
   async function openContext() {
     const context = await openBrowserContext()
     context.setDefaultTimeout(PATIENCE)

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 
-/** The versions whose rules are held; as dev dependencies they would be part of every installation. */
+/** The versions of the linters; as dev dependencies they would be part of every installation. */
 const packages = ['@redocly/cli@2.77.0', '@stoplight/spectral-cli@6.16.3']
 
 let folder: string
@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Runs a program, and returns what it says, however it ends. */
+/** Runs a program and returns its output, even if it fails. */
 async function run(program: string, args: readonly string[]): Promise<string> {
   const options = { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder, REDOCLY_TELEMETRY: 'off' } }
   const ran = promisify(execFile)(join(folder, 'node_modules/.bin', program), [...args, 'openapi.json'], options)

@@ -42,7 +42,7 @@ const asked: [
   ['GET', '/v1/models/{model}', { at: '/v1/models/demo', headers: version }],
   ['GET', '/v1/models/{model}', { at: '/v1/models/none', status: 404 }],
   ['POST', '/v1/messages/count_tokens', { body: { model: 'demo', messages }, headers: version }],
-  // The model of the demonstration answers in words alone.
+  // The demo model answers with text only.
   ['POST', '/v1/embeddings', { body: { model: 'demo', input: 'Hello' }, status: 404 }],
   [
     'POST',

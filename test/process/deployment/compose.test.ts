@@ -11,7 +11,7 @@ describe('compose.yaml', () => {
       expect(volumes.map((volume) => volume.split(':')[1])).toEqual(
         expect.arrayContaining([environment['AI_CONFIG'], environment['DATA_DIR']]),
       )
-      // DRAIN_DELAY and SHUTDOWN_TIMEOUT as they are by default, and some seconds to close the database.
+      // The sum of the defaults of DRAIN_DELAY and SHUTDOWN_TIMEOUT, and some seconds to close the database.
       expect(Number.parseInt(grace, 10)).toBeGreaterThanOrEqual(40)
     }
   })

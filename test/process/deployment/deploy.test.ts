@@ -33,12 +33,12 @@ let site: Deployment & { ada: string }
 interface Asking {
   method?: string
   headers?: Record<string, string>
-  /** An address of this machine. */
+  /** Another address of this machine. */
   from?: string
   body?: string
 }
 
-/** The answer with its headers as they stand on the wire. */
+/** Returns a response with its raw headers. */
 function ask(path: string, { method = 'GET', headers = {}, from = '127.0.0.1', body }: Asking = {}) {
   return new Promise<{ status: number; raw: string[]; headers: NodeJS.Dict<string | string[]> }>((done, failed) => {
     request(site.url + path, { method, headers, localAddress: from, family: 4, agent: false }, (answer) => {

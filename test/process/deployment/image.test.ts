@@ -60,7 +60,7 @@ testWith(
 })
 
 const ROUNDS = 6
-/** Until the proxy has seen that a replica is back. */
+/** Waits until the proxy has noticed a restarted replica. */
 const BACK_MS = 3000
 
 testWith(
@@ -69,7 +69,7 @@ testWith(
   'caddy',
 )('rolling restarts of image replicas under load lose no request and no change', async () => {
   await using resources = new AsyncDisposableStack()
-  // Long enough that each restart meets answers under way.
+  // The load runs long enough that each restart happens during requests.
   const provider = resources.use(
     await startProvider(async (asked, response) => {
       if (!asked.body.stream) return answers('Good day.')(asked, response)

@@ -40,7 +40,7 @@ type Places = Record<string, string>
 const placed = (text: string, places: Places) =>
   Object.entries(places).reduce((now, [from, to]) => now.replaceAll(from, to), text)
 
-/** Does what `.env.example` says of a start without Docker. */
+/** Follows the comments of `.env.example` about a start without Docker. */
 async function writeEnv(folder: string, baseUrl: string, places: Places): Promise<void> {
   const file = join(folder, '.env')
   await copyFile(join(root, '.env.example'), file)

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-/** Begins a request, and goes away before its body is over. */
+/** Starts a request and disconnects in the middle of its body. */
 async function leave(path: string, type: string, begun: string): Promise<void> {
   const { port, hostname } = new URL(svc.url)
   const socket = connect(Number(port), hostname)
@@ -22,7 +22,7 @@ async function leave(path: string, type: string, begun: string): Promise<void> {
   ]
   await once(socket, 'connect')
   socket.write(`${head.join('\r\n')}\r\n\r\n${begun}`)
-  // The headers and what there is of the body have been read when another request is answered.
+  // Once another request is answered, the headers and the partial body have been read.
   await svc.send('GET', '/health/live')
   socket.destroy()
 }
@@ -45,7 +45,7 @@ test.for([
   const lines = () => svc.log.slice(before).map((line) => JSON.parse(line))
   const gone = { level: 30, method: 'POST', msg: 'client_gone' }
   await expect.poll(lines).toContainEqual(expect.objectContaining(gone))
-  // Whatever else would be said of it has been said by the end of the next request.
+  // Any further log line would appear before the end of the next request.
   await svc.send('GET', '/health/live')
   expect(lines().filter(({ level, error, frames }) => level > 30 || error || frames)).toEqual([])
 })

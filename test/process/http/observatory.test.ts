@@ -33,7 +33,7 @@ const policyOf = (headers: Headers) => {
   return Object.fromEntries(parts.map(([name = '', ...sources]) => [name, sources]))
 }
 
-/** The rules of Mozilla's HTTP Observatory that answers can keep: each by its name there. */
+/** The rules of Mozilla's HTTP Observatory about responses, by their names there. */
 const rules: Record<string, (headers: Headers) => boolean> = {
   'csp: implemented without unsafe-inline, unsafe-eval and broad sources': (headers) => {
     const { 'default-src': fallback, 'script-src': scripts = fallback } = policyOf(headers)

@@ -18,7 +18,7 @@ const isCounted = (definition: Definition) => {
   return checks.slice(0, rewriting === -1 ? checks.length : rewriting).some(isMaximum)
 }
 
-/** Nothing of any length in it: no star, no plus, no open range. */
+/** A pattern of bounded length: without star, plus or open range. */
 const hasAnEnd = ({ source }: RegExp) =>
   /^\^.*\$$/.test(source) && !/[*+]|\{\d+,\}/.test(source.replace(/\\./g, '').replace(/\[[^\]]*\]/g, ''))
 
@@ -38,7 +38,7 @@ test('a procedure that streams takes what one takes that answers at once', () =>
   const isSame = (twin: z.ZodType | undefined, schema: z.ZodType | undefined) => {
     if (twin === schema) return true
     const [shape, own] = [twin, schema].map((one) => one && (definitionOf(one) as { shape?: object }).shape)
-    // A stream may ask, too, whether tools may be called.
+    // A stream may also request approvals of tool calls.
     const { mayAsk: _, ...others } = (own ?? {}) as Record<string, unknown>
     return (
       shape !== undefined && Object.entries(others).every(([name, member]) => (shape as typeof others)[name] === member)

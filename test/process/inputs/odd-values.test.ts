@@ -11,7 +11,7 @@ import { addMember, replaceAt, sampleInput, walkPaths } from '../../kit/inputs/s
 import { attackable, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { base } from '../../kit/json-api/client.ts'
 
-// Some thousand requests, on a machine that has other things to do.
+// The tests send some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const NUL = 'a\0b'
@@ -33,12 +33,12 @@ beforeAll(async () => {
   token = (await svc.host.tokens.createFor(asked)).token
 })
 afterAll(async () => {
-  // A backup was made in a folder of that name.
+  // A backup created a folder of that name.
   await rm('__proto__', { recursive: true, force: true })
   await svc[Symbol.asyncDispose]()
 })
 
-/** A sound input with each of the odd values in each of its places, and with members of odd names. */
+/** Builds inputs with each odd value at each place of a valid one, and with members of odd names. */
 function oddInputs({ inputs }: TestedProcedure): unknown[] {
   return inputs.flatMap((schema) => {
     const sample = sampleInput(schema)
@@ -123,7 +123,7 @@ describe('a NUL, lone surrogate, out-of-range number or forbidden name', () => {
       for (const input of oddInputs(procedure).slice(1)) {
         const code = await call?.(input).then(
           () => 'done',
-          // A provider that cannot be reached has a code of its own.
+          // An unreachable provider has its own error code.
           ({ code, problem = code }: { code: string; problem?: string }) => problem,
         )
         expect(['INTERNAL_SERVER_ERROR', 'internal'], `${procedure.name} ${JSON.stringify(input)}`).not.toContain(code)

@@ -8,7 +8,7 @@ import { buildWorstMembers, buildWorstStrangers } from '../../kit/inputs/worst-i
 import { base, mediaType } from '../../kit/json-api/client.ts'
 import { sampleList } from '../../kit/rounds.ts'
 
-// Some thousand requests, on a machine that has other things to do.
+// The tests send some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
@@ -55,7 +55,7 @@ const manyLinks = (bytes: number) => ({
     .join()}]`,
 })
 
-/** Routes of one kind read a document in one way, up to the names in it. */
+/** Groups routes that read documents in the same way apart from the names. */
 const kindOf = ({ method, answers, takesFile, procedure }: Route) => [method, answers, takesFile, !procedure].join()
 
 /** Returns all routes in the soak, else about `count` with one of each kind; the inputs of every procedure are tested over tRPC. */

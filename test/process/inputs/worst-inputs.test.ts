@@ -8,7 +8,7 @@ import { attackable, listMemberNames, type TestedProcedure } from '../../kit/inp
 import { buildMembers, buildWorstInputs } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 
-// Some thousand requests, on a machine that has other things to do.
+// The tests send some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
@@ -107,7 +107,7 @@ test('a body has the size that its calls need, announced or not', async () => {
   const endless = await fetch(`${svc.url}/trpc/users.delete`, { ...options, duplex: 'half' } as RequestInit).catch(
     () => undefined,
   )
-  // The connection may be cut before the answer is read.
+  // The connection may close before the response is read.
   expect(endless?.status ?? 413).toBe(413)
 })
 
@@ -120,7 +120,7 @@ async function pageEndpoints(): Promise<string[]> {
   )
 }
 
-/** These take no body and end the session, or are not for browsers. */
+/** Endpoints without a body that end the session, or that are not for browsers. */
 const others = ['/logout', '/req/profile/reset']
 
 test('the worst bodies cost page endpoints little, and get a short response', async () => {

@@ -22,7 +22,7 @@ import {
 const SLOW = { timeout: 20_000, interval: 20 }
 
 let app: RoomAiApp
-/** Another replica, by which everything is done that ends answers. */
+/** Another replica, which ends the answers. */
 let other: TestApp
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await app[Symbol.asyncDispose]()
 })
 
-/** Streams until nobody reads any more; resolves with what it was asked once some of the answer has come. */
+/** Streams until the client disconnects; resolves with the request once part of the answer has arrived. */
 function whileItAnswers(): Promise<ProviderRequest> {
   const { promise, resolve } = Promise.withResolvers<ProviderRequest>()
   app.provider.behave = async (asked: ProviderRequest, response: ServerResponse) => {
@@ -50,7 +50,7 @@ function whileItAnswers(): Promise<ProviderRequest> {
   return promise
 }
 
-/** The room of an answer under way, its channel as another replica has it, and the answer as the database has it. */
+/** Starts an answer in a room; returns the room, its channel at another replica, and the answer's row. */
 async function underWay() {
   const there = await createAiRoom(app, ['editor'])
   const { slug } = (await there.admin.get(`/rooms/${there.id}`)).one.attributes
@@ -62,7 +62,7 @@ async function underWay() {
     ...there,
     asked: await answering,
     disclosure: String(meta['disclosure']),
-    /** The administrator and the editor, as they call the other replica. */
+    /** Clients of the administrator and the editor at the other replica. */
     away: { admin: clientOf(other, there.admin.token), editor: clientOf(other, there.editor.token) },
     lastStatus: () => statusesOf(socket).at(-1),
     [Symbol.dispose]: () => socket[Symbol.dispose](),

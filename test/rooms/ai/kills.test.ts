@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
 const SLOW = { timeout: 90_000, interval: 50 }
 
-/** The replica that outlives the others, in this process. */
+/** The surviving replica, in this process. */
 let app: RoomAiApp
 let shared: Record<string, string>
 let mortal: Awaited<ReturnType<typeof startMortalReplica>>
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => mortal[Symbol.asyncDispose]())
 
-/** A room with an earlier answer, and the last status that its channel was told. */
+/** Creates a room with an earlier answer, and records the last status on its channel. */
 async function roomAndChannel() {
   const there = await createAiRoom(app, ['editor'])
   const { slug } = (await there.admin.get(`/rooms/${there.id}`)).one.attributes

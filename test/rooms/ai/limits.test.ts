@@ -11,7 +11,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 
 type Limit = Record<'name' | 'subject' | 'subjectId' | 'roomName' | 'used' | 'held' | 'remaining' | 'resetsAt', unknown>
 
-/** The limits of rooms that somebody sees. */
+/** Lists the limits of rooms that a person sees. */
 async function seen(token: string | undefined, { svc }: Pick<RoomAiApp, 'svc'> = app): Promise<Limit[]> {
   const answer = await svc.send('GET', '/trpc/usage.limits', { token })
   const { result } = (await answer.json()) as { result: { data: Limit[] } }

@@ -27,7 +27,7 @@ interface Progress {
 }
 
 describeWith('redis')('what is told in passing between two replicas', () => {
-  /** The replica that outlives the other one, in this process. */
+  /** The surviving replica, in this process. */
   let app: RoomAiApp
   let shared: Record<string, string>
 
@@ -45,7 +45,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     return { ...room, asker: room.admin, reader: room.editor, channel: `private-Rooms.${slug}` }
   }
 
-  /** Hears at a replica what is told in passing: by a socket, and by server-sent events. */
+  /** Records the transient events of a replica, by a socket and by server-sent events. */
   const listen = async (url: string, { id, reader, channel }: Awaited<ReturnType<typeof newRoom>>) => {
     const socket = await openSocket(url)
     await subscribe(url, socket, reader.token, channel)
@@ -71,7 +71,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     }
   }
 
-  /** Pieces in their order, which begin with all that there is. */
+  /** Ordered pieces, of which the first contains the whole text so far. */
   const expectPieces = async (heard: () => Promise<Progress[]>) => {
     await expect.poll(async () => (await heard()).length, SLOW).toBeGreaterThan(3)
     const pieces = await heard()

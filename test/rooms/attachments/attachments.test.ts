@@ -13,7 +13,7 @@ type Person = { token: string }
 
 const kindOf = (uploaded: Awaited<ReturnType<typeof upload>>) => uploaded.one.attributes['mime']
 
-/** The statuses of all ways in which somebody can try to get at an attachment. */
+/** Returns the statuses of all ways to access an attachment. */
 async function waysTo(id: string, identifier: unknown, { token }: Partial<Person>) {
   const paths = [
     `${base}/attachments/${id}`,
@@ -151,7 +151,7 @@ test('an attachment is deleted with its file by its uploader or an administrator
     expect((await room[by].delete(`/attachments/${room.file.id}`)).status).toBe(200)
 
     expect(await listStoredFiles(svc)).not.toContain(room.uuid)
-    // It had nothing else.
+    // The message had no other content.
     expect((await room.viewer.get(`/room-messages/${room.message}`)).one.attributes['deletedAt']).not.toBeNull()
     expect((await room.changes(room.viewer)).position).toBeDefined()
   }

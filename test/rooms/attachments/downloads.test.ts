@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
 import { upload } from '../../kit/rooms/attachments.ts'
 
-/** Several chunks of what is stored, and a part of one. */
+/** Size of several stored chunks and a part of one. */
 const bytes = Buffer.concat([Buffer.from('%PDF-1.7\n'), randomBytes(300_000)])
 
 let svc: JsonApiApp

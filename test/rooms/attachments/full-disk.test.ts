@@ -15,7 +15,7 @@ async function mountSmallDisk(files: string, kib: number): Promise<() => Promise
   return async () => void (await run('umount', [files]))
 }
 
-/** A bound on what this process may write to a file, as a quota; whoever handles its signal gets an error of the write. */
+/** A file size limit of this process, like a quota; a process that handles its signal gets a write error. */
 async function boundFiles(_files: string, kib: number) {
   const setBound = (bytes: string) => run('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`])
   const goOn = () => {}
@@ -27,7 +27,7 @@ async function boundFiles(_files: string, kib: number) {
   }
 }
 
-/** A service whose files have little room. */
+/** A service whose files have little space. */
 async function startOnSmallDisk(limitRoom: typeof mountSmallDisk, kib: number) {
   await using resources = new AsyncDisposableStack()
   const folder = await mkdtemp(join(inject('runFolder'), 'small-disk-'))
@@ -43,7 +43,7 @@ async function startOnSmallDisk(limitRoom: typeof mountSmallDisk, kib: number) {
 const namesIn = async (folder: string) =>
   (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).length
 
-/** Not everybody may mount a disk; this one is gone with the program that mounts it. */
+/** Mounting may be forbidden; this disk is unmounted with its program. */
 const canMount = await run('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).then(
   () => true,
   () => false,

@@ -24,7 +24,7 @@ async function openPlace(place: Place, folder: string, onSent: OnSent, resources
   return { settings: { ...settings, S3_ENDPOINT: `http://127.0.0.1:${relay.port}` }, directory }
 }
 
-/** A service as a process of its own, which dies at what it says to its database or to the server of its bucket. */
+/** Starts a service as a process that is killed at a given statement or bucket request. */
 async function startMortal(place: Place) {
   await using resources = new AsyncDisposableStack()
   const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await createDataFolder())]
@@ -90,7 +90,7 @@ async function upload({ address, headers }: Mortal, text = 'Hello') {
   return (await response?.json().catch(() => undefined)) as { data: { id: string } } | undefined
 }
 
-/** Gives the caller a picture; nothing where no answer came. */
+/** Sets the caller's picture; returns undefined without a response. */
 async function setPicture({ base, headers }: Mortal) {
   const me = await fetch(`${base}/users/me`, { headers })
   const { data } = (await me.json()) as { data: { id: string } }

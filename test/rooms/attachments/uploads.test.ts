@@ -46,7 +46,7 @@ test('a file of the maximum size is accepted, and one byte more refused', async 
   expect(await refused(await chunked('x'.repeat(MAX * 20)))).toEqual([413, 'too_large', 0, 0])
 })
 
-/** A form whose size nobody announces. */
+/** A form without a Content-Length. */
 async function chunked(text: string) {
   const form = new FormData()
   form.append('file', new Blob([text]), 'a.txt')
@@ -160,7 +160,7 @@ test('a timed-out or aborted upload leaves nothing, and the first gets an error'
   expect(hasty.services.uploads.acquire(String(hasty.people.ada.id))).toBeDefined()
 })
 
-/** Sends the first half of a file, and the rest when told. */
+/** Sends the first half of a file, and the rest on request. */
 function begin(by: string, { url } = svc) {
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
   const sending = request(`${url}${base}/attachments/actions/upload`, {
@@ -228,7 +228,7 @@ test('an upload repeated with its Idempotency-Key is one attachment', async () =
   expect(both.map(({ status }) => status).filter((status) => status !== 409)).toContain(201)
 
   expect(await send(text)).toMatchObject({ status: 201, text: first?.text, location: first?.location })
-  // The mark of an upload under way is renewed: that of a killed process is gone soon.
+  // An open upload renews its lease; that of a killed process expires soon.
   expect(marking.mock.calls[0]?.[2]).toBe(10_000)
   marking.mockRestore()
   for (const [other, name] of [[`${text}x`], ['y'], [text, 'b.txt'], ['x'.repeat(MAX)]] as const) {

@@ -63,7 +63,7 @@ test('a conversation is created, written, edited and deleted by the older routes
   expect([(await remove()).status, (await remove()).status]).toEqual([200, 404])
   expect(await say(slug, buildMessage('next'))).toMatchObject({ message_id: '3.000' })
 
-  // Front ends announce JSON where they send nothing.
+  // Front ends send a JSON content type even without a body.
   expect((await ada.send('DELETE', `/req/conv/removeConv/${slug}`, { body: '' })).status).toBe(200)
   expect((await open(slug)).status).toBe(404)
 })

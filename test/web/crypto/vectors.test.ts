@@ -10,7 +10,7 @@ const sealedRoomKey =
 
 const invitationHash = '00112233445566778899aabbccddeeff'
 
-/** The IV is random by nature; here it is held still for one call. */
+/** Fixes the random IV for one call. */
 async function withFixedIv<T>(work: () => Promise<T>): Promise<T> {
   const drawn = vi.spyOn(globalThis.crypto, 'getRandomValues').mockImplementation((array) => {
     Buffer.from(array!.buffer, array!.byteOffset, array!.byteLength).set(Buffer.from(fixedIv, 'hex'))
