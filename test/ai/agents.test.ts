@@ -57,7 +57,7 @@ describe.each<[string, Agent]>([
     { timeout: 300_000 },
     async (adapter) => {
       await using at = await openWorkshop()
-      const { behave, said } = createTaskModel(agent.steps(at.file))
+      const { behave, answers: said } = createTaskModel(agent.steps(at.file))
       service.upstream.behave = behave
       const { url, token } = service
       const options = { program: agents.program(agent.program), url, token, model: `svc-${adapter}` }

@@ -94,14 +94,14 @@ test.for(
 })
 
 test('stop and seed reach OpenAI by the API that knows them', async () => {
-  const { asked, bodyFor } = kinds
+  const { requests: asked, bodyFor } = kinds
   await bodyFor('openai', { stop: ['END'], seed: 7 })
 
   expect(asked).toMatchObject([{ path: '/v1/openai/chat/completions', body: { stop: ['END'], seed: 7 } }])
 })
 
 test('an unsupported parameter is refused by name before any call of a provider', async () => {
-  const { asked, bodyFor } = kinds
+  const { requests: asked, bodyFor } = kinds
   const document = { type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}` } }
 
   expect(await bodyFor('anthropic', { seed: 7 })).toMatchObject({ status: 400, error: { param: 'seed' } })

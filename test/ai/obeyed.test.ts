@@ -102,9 +102,9 @@ const hasWords = ({ face: { words } }: Way, wish: RequestOptions) => Object.keys
 /** Asks, and expects the model's counts in the record and on the surface. */
 async function ask({ face, model, stream }: Way, text: string, wish: RequestOptions): Promise<ReceivedAnswer> {
   const { tokens, ...heard } = await face.ask(app.asker, { model, text, wish, stream })
-  const { said, records } = await app.take()
+  const { answers: said, records } = await app.take()
   expect(said).toHaveLength(1)
-  const { input, output } = said[0]?.counted ?? {}
+  const { input, output } = said[0]?.tokens ?? {}
   expect(records).toEqual([{ outcome: 'completed', estimated: false, input, output }])
   if (tokens) expect(tokens).toEqual({ input, output })
   return heard

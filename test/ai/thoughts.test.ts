@@ -39,7 +39,7 @@ describe('the effort of thinking', () => {
   })
 
   test('a model thinks on after tool results where the turn began with thoughts', async () => {
-    const { svc, token, asked } = kinds
+    const { svc, token, requests: asked } = kinds
     const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: 'proof' }
     const call = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }
     const result = { type: 'function_call_output', call_id: 'c', output: 'Rain' }
@@ -71,7 +71,7 @@ describe('the effort of thinking', () => {
 
 describe('parameters about thoughts', () => {
   const send = async (path: string, body: object) => {
-    const { svc, token, asked } = kinds
+    const { svc, token, requests: asked } = kinds
     const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
     const { error } = (await response.json()) as { error?: { message: string } }
     return { status: response.status, message: error?.message, body: asked.at(-1)?.body }
@@ -119,7 +119,7 @@ describe('parameters about thoughts', () => {
       'thinking.budget_tokens',
     ],
   ])('%s is refused by its name', async ([, path, body, named]) => {
-    const { asked } = kinds
+    const { requests: asked } = kinds
     const ask = path === 'messages' ? message : response
 
     expect(await ask('thinks', body)).toMatchObject({ status: 400, message: expect.stringContaining(named) })

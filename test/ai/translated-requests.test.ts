@@ -9,7 +9,7 @@ import { makePdf } from '../kit/sample-files/pdf.ts'
 
 const usage = { input: 10, output: 5, cached: 0, cacheWrite: 0, reasoning: 0 }
 const plain = buildTextAnswer('Good day.', usage)
-const callAnswer = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', counted: usage })
+const callAnswer = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', tokens: usage })
 
 const upstreamIds = {
   'openai-compatible': 'up-1',

@@ -10,7 +10,7 @@ import { type ServiceOptions, startService } from '../../server/service.ts'
 import { cloneDatabase } from './database.ts'
 import { makePublicKey } from './identity/people.ts'
 
-/** Lets nothing of a value be changed from now on. */
+/** Freezes a value and all of its members. */
 function deepFreeze(value: unknown): void {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
   Object.freeze(value)
@@ -34,7 +34,7 @@ interface UserOptions {
   keys?: boolean
 }
 
-/** The service on a port of its own, in this process, with a database of its own. Settings as in the environment. */
+/** Starts the service in this process, on a port and a database of its own. Settings are those of the environment. */
 export async function startApp(
   settings: Record<string, string> = {},
   { appSource }: Pick<ServiceOptions, 'appSource'> = {},
@@ -53,13 +53,13 @@ export async function startApp(
     DATABASE_URL: database?.url,
     DATABASE_POOL: '5',
     PORT: '0',
-    // A busy machine is slow, and tests fill tables by single statements.
+    // Timeouts are long, as tests fill tables by single statements on a busy machine.
     ...{ DATABASE_STATEMENT_TIMEOUT: '2m', DATABASE_LOCK_TIMEOUT: '1m', DATABASE_IDLE_TIMEOUT: '30s' },
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })
   const { log, telemetry } = await openLog(env, sink)
-  // Whoever changes what others hold, too, fails. On a slow machine periodic tasks would come between two steps of a test.
+  // A change of a shared object throws. A late first run keeps periodic tasks out of the tests.
   const service = await startService({
     env,
     log,
@@ -105,7 +105,7 @@ export async function startApp(
     /** Rows of the database, by a statement. */
     rows: async <Row>(text: string, values: unknown[] = []): Promise<Row[]> =>
       service.services.sql<Row>({ name: '', text }, values),
-    /** Changes the catalogue by a statement, and its version, as the service does. */
+    /** Changes the catalogue by a statement, and increments its version like the service. */
     async changeCatalogue(text: string): Promise<void> {
       await service.services.sql({ name: '', text })
       const raise = `insert into change_streams as s (stream, seq) values ('all', 1) on conflict (stream) do update set seq = s.seq + 1`

@@ -5,17 +5,17 @@ import { makePublicKey } from './identity/people.ts'
 
 export interface BrowserRequest {
   body?: unknown
-  /** Sent as it is, instead of what a browser says of its own pages. */
+  /** Headers in place of those that a browser sends from its own pages. */
   headers?: Record<string, string>
   form?: Record<string, string>
 }
 
-/** A browser with the pages of a service: it keeps cookies, and says where its requests come from. */
+/** A browser at the pages of a service: it stores cookies and sends Sec-Fetch-Site. */
 export function openBrowser(url: string) {
   const cookies = new Map<string, string>()
 
-  async function send(method: string, path: string, sending: BrowserRequest = {}) {
-    const answer = await fetch(url + path, { method, redirect: 'manual', ...buildRequest(cookies, sending) })
+  async function send(method: string, path: string, request: BrowserRequest = {}) {
+    const answer = await fetch(url + path, { method, redirect: 'manual', ...buildRequest(cookies, request) })
     storeCookies(cookies, answer.headers)
     const { status, headers } = answer
     const text = await answer.text()
@@ -45,14 +45,14 @@ export function openBrowser(url: string) {
 }
 
 function buildRequest(cookies: Map<string, string>, { body, form, headers }: BrowserRequest) {
-  const sent = typeof body === 'string' || form ? body : JSON.stringify(body)
+  const payload = typeof body === 'string' || form ? body : JSON.stringify(body)
   return {
     headers: {
       ...(cookies.size > 0 && { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(headers ?? { 'sec-fetch-site': 'same-origin' }),
     },
-    ...(sent !== undefined && { body: sent as string }),
+    ...(payload !== undefined && { body: payload as string }),
     ...(form && { body: new URLSearchParams(form) }),
   }
 }
@@ -77,25 +77,25 @@ export const buildIdentity = (username: string) => ({
 
 let cachedHash: Promise<string> | undefined
 
-/** The hash of the password, by the least work that a hash can take: each sign-in repeats that work. */
+/** Hashes the password with the least work, as each sign-in repeats it. */
 function hashCheaply(): Promise<string> {
   cachedHash ??= hash(PASSWORD, { memoryCost: 8, timeCost: 1 })
   return cachedHash
 }
 
-/** A local account of somebody who has not signed in yet. */
+/** Adds a local account of a person who has not signed in yet. */
 export async function putAccount(env: TestApp['env'], username: string): Promise<void> {
   await putHashedAccount(accountsFile(env), { ...buildIdentity(username), hash: await hashCheaply() })
 }
 
-/** A local account, and a person where `known`, who has made their keys unless told otherwise. */
+/** Adds a local account, and if `known` a person, by default with keys. */
 export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
   await putAccount(svc.env, username)
   if (!known) return { id: 0, ...buildIdentity(username), token: '' }
   return svc.user({ username, keys })
 }
 
-/** A browser in which somebody has signed in. */
+/** Adds an account and returns a browser that is signed in. */
 export async function signIn(svc: TestApp, username = 'ada', options = {}) {
   const person = await addAccount(svc, username, options)
   const browser = openBrowser(svc.url)

@@ -43,12 +43,14 @@ export async function runCommand(
   return { exitCode, stdout: stdout.text(), stderr: stderr.text() }
 }
 
-async function typeInput(typing: readonly TypedInput[], seen: Collector, input: PassThrough): Promise<void> {
-  let read = 0
+async function typeInput(typing: readonly TypedInput[], output: Collector, input: PassThrough): Promise<void> {
+  let position = 0
   for (const [sees, types] of typing) {
-    const shown = () => seen.text().indexOf(sees, read)
-    await vi.waitFor(() => expect(shown(), `${sees} in ${seen.text()}`).toBeGreaterThanOrEqual(0), { timeout: 20_000 })
-    read = shown() + sees.length
+    const findText = () => output.text().indexOf(sees, position)
+    await vi.waitFor(() => expect(findText(), `${sees} in ${output.text()}`).toBeGreaterThanOrEqual(0), {
+      timeout: 20_000,
+    })
+    position = findText() + sees.length
     input.write(typeof types === 'string' ? types : await types())
   }
 }

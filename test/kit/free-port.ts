@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below those that the system gives to who asks for any port, so that no other test gets one between the look and its use. */
+/** Below the system's ephemeral ports, so that no other test gets the port between the check and its use. */
 const FIRST = 11_000
 const END = 32_000
 

@@ -34,12 +34,12 @@ export const TEMPLATE = 'svc_template'
 export async function setup({ provide }: TestProject) {
   const run = await openRunFolder('svc-test-')
   const folder = run.path
-  // So that no test of a page waits for it.
-  const building = builtApp()
+  // Built at the start, so that no test of a page waits for it.
+  const frontEndBuild = builtApp()
   const cluster = await startDatabase(folder)
   await makeTemplate(cluster.url)
   const redis = await startRedis(folder)
-  await building
+  await frontEndBuild
   provide('postgresUrl', cluster.url)
   provide('redisUrl', redis?.url)
   provide('runFolder', folder)
@@ -55,7 +55,7 @@ export async function setup({ provide }: TestProject) {
 /** The PostgreSQL from npm, or, where `TEST_POSTGRES` is `debian`, the one of this machine. */
 async function startDatabase(folder: string): Promise<AsyncDisposable & { url: string }> {
   if (process.env['TEST_POSTGRES'] === 'debian') {
-    // None that production would take for a placeholder.
+    // A random password, which production does not take for a placeholder.
     const password = randomBytes(12).toString('hex')
     const server = await startPostgres('svc', password, 'svc')
     return {

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { TestApp } from './app.ts'
 import { openClient } from './postgres-client.ts'
 
-/** Holds what a statement locks, until it is released. */
+/** Holds the locks of a statement until they are released. */
 export async function holdLock(svc: TestApp, text: string, values: readonly unknown[] = []) {
   const client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
@@ -10,7 +10,7 @@ export async function holdLock(svc: TestApp, text: string, values: readonly unkn
   expect(rowCount).toBe(1)
   const [{ holder } = {}] = (await client.query<{ holder: number }>('select pg_backend_pid() as holder')).rows
   return {
-    /** Resolves with the connection that waits for it, once there is one. */
+    /** Resolves with the process id of a connection that waits for the lock. */
     async waitForWaiter(): Promise<number> {
       const text = 'select pid from pg_stat_activity where $1::int = any(pg_blocking_pids(pid))'
       const blocked = async () => (await svc.rows<{ pid: number }>(text, [holder]))[0]?.pid
@@ -18,7 +18,7 @@ export async function holdLock(svc: TestApp, text: string, values: readonly unkn
       return Number(await blocked())
     },
     release: () => client.query('rollback'),
-    /** Resolves when a connection that waited has it, or has lost it again. */
+    /** Releases the lock; resolves when the waiting connection has got it or has ended. */
     async passTo(pid: number): Promise<void> {
       await client.query('rollback')
       const text = 'select state from pg_stat_activity where pid = $1'
@@ -29,18 +29,18 @@ export async function holdLock(svc: TestApp, text: string, values: readonly unkn
   }
 }
 
-/** Connections that wait for a lock. */
+/** Returns the number of connections that wait for a lock. */
 export async function countWaiting(svc: TestApp): Promise<number> {
   const waits = `datname = current_database() and wait_event_type = 'Lock'`
   const [row] = await svc.rows<{ count: number }>(`select count(*)::int as count from pg_stat_activity where ${waits}`)
   return row?.count ?? 0
 }
 
-/** Ends every session in a transaction that is only committed once the request, which still finds its own, waits for it. */
+/** Ends every session in a transaction that commits once the request, which still sees its session, waits for it. */
 export const whileEndingSessions = <Answer>(svc: TestApp, send: () => Promise<Answer>) =>
   whileChanging(svc, 'delete from sessions', send)
 
-/** Carries out a change in a transaction that is only committed once the request, which does not see it, waits for it. */
+/** Makes a change in a transaction that commits once the request, which does not see it, waits for it. */
 export async function whileChanging<Answer>(
   svc: TestApp,
   change: string,
@@ -55,7 +55,7 @@ export async function whileChanging<Answer>(
   return await answer
 }
 
-/** Lets a change happen whenever a local password was compared, before the session begins. */
+/** Makes a change after each check of a local password, before the session starts. */
 export function afterPasswordCheck({ services: { localAccounts } }: TestApp, change: () => Promise<unknown>): void {
   const compare = localAccounts.verify
   localAccounts.verify = async (...typed) => {
@@ -65,10 +65,10 @@ export function afterPasswordCheck({ services: { localAccounts } }: TestApp, cha
   }
 }
 
-/** Resolves once so many connections to a database wait for a lock. It asks by a connection of its own, as a pool may be exhausted. */
+/** Resolves once so many connections wait for a lock. It uses a connection of its own, as a pool may be exhausted. */
 export async function waitForLocks(url: string | undefined, count = 1): Promise<void> {
   await using client = await openClient(url)
   const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  const seen = async () => (await client.query(waiting)).rowCount
-  await expect.poll(seen, { timeout: 30_000 }).toBeGreaterThanOrEqual(count)
+  const countLocks = async () => (await client.query(waiting)).rowCount
+  await expect.poll(countLocks, { timeout: 30_000 }).toBeGreaterThanOrEqual(count)
 }

@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream'
 import { createLog } from '../../server/ops/log.ts'
 
-/** A log that nobody reads. */
+/** Creates a log without output. */
 export const createSilentLog = () => createLog('silent', new Writable({ write: (_, __, done) => done() }))
 
-/** The log as it is, with the lines that it wrote. */
+/** Creates a log that records its lines. */
 export function recordLog() {
   const lines: string[] = []
   const sink = new Writable({

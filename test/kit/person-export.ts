@@ -46,7 +46,7 @@ interface Manifest {
   damagedFiles: string[]
 }
 
-/** An archive as somebody finds it who unpacks it. */
+/** Unpacks an archive. */
 export function unpackExport(archive: Uint8Array) {
   const files = unzipSync(archive)
   const text = (path: string) => Buffer.from(files[path] ?? []).toString()
@@ -56,7 +56,7 @@ export function unpackExport(archive: Uint8Array) {
     paths: Object.keys(files),
     rows: (type: string): Row[] =>
       (manifest.types[type]?.files ?? []).flatMap((path) => (JSON.parse(text(path)) as { data: Row[] }).data),
-    /** All that is in it, as text. */
+    /** The whole content as text. */
     whole: Object.values(files)
       .map((file) => Buffer.from(file).toString('latin1'))
       .join('\n'),

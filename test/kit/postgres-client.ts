@@ -2,7 +2,7 @@ import pg from 'pg'
 
 export type Client = pg.Client & AsyncDisposable
 
-/** A connection that ends with its block, also when an assertion fails. If the server drops it, only its next query fails. */
+/** Opens a connection that ends with its block. If the server drops it, only its next query fails. */
 export async function openClient(url: string | undefined): Promise<Client> {
   const client = new pg.Client({ connectionString: url })
   // Node ends a process for an error event that nobody listens to.

@@ -9,7 +9,7 @@ const sweeper = join(import.meta.dirname, 'sweeper.ts')
 
 /** A folder of one run of tests or of the bench, which is gone with all that runs in it once the run has ended. */
 export interface RunFolder extends AsyncDisposable {
-  /** In memory where there is enough of it, for databases. */
+  /** Path of the folder, in memory if there is enough of it. */
   path: string
 }
 
@@ -20,7 +20,7 @@ export interface RunFolder extends AsyncDisposable {
 export async function openRunFolder(prefix: string): Promise<RunFolder> {
   const path = await mkdtemp(join(await quickFolder(), prefix))
   const temporary = await mkdtemp(join(tmpdir(), prefix))
-  // Parts that run as another user have folders of their own in it.
+  // Parts of another user have folders in it.
   await Promise.all([path, temporary].map((folder) => chmod(folder, 0o711)))
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = temporary
@@ -46,7 +46,7 @@ export async function openRunFolder(prefix: string): Promise<RunFolder> {
   }
 }
 
-/** A database is a thousand files, and nearly every test file has one of its own. */
+/** Returns a fast folder, as databases have a thousand files and nearly every test file has one. */
 async function quickFolder(): Promise<string> {
   const memory = '/dev/shm'
   const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))

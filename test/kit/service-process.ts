@@ -47,24 +47,24 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
     ...settings,
   }
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { out: '', err: '' }
+  const output = { out: '', err: '' }
   child.stdout.on('data', (text) => {
-    said.out += text
+    output.out += text
   })
   child.stderr.on('data', (text) => {
-    said.err += text
+    output.err += text
   })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   return {
     child,
-    output: said,
+    output: output,
     ended,
     /** The address, once it listens. */
     async ready(): Promise<string> {
-      const isReady = () => /(?:Next:|"msg":"ready").*\n$/s.test(said.out)
+      const isReady = () => /(?:Next:|"msg":"ready").*\n$/s.test(output.out)
       await vi.waitFor(() => expect(isReady() || child.exitCode !== null).toBe(true), SLOW)
-      const url = isReady() && said.out.match(/Server listening at (http:[\w.:/[\]]+)/)?.[1]
-      return url || Promise.reject(new Error(`The service did not start.\n${said.out}${said.err}`))
+      const url = isReady() && output.out.match(/Server listening at (http:[\w.:/[\]]+)/)?.[1]
+      return url || Promise.reject(new Error(`The service did not start.\n${output.out}${output.err}`))
     },
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     /** Signals the whole process group, like a terminal. */

@@ -13,24 +13,24 @@ export function watchStatements() {
   beforeEach(() => {
     seen = []
     const { query } = pg.Client.prototype
-    vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
-      const [first, values] = given
+    vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+      const [first, values] = args
       if (typeof first === 'string') seen.push({ text: first, values: values as unknown[] })
       else seen.push({ ...(first as SentStatement) })
-      return Reflect.apply(query, this, given)
+      return Reflect.apply(query, this, args)
     })
   })
   afterEach(() => vi.restoreAllMocks())
   return {
     take(): SentStatement[] {
-      const taken = seen.filter(isRequestStatement)
+      const statements = seen.filter(isRequestStatement)
       seen = []
-      return taken
+      return statements
     },
   }
 }
 
-/** Statements that a service runs every few seconds, whatever it is asked. */
+/** Statements that a service runs every few seconds without requests. */
 const periodic = [
   'find-lost-disclosure',
   'touch-tokens',

@@ -3,14 +3,14 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { vi } from 'vitest'
 
-/** Waits until whoever is answered has taken all that was written from its socket: so much of it arrives, whatever comes next. */
+/** Waits until the client has read all written bytes from its socket. */
 export async function untilRead(response: ServerResponse): Promise<void> {
   const { socket } = response
   if (!socket) return
   await vi.waitUntil(async () => socket.destroyed || (await isRead(socket)), { timeout: 30_000, interval: 2 })
 }
 
-/** By the table of the kernel, which has the sockets of both ends, and the bytes that wait in each. */
+/** Reads the kernel's table of sockets, which has the queued bytes of both ends. */
 async function isRead({ remotePort = 0, localPort = 0, writableLength }: Socket): Promise<boolean> {
   if (writableLength > 0) return false
   const tables = await Promise.all(['tcp', 'tcp6'].map((name) => readFile(`/proc/net/${name}`, 'utf8')))

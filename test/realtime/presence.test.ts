@@ -137,7 +137,9 @@ describe('who is here', () => {
     await svc.ada.update('rooms', room.id, { name: 'Go' })
     await client.until('change', 1)
 
-    expect(client.heard.filter(({ event }) => event === 'change').map(({ channel }) => channel)).toEqual([room.channel])
+    expect(client.events.filter(({ event }) => event === 'change').map(({ channel }) => channel)).toEqual([
+      room.channel,
+    ])
   })
 
   test('is without somebody once they are removed from the room', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Step, TASK } from './task-model.ts'
 
-/** The versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
+/** Versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
 const packages = [
   ...['@anthropic-ai/claude-code@2.1.332', '@openai/codex@0.169.0'],
   ...['langchain@1.5.14', '@langchain/core@1.4.0', '@langchain/openai@1.6.0', 'zod@4.6.7'],
@@ -15,7 +15,7 @@ export async function installAgents() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
   const npm = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', folder, ...packages]
   await run('npm', npm, { cwd: folder, env: process.env })
-  // Its own script, which copies the program of this platform and nothing else.
+  // The package's own script, which copies the program of this platform.
   await run('node', ['node_modules/@anthropic-ai/claude-code/install.cjs'], { cwd: folder, env: process.env })
   const langChain = join(folder, 'langchain.mjs')
   await writeFile(langChain, langChainProgram)
@@ -52,7 +52,7 @@ interface AgentOptions {
   model: string
 }
 
-/** A folder of its own with a greeting, in which an agent works, and a home with nothing in it. */
+/** Creates a folder with a greeting, in which an agent works, and an empty home. */
 export async function openWorkshop() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-workshop-'))
   const [home, work] = [join(folder, 'home'), join(folder, 'work')]
@@ -71,7 +71,7 @@ export async function openWorkshop() {
 }
 type Workshop = Awaited<ReturnType<typeof openWorkshop>>
 
-/** Nothing but loopback is reached: everything else would go through a proxy that nobody is at. */
+/** Allows loopback alone: other requests go to a proxy that does not exist. */
 const proxySettings = {
   ...{ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' },
   ...{ http_proxy: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1,localhost' },
@@ -85,7 +85,7 @@ const prompt = `${TASK}: read greeting.txt, change it, and copy it.`
 export interface Agent {
   program: 'claude' | 'codex'
   steps(file: string): Step[]
-  /** Carries out the task, and in a later turn of the same conversation makes it shorter. */
+  /** Runs the task; `compact` shortens the conversation in a later turn. */
   work(options: AgentOptions, at: Workshop): Promise<RunResult>
   compact(options: AgentOptions, at: Workshop): Promise<RunResult>
 }
@@ -183,7 +183,12 @@ export const langChainSteps: Step[] = [
 ]
 
 export const runLangChain = ({ program, url, token, model }: AgentOptions, at: Workshop, isStreamed: boolean) => {
-  const asked = { SVC_URL: url, SVC_TOKEN: token, SVC_MODEL: model, SVC_PROMPT: prompt }
-  const env = { ...buildEnvironment(at), ...asked, LANGSMITH_TRACING: 'false', ...(isStreamed && { SVC_STREAM: '1' }) }
+  const variables = { SVC_URL: url, SVC_TOKEN: token, SVC_MODEL: model, SVC_PROMPT: prompt }
+  const env = {
+    ...buildEnvironment(at),
+    ...variables,
+    LANGSMITH_TRACING: 'false',
+    ...(isStreamed && { SVC_STREAM: '1' }),
+  }
   return run(process.execPath, [program], { cwd: at.work, env })
 }

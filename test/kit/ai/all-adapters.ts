@@ -27,15 +27,15 @@ const thinking = [
 
 /** Starts a service with all kinds of providers on one server, each below its name, which record their requests. */
 export async function startAllAdapters() {
-  await using starting = new AsyncDisposableStack()
-  const asked: ProviderRequest[] = []
-  const upstream = starting.use(
+  await using startup = new AsyncDisposableStack()
+  const requests: ProviderRequest[] = []
+  const upstream = startup.use(
     await startProvider((got, response) => {
-      asked.push(got)
+      requests.push(got)
       sendJson(response, protocols.find(({ adapter }) => got.path.startsWith(`/v1/${adapter}/`))?.answer)
     }),
   )
-  const config = starting.use(await writeConfig(upstream.url))
+  const config = startup.use(await writeConfig(upstream.url))
   const providers = protocols.map(({ adapter }) => ({
     ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
     models: [
@@ -46,11 +46,11 @@ export async function startAllAdapters() {
     ].map((model) => ({ label: model.id, external: true, input: ['text', 'image'], ...model })),
   }))
   await config.write({ providers, systemModels: {} })
-  const svc = starting.use(await startApp({ AI_CONFIG: config.file }))
+  const svc = startup.use(await startApp({ AI_CONFIG: config.file }))
   const { token } = await svc.user()
-  const resources = starting.move()
+  const resources = startup.move()
   return {
-    ...{ svc, token, asked },
+    ...{ svc, token, requests },
 
     /** Returns the request that a provider of this kind gets for a client's request. */
     async bodyFor(adapter: string, body: object) {
@@ -58,12 +58,12 @@ export async function startAllAdapters() {
       const response = await svc.send('POST', '/v1/chat/completions', { token, body: whole })
       return {
         status: response.status,
-        body: asked.at(-1)?.body,
+        body: requests.at(-1)?.body,
         error: ((await response.json()) as { error?: object }).error,
       }
     },
 
-    reset: () => void asked.splice(0),
+    reset: () => void requests.splice(0),
 
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

@@ -19,9 +19,9 @@ export const buildMessage = (content: readonly Block[], ending: Ending) => ({
 
 /** Builds the first events: each block starts empty and is then streamed. */
 export function buildStartEvents(content: readonly Block[], usage: Ending['usage'], piecesOf = keepWhole): string {
-  const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
+  const startMessage = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
   return (
-    formatEvent({ type: 'message_start', message: begun }) +
+    formatEvent({ type: 'message_start', message: startMessage }) +
     content.map((block, index) => buildBlockEvents(block, index, piecesOf)).join('')
   )
 }
@@ -77,7 +77,7 @@ export const answersWithBlocks =
     response.end(events)
   }
 
-/** Streams these blocks, and then neither more nor an end. */
+/** Streams these blocks, and then stalls. */
 export const stallsAfterBlocks =
   (content: readonly Block[], usage: Ending['usage']): Behaviour =>
   (_, response) => {

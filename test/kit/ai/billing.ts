@@ -21,10 +21,10 @@ export const tokenCounts: TokenCounts = { ...NO_TOKENS }
 /** Streams a thought and so many words, and counts each piece as a token. */
 export function streamsWords(
   script: TokenScript,
-  many: number,
-  then: (response: ServerResponse, asked: ProviderRequest) => unknown,
+  wordCount: number,
+  then: (response: ServerResponse, request: ProviderRequest) => unknown,
 ): Behaviour {
-  return async (asked, response) => {
+  return async (request, response) => {
     const { thoughts, cacheWrite } = script.counts
     Object.assign(tokenCounts, {
       input: PROMPT_TOKENS,
@@ -35,17 +35,17 @@ export function streamsWords(
     })
     beginStream(response)
     response.write(script.begin(tokenCounts))
-    if (thoughts && many > 0) {
+    if (thoughts && wordCount > 0) {
       Object.assign(tokenCounts, { output: 1, reasoning: 1 })
-      response.write(script.thought(tokenCounts, asked))
+      response.write(script.thought(tokenCounts, request))
     }
-    for (const word of words.slice(0, many)) {
+    for (const word of words.slice(0, wordCount)) {
       tokenCounts.output += 1
-      response.write(script.word(word, tokenCounts, asked))
+      response.write(script.word(word, tokenCounts, request))
       // Events that are sent with a pause arrive separately.
       await pause(2)
     }
-    await then(response, asked)
+    await then(response, request)
   }
 }
 
@@ -77,7 +77,7 @@ export async function startBilling() {
   const { svc } = resources.use(
     await startWithConfig({ providers: [...providers, demo], systemModels: { default: 'demo' } }),
   )
-  const kept = resources.move()
+  const disposables = resources.move()
 
   async function records() {
     await svc.services.usageLedger.flush()
@@ -111,7 +111,7 @@ export async function startBilling() {
       await svc.rows('delete from usage_records')
       return record
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -126,19 +126,19 @@ export function buildInterruptedRecord(script: TokenScript, outcome: string) {
 }
 
 /** Asks, and disconnects after so many words. */
-export async function disconnectAfter({ upstream }: Billing, ask: Ask, many: number): Promise<void> {
-  const gone = new AbortController()
-  const asking = ask(gone.signal).then(async (response) => {
+export async function disconnectAfter({ upstream }: Billing, ask: Ask, wordCount: number): Promise<void> {
+  const abort = new AbortController()
+  const reading = ask(abort.signal).then(async (response) => {
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
-    while (parseEvents(read).length < many) {
+    while (parseEvents(read).length < wordCount) {
       const { value } = (await reader?.read()) ?? {}
       if (value === undefined) throw new Error(`the answer ended after ${parseEvents(read).length} words`)
       read += value
     }
   })
-  if (many > 0) await asking
+  if (wordCount > 0) await reading
   else await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { ...SLOW, interval: 5 })
-  gone.abort()
-  await asking.catch(() => undefined)
+  abort.abort()
+  await reading.catch(() => undefined)
 }

@@ -52,7 +52,7 @@ export async function startCompletionAdapters() {
   )
   const { token } = await svc.user()
   const { browser } = await signIn(svc, 'reader')
-  const kept = resources.move()
+  const disposables = resources.move()
   const send = (path: string, body: Json, headers = {}) => svc.send('POST', path, { token, body, headers })
   const messages = [{ role: 'user', content: 'Hello' }]
 
@@ -61,9 +61,9 @@ export async function startCompletionAdapters() {
     upstream,
     send,
     /** Has the provider write these bytes, whatever it is asked for. */
-    answerWith(write: (response: ServerResponse, asked: ProviderRequest) => unknown) {
+    answerWith(write: (response: ServerResponse, request: ProviderRequest) => unknown) {
       upstream.requests.length = 0
-      upstream.behave = async (asked, response) => void (await write(response, asked))
+      upstream.behave = async (request, response) => void (await write(response, request))
     },
     /** Asks by a chat completion. OpenAI's model is asked by its older interface where a seed is set. */
     async chat(
@@ -71,8 +71,8 @@ export async function startCompletionAdapters() {
       stream: boolean,
       more: Json = {},
     ): Promise<ExpectedAnswer & { ids: string[]; status: number }> {
-      const asked = { model: name, messages, tools, seed: 1, stream, ...more }
-      const response = await send('/v1/chat/completions', { ...asked, ...(stream && USAGE_OPTION) })
+      const request = { model: name, messages, tools, seed: 1, stream, ...more }
+      const response = await send('/v1/chat/completions', { ...request, ...(stream && USAGE_OPTION) })
       const text = await response.text()
       return { status: response.status, ...parseAnswer(stream && response.ok ? parseFrames(text) : [JSON.parse(text)]) }
     },
@@ -102,7 +102,7 @@ export async function startCompletionAdapters() {
       )
       return bill
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -132,9 +132,9 @@ function readTokens(usage: NonNullable<Completion['usage']>): NonNullable<Expect
 
 function parseAnswer(frames: readonly Completion[]): ExpectedAnswer & { ids: string[] } {
   const choices = frames.flatMap((frame) => frame.choices ?? [])
-  const said = choices.flatMap(({ delta, message }) => delta ?? message ?? [])
-  const joined = (name: 'content' | 'reasoning_content') => said.map((one) => one[name] ?? '').join('')
-  const calls = said.flatMap((one) => one.tool_calls ?? [])
+  const parts = choices.flatMap(({ delta, message }) => delta ?? message ?? [])
+  const joined = (name: 'content' | 'reasoning_content') => parts.map((one) => one[name] ?? '').join('')
+  const calls = parts.flatMap((one) => one.tool_calls ?? [])
   const usage = frames.findLast((frame) => frame.usage)?.usage
   const [text, thoughts] = [joined('content'), joined('reasoning_content')]
   const isError = frames.some(({ error }) => error)

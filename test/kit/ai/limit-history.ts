@@ -38,7 +38,7 @@ interface History {
   least?: number
 }
 
-/** Everything in a history of calls under one limit that no exact limit would have let happen. */
+/** Returns everything in a history of calls that an exact limit would have prevented. */
 export function findViolations({ operations, samples, records, caps, most = 1, least = 1 }: History): string[] {
   const count = (outcome: Operation['outcome']) => operations.filter((call) => call.outcome === outcome).length
   const byId = Map.groupBy(records, ({ requestId }) => requestId)
@@ -67,14 +67,14 @@ function findOverruns({ used, held, cap, outlived }: Sample): string[] {
 }
 
 function findUnrecorded({ outcome, requestId }: Operation, records: readonly RecordedCall[]): string[] {
-  // A process that is killed right after its answer leaves the settling to another one.
+  // Another process settles the call of one that was killed right after its answer.
   if (outcome === 'answered' && !/^(completed|lost)$/.test(records.map((record) => record.outcome).join()))
     return [`the answered call ${requestId} has the records ${JSON.stringify(records)}`]
   if (outcome === 'refused' && records.length > 0) return [`the refused call ${requestId} has a record`]
   return []
 }
 
-/** A call is refused rightly only if those that could have been let through before it ended can have left too little of the cap. */
+/** A refusal is right only if the calls admitted before its end can have used too much of the cap. */
 function findWrongRefusals(
   call: Operation,
   all: readonly Operation[],

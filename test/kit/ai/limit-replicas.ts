@@ -16,16 +16,16 @@ const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
 /** Token counts that the provider reports for an answer. */
 const countTokens = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
 
-/** Replicas as processes over a PostgreSQL of their own and one Redis, and a provider that takes its time. */
+/** Starts replicas as processes over a PostgreSQL of their own and one Redis, and a slow provider. */
 export async function startReplicas(count: number, tokens: typeof countTokens = countTokens) {
   await using resources = new AsyncDisposableStack()
   const folder = resources.use(await createDataFolder())
   const cluster = await startCluster(join(folder.path, 'postgres'))
   const port = Number(new URL(cluster.url).port)
   const provider = resources.use(
-    await startProvider(async (asked, response) => {
+    await startProvider(async (providerRequest, response) => {
       await pause(20 + Math.random() * 300)
-      await answers('Good day.', undefined, tokens())(asked, response)
+      await answers('Good day.', undefined, tokens())(providerRequest, response)
     }),
   )
   const config = resources.use(await writeConfig(provider.url, { model: { pricing: price } }))
@@ -47,8 +47,8 @@ export async function startReplicas(count: number, tokens: typeof countTokens = 
     return { replica, url: await replica.ready() }
   }
   const replicas = await Promise.all(Array.from({ length: count }, start))
-  const kept = resources.move()
-  owner = kept
+  const disposables = resources.move()
+  owner = disposables
   return {
     svc,
     provider,
@@ -60,7 +60,7 @@ export async function startReplicas(count: number, tokens: typeof countTokens = 
     async restart(index: number) {
       replicas[index] = await start()
     },
-    /** PostgreSQL stops as if the power failed, and starts again. */
+    /** Kills PostgreSQL and starts it again. */
     async crashDatabase() {
       process.kill((await folder.postgres()) ?? 0, 'SIGKILL')
       await startCluster(join(folder.path, 'postgres'), [], port)
@@ -70,13 +70,13 @@ export async function startReplicas(count: number, tokens: typeof countTokens = 
       await pause(500)
       relay?.mend()
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
 export type Replicas = Awaited<ReturnType<typeof startReplicas>>
 
-/** Asks as a client that notes what became of its call. */
+/** Sends a question and records its outcome. */
 export async function askOnce(url: string, token: string): Promise<Operation & { code?: string | undefined }> {
   const startedAt = performance.now()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

@@ -8,7 +8,7 @@ interface LimitedOptions {
   env?: Record<string, string>
 }
 
-/** A service with one model that answers in ten tokens, and these limits. */
+/** Starts a service with these limits and one model that answers in ten tokens. */
 export async function limited(limits: object[], options: LimitedOptions = {}) {
   const world = await startService(options)
   await setLimits(world.svc, limits)
@@ -28,14 +28,14 @@ export function shareLimitedService(): typeof limited {
   })
   return async (limits, { model = {}, provider: more = {}, env = {} } = {}) => {
     const key = JSON.stringify(env)
-    const starting = services.get(key) ?? startService({ env })
-    services.set(key, starting)
-    const world = await starting
+    const service = services.get(key) ?? startService({ env })
+    services.set(key, service)
+    const world = await service
     const { svc, provider, config } = world
-    const [own] = config.config.providers
+    const [ownProvider] = config.config.providers
     await config.write({
       ...config.config,
-      providers: [{ ...own, models: [{ ...own?.models[0], ...model }], ...more }],
+      providers: [{ ...ownProvider, models: [{ ...ownProvider?.models[0], ...model }], ...more }],
     })
     await svc.host.models.sync()
     await setLimits(svc, limits)
@@ -79,8 +79,10 @@ export const ask = (svc: TestApp, token: string, text = 'Hello') =>
 /** Used and held of a limit. */
 export const readLimitState = async (svc: TestApp, name: string) => {
   await svc.services.usageLedger.flush()
-  const [found] = (await svc.host.limits.list()).filter((limit) => limit.name === name)
-  return found && { cap: found.cap, used: found.used, held: found.held, refused: found.refused }
+  const [limitState] = (await svc.host.limits.list()).filter((limit) => limit.name === name)
+  return (
+    limitState && { cap: limitState.cap, used: limitState.used, held: limitState.held, refused: limitState.refused }
+  )
 }
 
 export const requestLimit = { name: 'all', for: 'installation', cap: 20, unit: 'requests', per: 'month' }

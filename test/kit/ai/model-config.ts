@@ -11,13 +11,13 @@ export const buildProvider = (id: string, models: object[], more: object = {}) =
   ...more,
 })
 
-/** A service whose configuration is written anew with each synchronisation. */
+/** Starts a service whose configuration is rewritten with each synchronisation. */
 export async function startWithConfig(config: object, settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
   const file = resources.use(await writeConfig(''))
   await file.write(config)
   const svc = resources.use(await startApp({ AI_CONFIG: file.file, ...settings }))
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     svc,
     file: file.file,
@@ -26,7 +26,7 @@ export async function startWithConfig(config: object, settings: Record<string, s
       await file.write(changed)
       return svc.host.models.sync()
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 

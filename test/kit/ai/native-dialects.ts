@@ -16,30 +16,35 @@ interface Dialect {
 }
 
 const annotation = { type: 'url_citation', start_index: 0, end_index: 5, url, title }
-const called = { type: 'web_search_call', id: 'ws', status: 'completed', action: { type: 'search', query: 'chess' } }
-/** By the same kind of item it reads in what it found, which it does not bill. */
-const read = { ...called, id: 'read', action: { type: 'open_page', url } }
+const searchItem = {
+  type: 'web_search_call',
+  id: 'ws',
+  status: 'completed',
+  action: { type: 'search', query: 'chess' },
+}
+/** Reading a search result has the same type of item and is not billed. */
+const openPageItem = { ...searchItem, id: 'read', action: { type: 'open_page', url } }
 const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
-const spoken = { ...message, content: [{ type: 'output_text', text: 'It is e4.', annotations: [annotation] }] }
+const messageItem = { ...message, content: [{ type: 'output_text', text: 'It is e4.', annotations: [annotation] }] }
 const response = { id: 'resp', object: 'response', created_at: 1, model: 'up' }
 const responseUsage = { input_tokens: 70, output_tokens: 9 }
 
 const openai: Dialect = {
   tools: [{ type: 'web_search' }],
-  whole: { ...response, status: 'completed', output: [called, read, spoken], usage: responseUsage },
+  whole: { ...response, status: 'completed', output: [searchItem, openPageItem, messageItem], usage: responseUsage },
   events: formatEvents(
     { type: 'response.created', response },
-    { type: 'response.output_item.added', output_index: 0, item: { ...called, status: 'in_progress' } },
-    { type: 'response.output_item.done', output_index: 0, item: called },
-    { type: 'response.output_item.added', output_index: 1, item: { ...read, status: 'in_progress' } },
-    { type: 'response.output_item.done', output_index: 1, item: read },
+    { type: 'response.output_item.added', output_index: 0, item: { ...searchItem, status: 'in_progress' } },
+    { type: 'response.output_item.done', output_index: 0, item: searchItem },
+    { type: 'response.output_item.added', output_index: 1, item: { ...openPageItem, status: 'in_progress' } },
+    { type: 'response.output_item.done', output_index: 1, item: openPageItem },
     { type: 'response.output_item.added', output_index: 2, item: message },
     { type: 'response.output_text.delta', item_id: 'msg', output_index: 2, delta: 'It is e4.' },
     {
       ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 2, content_index: 0 },
       ...{ annotation_index: 0, annotation },
     },
-    { type: 'response.output_item.done', output_index: 2, item: spoken },
+    { type: 'response.output_item.done', output_index: 2, item: messageItem },
     { type: 'response.completed', response: { ...response, usage: responseUsage } },
   ),
 }
@@ -73,20 +78,20 @@ export const fetchCall = { type: 'server_tool_use', id: 'srvtoolu_2', name: 'web
 export const fetchedPage = buildFetchedPage(fetchCall.id, url, 'e4 is best.')
 export const fetchUsage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
 
-/** The same providers, asked to fetch a page. */
+/** The same providers with a tool that fetches a page. */
 export const fetchers: Record<string, Dialect> = {
   anthropic: {
     tools: [{ type: 'web_fetch_20250910', name: 'web_fetch', max_uses: 5, max_content_tokens: 25_000 }],
     ...buildMessage([fetchCall, fetchedPage, answer], { ...ending, usage: fetchUsage }),
   },
   google: (() => {
-    const { groundingMetadata: _, ...said } = candidate
+    const { groundingMetadata: _, ...plainCandidate } = candidate
     const status = (retrievedUrl: string, urlRetrievalStatus: string) => ({ retrievedUrl, urlRetrievalStatus })
     const urlMetadata = [
       status(url, 'URL_RETRIEVAL_STATUS_SUCCESS'),
       status('https://example.org/gone', 'URL_RETRIEVAL_STATUS_ERROR'),
     ]
-    const whole = { ...grounded, candidates: [{ ...said, urlContextMetadata: { urlMetadata } }] }
+    const whole = { ...grounded, candidates: [{ ...plainCandidate, urlContextMetadata: { urlMetadata } }] }
     return { tools: [{ urlContext: {} }], whole, events: formatData(whole) }
   })(),
 }

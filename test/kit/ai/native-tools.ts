@@ -30,16 +30,16 @@ function buildModels(adapter: string) {
   ]
 }
 
-/** A service whose models search the web and read pages by tools of their providers, and somebody who asks them. */
+/** Starts a service whose models search the web and read pages by tools of their providers. */
 export async function startNativeTools() {
-  await using starting = new AsyncDisposableStack()
-  const upstream = starting.use(await startProvider(answersWithSources))
-  const config = starting.use(await writeConfig(upstream.url))
+  await using startup = new AsyncDisposableStack()
+  const upstream = startup.use(await startProvider(answersWithSources))
+  const config = startup.use(await writeConfig(upstream.url))
   const providers = [...Object.keys(dialects), 'openai-compatible'].map((adapter) => ({
     ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models: buildModels(adapter) },
   }))
   await config.write({ providers })
-  const svc = starting.use(
+  const svc = startup.use(
     await startApp({
       AI_CONFIG: config.file,
       EXTENSIONS: 'test/fixtures/extension.ts',
@@ -48,14 +48,14 @@ export async function startNativeTools() {
   )
   const { token } = await svc.user()
   const send = (path: string, body: object) => svc.send('POST', path, { token, body })
-  const resources = starting.move()
+  const resources = startup.move()
   return {
     ...{ svc, upstream, send },
 
     chat: (model: string, tools: unknown[], more: object = {}) =>
       send('/v1/chat/completions', { model, messages, tools, ...more }),
 
-    /** The usage records, which are deleted. */
+    /** Returns the usage records and deletes them. */
     async takeRecords() {
       await svc.services.usageLedger.flush()
       return svc.rows(`with taken as (delete from usage_records returning *)

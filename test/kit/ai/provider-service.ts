@@ -23,7 +23,7 @@ export async function startWithProvider(
   const config = resources.use(await writeConfig(upstream.url, { provider }))
   const svc = resources.use(await startApp({ AI_CONFIG: config.file, ...settings }))
   const { token } = await svc.user()
-  const kept = resources.move()
+  const disposables = resources.move()
   const takeRecords = async () => {
     const records = await readUsageRecords(svc)
     await svc.rows('delete from usage_records')
@@ -43,7 +43,7 @@ export async function startWithProvider(
     takeRecords,
     ask: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion(), ...(signal && { signal }) }),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 

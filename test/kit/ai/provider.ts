@@ -20,10 +20,10 @@ export interface ProviderRequest {
   abortedAt?: number
 }
 
-/** Reads the body of a request; nothing is there of one that broke off, or is not to be answered. */
+/** Reads the body of a request; undefined if it broke off or gets no answer. */
 type ReadBody = (request: IncomingMessage, response: ServerResponse) => Promise<string | undefined>
 
-export type Behaviour = (asked: ProviderRequest, response: ServerResponse) => void | Promise<void>
+export type Behaviour = (received: ProviderRequest, response: ServerResponse) => void | Promise<void>
 
 /** An AI provider that speaks the OpenAI protocol over real HTTP and behaves as a test tells it. */
 export async function startProvider(behave: Behaviour = answers('Good day.')) {
@@ -42,14 +42,14 @@ export async function startProvider(behave: Behaviour = answers('Good day.')) {
     const sent = await provider.read(request, response).catch(() => void provider.broken++)
     if (sent === undefined) return
     const { url: path = '', headers } = request
-    const asked: ProviderRequest = { path, headers, sent, body: JSON.parse(sent || '{}') }
+    const received: ProviderRequest = { path, headers, sent, body: JSON.parse(sent || '{}') }
     const list = request.method === 'POST' ? provider.requests : provider.listRequests
-    list.push(asked)
+    list.push(received)
     response.once('close', () => {
-      if (!response.writableFinished) asked.abortedAt = performance.now()
+      if (!response.writableFinished) received.abortedAt = performance.now()
     })
     if (request.method === 'GET') sendJson(response, provider.listing)
-    else await provider.behave(asked, response)
+    else await provider.behave(received, response)
   })
   server.on('connection', () => provider.connections++)
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 })
@@ -64,7 +64,7 @@ export async function startProvider(behave: Behaviour = answers('Good day.')) {
   })
 }
 
-/** A provider's word that must reach nobody. */
+/** A detail of the provider that no response may contain. */
 export const canary = 'CANARY-PROVIDER-DETAIL'
 
 const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
@@ -91,7 +91,7 @@ export const replies =
   (_, response) =>
     void response.writeHead(status, { 'content-type': type }).end(body)
 
-/** Streams a piece and then ends: with a closed connection, as if all were said, or with word of an error. */
+/** Streams a piece and then ends: with a closed connection, a normal end, or an error event. */
 export const breaksOff =
   (how: 'reset' | 'end' | 'error', word = canary): Behaviour =>
   async (_, response) => {
@@ -103,12 +103,12 @@ export const breaksOff =
     response.end()
   }
 
-/** Streams a word again and again until its reader goes away. */
+/** Streams a word repeatedly until the client disconnects. */
 export const repeats =
   (word: string): Behaviour =>
-  async (asked, response) => {
+  async (received, response) => {
     beginStream(response)
-    while (!asked.abortedAt) {
+    while (!received.abortedAt) {
       response.write(buildChunk({ delta: { content: `${word} ` } }))
       await pause(20)
     }
@@ -116,30 +116,30 @@ export const repeats =
 
 export const neverEnds = repeats('more')
 
-/** Behaves in one way after the other; the last stays. */
+/** Uses one behaviour after the other; the last one stays. */
 export const behavesInTurn = (...behaviours: Behaviour[]): Behaviour => {
-  const left = [...behaviours]
-  return (asked, response) => (left.length > 1 ? left.shift() : left[0])?.(asked, response)
+  const remaining = [...behaviours]
+  return (received, response) => (remaining.length > 1 ? remaining.shift() : remaining[0])?.(received, response)
 }
 
-/** Asks for a tool until its result is there, then answers; counts so many tokens for each of both. */
+/** Calls a tool until it gets a result, then answers; each step counts so many tokens. */
 export const callsTool = (name: string, input: string, answer = 'The tool was of help.', tokens = usage): Behaviour =>
   callsTools([{ name, input }], answer, tokens)
 
 /** The same for several calls in one round. */
 export const callsTools = (
-  named: readonly { name: string; input: string }[],
+  toolCalls: readonly { name: string; input: string }[],
   answer = 'The tools were of help.',
   tokens = usage,
 ): Behaviour => {
-  const calls = named.map(({ name, input }, index) => ({
+  const calls = toolCalls.map(({ name, input }, index) => ({
     ...{ index, id: `call-${index + 1}`, type: 'function', function: { name, arguments: input } },
   }))
-  return (asked, response) => {
-    if (asked.body.messages.some(({ role }) => role === 'tool'))
-      return answers(answer, undefined, tokens)(asked, response)
+  return (received, response) => {
+    if (received.body.messages.some(({ role }) => role === 'tool'))
+      return answers(answer, undefined, tokens)(received, response)
     const choice = { message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }
-    if (!asked.body.stream)
+    if (!received.body.stream)
       return sendJson(response, { ...buildCompletion('', tokens), choices: [{ index: 0, ...choice }] })
     beginStream(response)
     response.write(buildChunk({ delta: { role: 'assistant', tool_calls: calls } }))
@@ -170,7 +170,7 @@ export const embeds: Behaviour = ({ body }, response) => {
   sendJson(response, { object: 'list', data: data.toReversed(), model: body.model, usage: { prompt_tokens: 9 } })
 }
 
-/** Takes the request and never says a word. */
+/** Accepts the request and never answers. */
 export const stalls: Behaviour = () => pause(60_000, undefined, { ref: false })
 
 export const buildCompletion = (content: string, tokens = usage) => ({

@@ -35,10 +35,10 @@ interface SchemaNode extends Schema {
   maxLength?: number
 }
 
-/** Deeper members that nobody requires are left out. */
+/** Optional members below this depth are omitted. */
 const MAX_DEPTH = 4
 
-/** Makes values that satisfy JSON schemas of words. Patterns and formats are not read. */
+/** Generates values for JSON schemas from words. Patterns and formats are ignored. */
 class SchemaSampler {
   readonly #root: SchemaNode
   readonly #words: Iterator<string>
@@ -76,8 +76,8 @@ class SchemaSampler {
   }
 
   #members({ properties = {}, required = [] }: SchemaNode, depth: number): object {
-    const named = Object.entries(properties).filter(([name]) => depth < MAX_DEPTH || required.includes(name))
-    return Object.fromEntries(named.map(([name, schema]) => [name, this.value(schema, depth + 1)]))
+    const members = Object.entries(properties).filter(([name]) => depth < MAX_DEPTH || required.includes(name))
+    return Object.fromEntries(members.map(([name, schema]) => [name, this.value(schema, depth + 1)]))
   }
 
   #text({ minLength = 1, maxLength = Infinity }: SchemaNode): string {
@@ -114,21 +114,21 @@ const vocabulary = [
 ]
 const SPOKEN_WORDS = 12
 
-/** A model that does what it is asked, in all dialects, and the answers that it gave. */
+/** Creates a model that follows all options of a request in all dialects, and records its answers. */
 function createScriptedModel() {
-  const said: DialectAnswer[] = []
+  const answers: DialectAnswer[] = []
   const behave: Behaviour = ({ path, body }, response) => {
     const dialect = selectDialect(path)
     const answer = answerRequest(dialect.read(body))
-    said.push(answer)
+    answers.push(answer)
     if (!body.stream && !path.includes(':stream')) return sendJson(response, dialect.whole(answer))
     beginStream(response)
     response.end(dialect.events(answer, body).join(''))
   }
-  return { said, behave }
+  return { answers, behave }
 }
 
-/** By an address that begins with the name of its provider. */
+/** Selects the dialect by the path of the request. */
 function selectDialect(path: string): Dialect {
   if (path.endsWith('/responses')) return responses
   if (path.endsWith('/messages')) return messages
@@ -136,19 +136,19 @@ function selectDialect(path: string): Dialect {
   return path.includes('/mistral/') ? mistral : completions
 }
 
-function answerRequest(wanted: DialectRequest): DialectAnswer {
-  const read = splitTokens(JSON.stringify([wanted.messages, wanted.around], null, 1)).length
-  const words = generateWords(wanted.seed ?? extractTexts(wanted.messages))
-  const { text, ...answer } = limitAnswer(wanted, chooseCalls(wanted, words), () => writeText(wanted, words))
+function answerRequest(request: DialectRequest): DialectAnswer {
+  const inputTokens = splitTokens(JSON.stringify([request.messages, request.around], null, 1)).length
+  const words = generateWords(request.seed ?? extractTexts(request.messages))
+  const { text, ...answer } = limitAnswer(request, chooseCalls(request, words), () => writeText(request, words))
   const output = splitTokens(text + formatCalls(answer.calls)).length
-  return { ...buildTextAnswer(text, { input: read, output, cached: 0, cacheWrite: 0, reasoning: 0 }), ...answer }
+  return { ...buildTextAnswer(text, { input: inputTokens, output, cached: 0, cacheWrite: 0, reasoning: 0 }), ...answer }
 }
 
 /** Extracts the texts of a conversation in any dialect. */
 const extractTexts = (messages: DialectRequest['messages']): string[] =>
   [...JSON.stringify(messages).matchAll(/"(?:text|content)":"((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text)
 
-/** Words that depend on the seed alone. */
+/** Generates words that depend on the seed alone. */
 function* generateWords(seed: unknown): Generator<string, never> {
   for (let at = 0; ; at++) {
     const [byte = 0] = createHash('sha256')
@@ -161,7 +161,7 @@ function* generateWords(seed: unknown): Generator<string, never> {
 const formatCalls = (calls: readonly Call[]) =>
   calls.map(({ name, input }) => `${name} ${JSON.stringify(input)} `).join('')
 
-/** Calls a tool that it must call, or that is named in the question: of several that it must choose from it takes all, or the last. */
+/** Chooses the tools to call: all required ones, or those named in the question; the last one where one at a time is allowed. */
 function chooseCalls({ messages, tools, mustCall, isOneByOne }: DialectRequest, words: Iterator<string>): Call[] {
   const question = JSON.stringify(messages.at(-1))
   const isAnswered = /tool_result|functionResponse|function_call_output|"role":"tool"/.test(question)
@@ -174,12 +174,12 @@ function chooseCalls({ messages, tools, mustCall, isOneByOne }: DialectRequest, 
 }
 
 function writeText({ json }: DialectRequest, words: Iterator<string>): string {
-  const spoken = Array.from({ length: SPOKEN_WORDS }, () => words.next().value).join(' ')
-  if (json === false) return spoken
-  return JSON.stringify(json === true ? { spoken } : new SchemaSampler(json, words).value(), null, 1)
+  const sentence = Array.from({ length: SPOKEN_WORDS }, () => words.next().value).join(' ')
+  if (json === false) return sentence
+  return JSON.stringify(json === true ? { spoken: sentence } : new SchemaSampler(json, words).value(), null, 1)
 }
 
-/** Ends before the first text that it is to stop at, and at the longest answer, in which a call is whole or is not there. */
+/** Ends an answer before the first stop sequence and at the maximum of tokens; a call is complete or omitted. */
 function limitAnswer(
   { stop, maxTokens }: DialectRequest,
   calls: readonly Call[],
@@ -216,19 +216,19 @@ interface UsageRecord {
 
 /** A service whose models all are the scripted one, and somebody who asks it by every face. */
 export async function startScriptedService() {
-  await using starting = new AsyncDisposableStack()
-  const { behave, said } = createScriptedModel()
-  const upstream = starting.use(await startProvider(behave))
-  const config = starting.use(await writeConfig(upstream.url))
-  const providers = Object.entries(models).map(([adapter, known]) => ({
+  await using startup = new AsyncDisposableStack()
+  const { behave, answers } = createScriptedModel()
+  const upstream = startup.use(await startProvider(behave))
+  const config = startup.use(await writeConfig(upstream.url))
+  const providers = Object.entries(models).map(([adapter, upstreamIds]) => ({
     ...{ id: `some ${adapter}`, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
-    models: Object.entries(known).map(([id, upstreamId]) => ({ id, upstreamId, external: true })),
+    models: Object.entries(upstreamIds).map(([id, upstreamId]) => ({ id, upstreamId, external: true })),
   }))
   await config.write({ providers, systemModels: {} })
-  const svc = starting.use(await startApp({ AI_CONFIG: config.file }))
+  const svc = startup.use(await startApp({ AI_CONFIG: config.file }))
   const { token } = await svc.user()
   const { browser } = await signIn(svc, 'ada')
-  const resources = starting.move()
+  const resources = startup.move()
   return {
     asker: { svc, token, browser },
     /** Returns the model's answers since the last call, and the usage records of them. */
@@ -237,7 +237,7 @@ export async function startScriptedService() {
       const records = await svc.rows<UsageRecord>(
         `delete from usage_records returning outcome, estimated, input_tokens as input, output_tokens as output`,
       )
-      return { said: said.splice(0), records }
+      return { answers: answers.splice(0), records }
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }

@@ -1,4 +1,4 @@
-/** An API whose requests the service takes, with a value of each of its members that asks for something. */
+/** An API of the service, with an example value for each of its members. */
 export interface StandardApi {
   path: string
   /** The types of its SDK: a module and an interface in it. */

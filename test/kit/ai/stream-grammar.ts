@@ -48,7 +48,7 @@ const ends: Record<string, ReadAnswer['end']> = {
   ...{ tool_calls: 'tool-calls', error: 'error', abort: 'error' },
 }
 
-/** The reader that all others are held to: it has all frames before it reads the first, and each call by its own index. */
+/** The reference reader: it has all frames at once, and knows the index of each call. */
 function readReference(frames: readonly Frame[], callAt: (piece: Piece) => number): ReadAnswer {
   const choices = frames.flatMap(({ choices }) => choices?.slice(0, 1) ?? [])
   const deltas = choices.flatMap(({ delta }) => delta ?? [])
@@ -83,7 +83,7 @@ const input = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(words, fc.inte
   noNullPrototype: true,
 })
 const call = fc.record({ id: fc.uuid(), name: fc.constantFrom('find', 'now'), input: input as fc.Arbitrary<unknown> })
-/** The most that can be counted of a short question and its answer: more is cut. */
+/** The maximum of tokens for a short question and its answer. */
 const count = fc.integer({ min: 1, max: 4000 })
 
 /** The ways in which servers label the pieces of a call. */
@@ -96,8 +96,8 @@ const labels: ((index: number, id: string, isFirst: boolean) => Partial<Piece>)[
 ]
 
 const splitAt = (text: string, cuts: readonly number[]): string[] => {
-  const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((one, other) => one - other)
-  return [...places, text.length].map((end, at) => text.slice(places[at - 1] ?? 0, end))
+  const offsets = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].sort((one, other) => one - other)
+  return [...offsets, text.length].map((end, at) => text.slice(offsets[at - 1] ?? 0, end))
 }
 
 const anyDelta = fc.oneof(
@@ -132,8 +132,11 @@ const writeStream = (frames: fc.Arbitrary<{ texts: string[]; expected: ReadAnswe
       for (const [at, block] of noises) blocks.splice(at % blocks.length, 0, block)
       const text = blocks.join('\n\n').replaceAll('\n', line) + (isOpen ? '' : line + line)
       const bytes = new TextEncoder().encode(text)
-      const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((one, other) => one - other)
-      return { pieces: [...places, bytes.length].map((end, at) => bytes.subarray(places[at - 1] ?? 0, end)), expected }
+      const offsets = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((one, other) => one - other)
+      return {
+        pieces: [...offsets, bytes.length].map((end, at) => bytes.subarray(offsets[at - 1] ?? 0, end)),
+        expected,
+      }
     })
 
 const formatData = (frame: unknown) => `data: ${JSON.stringify(frame)}`
@@ -152,12 +155,12 @@ export const completionStreams: fc.Arbitrary<GeneratedStream> = writeStream(
       isApart: fc.boolean(),
       done: fc.constantFrom('data: [DONE]', 'data:[DONE] ', ': nothing', 'data: [DONE]\n\ndata: {"choices": 7}'),
     })
-    .map(({ said, calls, style, cuts, reasons, counts: [input, output], isText, isApart, done }) => {
+    .map(({ said: answerDeltas, calls, style, cuts, reasons, counts: [input, output], isText, isApart, done }) => {
       const tokens = { prompt_tokens: isText ? `${input}` : input, completion_tokens: isText ? `${output}` : output }
       const pieces = calls.map((call, at) => splitCall(call, at, style, cuts))
       const owner = new Map(pieces.flatMap((list, at) => list.map((piece): [Piece, number] => [piece, at])))
       const frames: Frame[] = [
-        ...said.map((delta) => ({ choices: [{ delta, finish_reason: null }] })),
+        ...answerDeltas.map((delta) => ({ choices: [{ delta, finish_reason: null }] })),
         ...pieces.flat().map((piece) => ({ choices: [{ delta: { tool_calls: [piece] } }] })),
         ...reasons.map((finish_reason, at) => ({
           choices: [{ delta: at === 0 ? {} : null, finish_reason }],
@@ -199,8 +202,8 @@ export const generateDialectStreams = (adapter: string): fc.Arbitrary<GeneratedS
       })
       .map(({ text, calls, isCut, counts: [input, output] }) => {
         const end: End = isCut ? 'length' : calls.length > 0 ? 'calls' : 'stop'
-        const counted = { input, output, cached: 0, cacheWrite: 0, reasoning: 0 }
-        const answer: DialectAnswer = { text, calls, end, counted }
+        const tokenCounts = { input, output, cached: 0, cacheWrite: 0, reasoning: 0 }
+        const answer: DialectAnswer = { text, calls, end, tokens: tokenCounts }
         const events = dialects[adapter]?.events(answer, { stream_options: { include_usage: true } }).join('') ?? ''
         return {
           texts: events.split('\n\n').filter(Boolean),

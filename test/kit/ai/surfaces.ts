@@ -117,9 +117,9 @@ const responseSurface: Surface = {
     const body = { ...toResponseParameters(wish), model, input }
     const answer = await (stream ? responses.stream(body).finalResponse() : responses.create(body))
     const { output, usage, incomplete_details: cut, status } = answer as OpenAI.Responses.Response
-    const spoken = output.flatMap((item) => (item.type === 'message' ? item.content : []))
+    const textParts = output.flatMap((item) => (item.type === 'message' ? item.content : []))
     return {
-      text: spoken.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
+      text: textParts.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
       calls: output.flatMap((item) => (item.type === 'function_call' ? parseCall(item.name, item.arguments) : [])),
       end: cut?.reason ?? status,
       tokens: { input: usage?.input_tokens ?? 0, output: usage?.output_tokens ?? 0 },
@@ -250,8 +250,8 @@ const linesSurface: Surface = {
     const payload = { ...buildOlderPayload(question), stream, params: omitUndefined({ max_tokens: wish.maxTokens }) }
     const { text, body } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
     if (!stream) return { calls: [], ...JSON.parse(String(body['content'])) }
-    const said = text.split('\n').flatMap((line) => (line ? JSON.parse(line) : []))
-    return { text: said.map(({ type, content }) => (type === 'message' ? content : '')).join(''), calls: [] }
+    const lines = text.split('\n').flatMap((line) => (line ? JSON.parse(line) : []))
+    return { text: lines.map(({ type, content }) => (type === 'message' ? content : '')).join(''), calls: [] }
   },
 }
 

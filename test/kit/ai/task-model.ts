@@ -11,7 +11,7 @@ export interface Step {
   input: object
 }
 
-/** The last word of a model that has taken all steps. */
+/** The answer of a model that has taken all steps. */
 export const DONE = 'All steps are done.'
 
 /** The model's summary of a conversation. */
@@ -25,10 +25,10 @@ const TOKENS = { input: 1000, output: 50, cached: 0, cacheWrite: 0, reasoning: 0
 
 /** Behaves like a model of any kind of provider, chosen by the path of the request. */
 export const answerInDialect =
-  (answerOf: (wanted: DialectRequest, sent: string) => DialectAnswer): Behaviour =>
-  ({ path, body, sent }, response) => {
+  (answerOf: (request: DialectRequest, rawBody: string) => DialectAnswer): Behaviour =>
+  ({ path, body, sent: rawBody }, response) => {
     const dialect = selectDialect(path)
-    const answer = answerOf(dialect.read(body), sent)
+    const answer = answerOf(dialect.read(body), rawBody)
     if (!body.stream && !path.includes(':stream')) return sendJson(response, dialect.whole(answer))
     beginStream(response)
     response.end(dialect.events(answer, body).join(''))
@@ -37,25 +37,25 @@ export const answerInDialect =
 /** A model that takes the steps of a task one by one, when it gets the results of the earlier ones. */
 export function createTaskModel(steps: readonly Step[]) {
   /** The tool or text of each answer, in order. */
-  const said: string[] = []
-  const behave = answerInDialect((wanted, sent) => {
-    const answer = answerRequest(wanted, sent, steps)
-    said.push(answer.calls[0]?.name ?? answer.text)
+  const answers: string[] = []
+  const behave = answerInDialect((request, rawBody) => {
+    const answer = answerRequest(request, rawBody, steps)
+    answers.push(answer.calls[0]?.name ?? answer.text)
     return answer
   })
-  return { behave, said }
+  return { behave, answers }
 }
 
-function answerRequest({ messages, tools }: DialectRequest, sent: string, steps: readonly Step[]): DialectAnswer {
+function answerRequest({ messages, tools }: DialectRequest, rawBody: string, steps: readonly Step[]): DialectAnswer {
   if (COMPACTION.test(JSON.stringify(messages.at(-1)))) return buildTextAnswer(SUMMARY, TOKENS)
-  if (!sent.includes(TASK) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
-  const taken =
-    sent.match(/"role":"tool"|"type":"tool_result"|"type":"function_call_output"|"functionResponse":/g) ?? []
-  const step = sent.includes(SUMMARY) ? undefined : steps[taken.length]
+  if (!rawBody.includes(TASK) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
+  const results =
+    rawBody.match(/"role":"tool"|"type":"tool_result"|"type":"function_call_output"|"functionResponse":/g) ?? []
+  const step = rawBody.includes(SUMMARY) ? undefined : steps[results.length]
   if (!step) return buildTextAnswer(DONE, TOKENS)
   // Mistral wants nine letters and digits.
-  const call = { id: `call0000${taken.length}`, name: step.tool, input: step.input }
-  return { text: '', calls: [call], end: 'calls', counted: TOKENS }
+  const call = { id: `call0000${results.length}`, name: step.tool, input: step.input }
+  return { text: '', calls: [call], end: 'calls', tokens: TOKENS }
 }
 
 function selectDialect(path: string): Dialect {

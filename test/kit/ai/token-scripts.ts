@@ -28,25 +28,25 @@ export interface TokenScript {
   /** Token counts that the provider reports within a stream. */
   tells: 'nothing' | 'input' | 'everything'
   counts: { thoughts: boolean; cacheWrite: boolean }
-  begin(counted: TokenCounts): string
-  thought(counted: TokenCounts, asked: ProviderRequest): string
-  word(text: string, counted: TokenCounts, asked: ProviderRequest): string
+  begin(tokens: TokenCounts): string
+  thought(tokens: TokenCounts, request: ProviderRequest): string
+  word(text: string, tokens: TokenCounts, request: ProviderRequest): string
   /** The end of a whole answer, of one that is as long as it may be, or of one that the provider refuses to say. */
-  end(counted: TokenCounts, reason: End): string
+  end(tokens: TokenCounts, reason: End): string
   error: string
-  whole(text: string, counted: TokenCounts): object
+  whole(text: string, tokens: TokenCounts): object
   /** An answer in one piece in which the provider refuses to say a word; absent where it has no word for it. */
-  refused?: ((counted: TokenCounts) => object) | undefined
+  refused?: ((tokens: TokenCounts) => object) | undefined
 }
 
 const buildWhole = (dialect: Dialect): Pick<TokenScript, 'whole'> & Required<Pick<TokenScript, 'refused'>> => ({
-  whole: (text, counted) => dialect.whole(buildTextAnswer(text, counted)),
-  refused: (counted) => dialect.whole(buildTextAnswer('', counted, 'refusal')),
+  whole: (text, tokens) => dialect.whole(buildTextAnswer(text, tokens)),
+  refused: (tokens) => dialect.whole(buildTextAnswer('', tokens, 'refusal')),
 })
 
-const buildRunningUsage = (counted: TokenCounts, { body }: ProviderRequest) =>
+const buildRunningUsage = (tokens: TokenCounts, { body }: ProviderRequest) =>
   (body['stream_options'] as { continuous_usage_stats?: boolean } | undefined)?.continuous_usage_stats
-    ? { usage: toCompletionUsage(counted) }
+    ? { usage: toCompletionUsage(tokens) }
     : {}
 
 const done = 'data: [DONE]\n\n'
@@ -54,17 +54,17 @@ const done = 'data: [DONE]\n\n'
 const completionScript = {
   ...buildWhole(completions),
   begin: () => buildCompletionChunk({ delta: { role: 'assistant', content: '' } }),
-  thought: (counted: TokenCounts, asked: ProviderRequest) =>
-    buildCompletionChunk({ delta: { reasoning_content: 'hm' } }, buildRunningUsage(counted, asked)),
-  word: (content: string, counted: TokenCounts, asked: ProviderRequest) =>
-    buildCompletionChunk({ delta: { content } }, buildRunningUsage(counted, asked)),
+  thought: (tokens: TokenCounts, request: ProviderRequest) =>
+    buildCompletionChunk({ delta: { reasoning_content: 'hm' } }, buildRunningUsage(tokens, request)),
+  word: (content: string, tokens: TokenCounts, request: ProviderRequest) =>
+    buildCompletionChunk({ delta: { content } }, buildRunningUsage(tokens, request)),
   error: formatData({ error: { message: 'no', type: 'server_error', code: 'no' } }),
 }
 
 const compatibleScript = {
   ...completionScript,
-  end: (counted: TokenCounts, end: End) =>
-    buildCompletionChunk({ delta: {}, finish_reason: toFinishReason(end) }) + buildCompletionTotal(counted) + done,
+  end: (tokens: TokenCounts, end: End) =>
+    buildCompletionChunk({ delta: {}, finish_reason: toFinishReason(end) }) + buildCompletionTotal(tokens) + done,
   adapter: 'openai-compatible' as const,
   counts: { thoughts: true, cacheWrite: true },
 }
@@ -75,10 +75,10 @@ const mistral: TokenScript = {
   adapter: 'mistral',
   tells: 'nothing',
   counts: { thoughts: false, cacheWrite: false },
-  end: (counted, end) =>
+  end: (tokens, end) =>
     buildCompletionChunk(
       { delta: { content: '' }, finish_reason: toFinishReason(end) },
-      { usage: toCompletionUsage(counted) },
+      { usage: toCompletionUsage(tokens) },
     ) + done,
   thought: () => '',
   refused: undefined,
@@ -93,17 +93,17 @@ const openai: TokenScript = {
   begin: startResponse,
   thought: () => '',
   word: buildResponseWord,
-  end: (counted, end) => endResponse({ counted, end }),
+  end: (tokens, end) => endResponse({ tokens, end }),
   error: formatEvent('error', {
     sequence_number: 9,
     error: { type: 'server_error', code: 'no', message: 'no', param: null },
   }),
 }
 
-/** OpenAI's word that an answer failed comes with a bill. */
-export const buildFailedResponse = (counted: TokenCounts) =>
+/** OpenAI's event of a failed answer includes the usage. */
+export const buildFailedResponse = (tokens: TokenCounts) =>
   formatEvent('response.failed', {
-    response: buildResponse(counted, { status: 'failed', error: { code: 'server_error', message: 'no' } }),
+    response: buildResponse(tokens, { status: 'failed', error: { code: 'server_error', message: 'no' } }),
   })
 
 const buildDelta = (index: number, delta: object) => formatEvent('content_block_delta', { index, delta })
@@ -114,9 +114,9 @@ const anthropic: TokenScript = {
   adapter: 'anthropic',
   tells: 'input',
   counts: { thoughts: true, cacheWrite: true },
-  begin: (counted) =>
+  begin: (tokens) =>
     formatEvent('message_start', {
-      message: { ...message, content: [], stop_reason: null, usage: toMessageUsage({ ...counted, output: 1 }) },
+      message: { ...message, content: [], stop_reason: null, usage: toMessageUsage({ ...tokens, output: 1 }) },
     }) +
     formatEvent('content_block_start', { index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }) +
     formatEvent('content_block_start', { index: 1, content_block: { type: 'text', text: '' } }),
@@ -132,7 +132,7 @@ const anthropic: TokenScript = {
   error: formatEvent('error', { error: { type: 'overloaded_error', message: 'no' } }),
 }
 
-/** A message may have several deltas, each with the output so far. */
+/** A message may have several deltas, each with the running output. */
 const buildRunningDelta = ({ output, reasoning }: TokenCounts) =>
   formatEvent('message_delta', {
     delta: { stop_reason: null, stop_sequence: null },
@@ -146,9 +146,9 @@ const google: TokenScript = {
   tells: 'everything',
   counts: { thoughts: true, cacheWrite: false },
   begin: () => '',
-  thought: (counted) => formatData(buildCandidate([{ text: 'hm', thought: true }], counted)),
-  word: (text, counted) => formatData(buildCandidate([{ text }], counted)),
-  end: (counted, end) => formatData(buildCandidate([{ text: '' }], counted, { finishReason: toContentEnd(end) })),
+  thought: (tokens) => formatData(buildCandidate([{ text: 'hm', thought: true }], tokens)),
+  word: (text, tokens) => formatData(buildCandidate([{ text }], tokens)),
+  end: (tokens, end) => formatData(buildCandidate([{ text: '' }], tokens, { finishReason: toContentEnd(end) })),
   error: formatData({ error: { code: 500, message: 'no', status: 'INTERNAL' } }),
 }
 
@@ -166,8 +166,8 @@ export const tokenScripts: TokenScript[] = [
     ...anthropic,
     name: 'anthropic that tells its running total',
     tells: 'everything',
-    thought: (counted, asked) => anthropic.thought(counted, asked) + buildRunningDelta(counted),
-    word: (text, counted, asked) => anthropic.word(text, counted, asked) + buildRunningDelta(counted),
+    thought: (tokens, request) => anthropic.thought(tokens, request) + buildRunningDelta(tokens),
+    word: (text, tokens, request) => anthropic.word(text, tokens, request) + buildRunningDelta(tokens),
   },
   google,
   mistral,

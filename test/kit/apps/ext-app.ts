@@ -18,9 +18,9 @@ export const appPublicKey = publicKey
 
 type AppInput = Parameters<TestApp['host']['extApps']['create']>[0]
 
-/** An app that the host made, with what it does by its credential. */
-export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
-  const name = given.name ?? 'Campus portal'
+/** Adds an app and returns the calls that its credential allows. */
+export async function addApp(svc: TestApp, overrides: Partial<AppInput> = {}) {
+  const name = overrides.name ?? 'Campus portal'
   const app = await svc.host.extApps.create({
     ...{
       name,
@@ -28,7 +28,7 @@ export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
       redirectUrls: ['https://portal.example/back'],
       publicKey,
       needsKeys: true,
-      ...given,
+      ...overrides,
     },
   })
   const connection = async (user: string) => {
@@ -47,8 +47,8 @@ export async function addApp(svc: TestApp, given: Partial<AppInput> = {}) {
     /** Returns the secrets of a linked user, opened with the app's key. */
     async secrets(user: string) {
       const { extAppSecrets } = await connection(user)
-      const { apiToken = '', privateKey: own } = extAppSecrets ?? {}
-      return { ...extAppSecrets, apiToken: openSealed(apiToken), privateKey: own ? openSealed(own) : own }
+      const { apiToken = '', privateKey: ownKey } = extAppSecrets ?? {}
+      return { ...extAppSecrets, apiToken: openSealed(apiToken), privateKey: ownKey ? openSealed(ownKey) : ownKey }
     },
   }
 }

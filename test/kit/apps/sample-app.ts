@@ -33,14 +33,14 @@ export async function startSampleApp(service: Service, name: string) {
     return fetch(service.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
   }
 
-  /** Its key pair stays here: the service learns the public half alone. */
+  /** The service gets only the public key. */
   async function register(): Promise<{ id: string; credential: string }> {
     const publicKey = keys.publicKey.export({ type: 'spki', format: 'pem' })
     const own = { name, url, redirectUrls: [`${url}/back`], publicKey, abilities: ['ai'], needsKeys: false }
     const body = { data: { type: 'ext-apps', attributes: own } }
-    const made = await ask('POST', '/api/svc/v1/ext-apps', service.adminToken, body, 'application/vnd.api+json')
-    if (!made.ok) throw new Error(await made.text())
-    const { data } = (await made.json()) as { data: { id: string; attributes: { credential: string } } }
+    const registration = await ask('POST', '/api/svc/v1/ext-apps', service.adminToken, body, 'application/vnd.api+json')
+    if (!registration.ok) throw new Error(await registration.text())
+    const { data } = (await registration.json()) as { data: { id: string; attributes: { credential: string } } }
     return { id: data.id, credential: data.attributes.credential }
   }
 

@@ -53,15 +53,15 @@ export async function packClient() {
       )
     },
     /** Runs a file of the program and returns the JSON that it prints. */
-    async run(file: string, ...given: string[]): Promise<unknown> {
-      const { stdout } = await run(process.execPath, ['--no-warnings', join(consumer, file), ...given])
+    async run(file: string, ...args: string[]): Promise<unknown> {
+      const { stdout } = await run(process.execPath, ['--no-warnings', join(consumer, file), ...args])
       return JSON.parse(stdout)
     },
   }
 }
 
 async function packInto(folder: string, copy: string, consumer: string): Promise<void> {
-  // Packing changes the folder for a moment, and other tests run in the real one.
+  // Packing changes its folder for a moment, so it runs in a copy.
   for (const name of ['package.json', 'tsconfig.json', 'README.md', 'LICENSE', 'entities', 'routers', 'facades'])
     await cp(join(root, name), join(copy, name), { recursive: true })
   await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))

@@ -44,10 +44,10 @@ export function substituteVariables(text: string, values: NodeJS.Dict<string>): 
 
 /** The environment of a service's container. */
 export function readEnvironment({ environment, env_file }: ComposeService, dotEnv: NodeJS.Dict<string>) {
-  const declared = Object.entries(environment).map(
+  const entries = Object.entries(environment).map(
     ([name, value]) => [name, substituteVariables(`${value}`, dotEnv)] as const,
   )
-  return { ...(env_file && dotEnv), ...Object.fromEntries(declared) } as Record<string, string>
+  return { ...(env_file && dotEnv), ...Object.fromEntries(entries) } as Record<string, string>
 }
 
 /** Reads the image's arguments of `node` that start the service. */

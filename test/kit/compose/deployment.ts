@@ -11,7 +11,7 @@ import { startStack } from './stack.ts'
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Typed where a command asks for a password. */
+/** The password for prompts. */
 export const TYPED_PASSWORD = 'correct horse battery'
 
 interface DeploymentOptions {
@@ -22,20 +22,20 @@ interface DeploymentOptions {
   image?: Image
 }
 
-/** Does what the section «Deploy» prints, on a machine that has all but Docker. */
-export async function startDeployment({ models, settings = {}, image: given }: DeploymentOptions) {
+/** Runs the commands of the section «Deploy» on a machine without Docker. */
+export async function startDeployment({ models, settings = {}, image: existingImage }: DeploymentOptions) {
   await using resources = new AsyncDisposableStack()
-  const image = given ?? resources.use(await buildImage({ isInstalled: false }))
+  const image = existingImage ?? resources.use(await buildImage({ isInstalled: false }))
   const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
   await chmod(folder, 0o755)
   resources.defer(() => rm(folder, { recursive: true, force: true }))
   await copyFile(join(root, '.env.example'), join(folder, '.env.example'))
   const url = `https://localhost:${await findFreePort()}`
   const shell = (command: string) => run('sh', ['-c', command], { cwd: folder })
-  const printed = await readPrintedCommands()
-  const [up = '', ...later] = printed.splice(printed.findIndex((command) => command.startsWith('docker')))
+  const commands = await readPrintedCommands()
+  const [up = '', ...later] = commands.splice(commands.findIndex((command) => command.startsWith('docker')))
   if (up !== 'docker compose up --build --detach') throw new Error(`This machine cannot run: ${up}`)
-  for (const command of printed) await shell(command)
+  for (const command of commands) await shell(command)
   await fillEnvFile(join(folder, '.env'), url)
   await writeModelsUrl(join(folder, 'ai.yaml'), models)
   const stack = resources.use(await startStack({ folder, settings, image }))
@@ -44,23 +44,23 @@ export async function startDeployment({ models, settings = {}, image: given }: D
   async function exec(command: string): Promise<string> {
     if (!command.startsWith(EXEC)) throw new Error(`This machine cannot run: ${command}`)
     const [program = '', ...words] = [...image.as, 'sh', '-c', command.slice(EXEC.length)]
-    const running = run(program, words, { cwd: image.folder, env: { ...stack.env, PATH: image.path } })
-    running.child.stdin?.end(`${TYPED_PASSWORD}\n`)
-    return (await running).stdout
+    const child = run(program, words, { cwd: image.folder, env: { ...stack.env, PATH: image.path } })
+    child.child.stdin?.end(`${TYPED_PASSWORD}\n`)
+    return (await child).stdout
   }
 
-  let said = ''
-  for (const command of later) said += await exec(command)
-  const kept = resources.move()
+  let output = ''
+  for (const command of later) output += await exec(command)
+  const disposables = resources.move()
   return {
     url,
     stack,
     /** Runs a command in the image of the first replica. */
     exec: (command: string) => exec(`${EXEC}${command}`),
     /** The output of the commands. */
-    said,
+    output,
     /** The token that the last command made. */
-    token: findToken(said),
+    token: findToken(output),
     /** Adds a local account of this name, with the password that is typed. */
     addPerson: async (username: string) =>
       void (await exec(
@@ -69,7 +69,7 @@ export async function startDeployment({ models, settings = {}, image: given }: D
     /** Makes another token of the person, with abilities such as `read,write`. */
     tokenWith: async (abilities: string) =>
       findToken(await exec(`${EXEC}svc token --username ada --name more --abilities ${abilities}`)),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 

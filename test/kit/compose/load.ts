@@ -48,13 +48,13 @@ export async function startLoad({ url }: Deployment, token: string) {
     ...buildModelActions(svc, token),
     file: async () => {
       const { one } = await upload(svc, token, Buffer.alloc(1_000_000, 'A line.\n'))
-      const given = await download(svc, token, one.id)
+      const downloaded = await download(svc, token, one.id)
       const { status } = await ada.delete(`/attachments/${one.id}`)
-      return given.bytes.length === 1_000_000 && status === 200
+      return downloaded.bytes.length === 1_000_000 && status === 200
     },
   })
   return {
-    /** Ends the load; resolves once both front ends know everything. */
+    /** Ends the load; resolves once both front ends are up to date. */
     async stop(): Promise<LoadOutcome> {
       const outcome = await load.stop()
       const logged = await readChangeNumbers(ada, room.id)
@@ -70,7 +70,7 @@ export async function startLoad({ url }: Deployment, token: string) {
 
 type Actions = Record<string, () => Promise<boolean>>
 
-/** A model by each face for programs. */
+/** Calls a model by each API for programs. */
 function buildModelActions(svc: Pick<TestApp, 'send'>, token: string): Actions {
   const messages = [{ role: 'user', content: 'Hello' }]
   return {
@@ -87,7 +87,7 @@ function buildModelActions(svc: Pick<TestApp, 'send'>, token: string): Actions {
   }
 }
 
-/** Does each of several things again and again until it is stopped. */
+/** Repeats each action until it is stopped. */
 function repeatActions(doing: Actions) {
   const counts: Record<string, number> = {}
   const failures: string[] = []

@@ -28,14 +28,14 @@ interface PartOptions {
 
 const START_MS = 120_000
 
-/** A process in the place of a container. Resolves once it serves; throws with what it said where it ends before that. */
+/** Starts a process in place of a container. Resolves once it serves; throws with its output if it exits earlier. */
 async function startPart([program = '', ...args]: string[], { env = {}, cwd, isReady }: PartOptions) {
   const path = `${dirname(process.execPath)}:${process.env['PATH']}`
   const child = spawn(program, args, { cwd, env: { PATH: path, HOME: cwd, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
-  const said = { out: '' }
+  const log = { out: '' }
   for (const output of [child.stdout, child.stderr])
     output.on('data', (text) => {
-      said.out += text
+      log.out += text
     })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
@@ -48,12 +48,12 @@ async function startPart([program = '', ...args]: string[], { env = {}, cwd, isR
     if (!hasEnded() && Date.now() - start < START_MS) await pause(50)
     else {
       await end('SIGKILL')
-      throw new Error(`${program} did not start.\n${said.out}`)
+      throw new Error(`${program} did not start.\n${log.out}`)
     }
   }
   return {
-    output: said,
-    /** Asks it to stop, as Docker does; resolves with its exit code. */
+    output: log,
+    /** Stops it like Docker; resolves with its exit code. */
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
     [Symbol.asyncDispose]: async () => void (await end('SIGKILL')),
@@ -72,15 +72,15 @@ interface StackOptions {
   settings?: Record<string, string>
 }
 
-/** The containers of `compose.yaml` as processes of this machine, on ports of their own: all but Docker's walls between them. */
+/** Starts the containers of `compose.yaml` as processes on ports of their own, without Docker's isolation. */
 export async function startStack({ folder, image, settings = {} }: StackOptions) {
   const compose = await readCompose()
   // The network of the proxy is one address on this machine.
-  const known = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
-  const dotEnv: NodeJS.Dict<string> = { ...known, FRONT_NETWORK: '127.0.0.1/32' }
-  await using starting = new AsyncDisposableStack()
-  const postgres = starting.use(await startDatabase(compose.services.postgres, dotEnv))
-  const valkey = starting.use(await startValkey(compose.services.valkey, dotEnv, folder))
+  const envFile = parseEnv(await readFile(join(folder, '.env'), 'utf8'))
+  const dotEnv: NodeJS.Dict<string> = { ...envFile, FRONT_NETWORK: '127.0.0.1/32' }
+  await using startup = new AsyncDisposableStack()
+  const postgres = startup.use(await startDatabase(compose.services.postgres, dotEnv))
+  const valkey = startup.use(await startValkey(compose.services.valkey, dotEnv, folder))
   const places = {
     '@postgres:5432': `@${postgres.address}`,
     '@valkey:6379': `@127.0.0.1:${valkey.port}`,
@@ -97,12 +97,12 @@ export async function startStack({ folder, image, settings = {} }: StackOptions)
       return { port, env, start: () => startReplica(env, image) }
     }),
   )
-  const parts = await Promise.all(replicas.map(async ({ start }) => starting.use(await start())))
+  const parts = await Promise.all(replicas.map(async ({ start }) => startup.use(await start())))
   const upstreams = Object.fromEntries(replicas.map(({ port }, at) => [hosts[at] ?? '', `127.0.0.1:${port}`]))
-  const caddy = starting.use(
+  const caddy = startup.use(
     await startCaddy(replacePlaces(readEnvironment(compose.services.caddy, dotEnv), upstreams), folder),
   )
-  const kept = starting.move()
+  const disposables = startup.move()
   return {
     url: dotEnv['BASE_URL'] ?? '',
     /** The plain HTTP address, which browsers try first without a scheme. */
@@ -115,17 +115,17 @@ export async function startStack({ folder, image, settings = {} }: StackOptions)
     /** Stops a replica as Docker does, and starts it again; resolves with the exit code once it serves. */
     async restart(at: 0 | 1) {
       const code = await parts[at]?.stop()
-      const part = kept.use((await replicas[at]?.start()) as Part)
+      const part = disposables.use((await replicas[at]?.start()) as Part)
       parts[at] = part
       return code
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
 const hosts = ['svc:3000', 'svc-2:3000']
 
-/** Values with this machine's places in them, for those that the containers know. */
+/** Replaces the containers' addresses and paths by those of this machine. */
 function replacePlaces(values: Record<string, string>, places: Record<string, string>): Record<string, string> {
   const inPlace = (text: string) => Object.entries(places).reduce((now, [from, to]) => now.replace(from, to), text)
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, inPlace(value)]))

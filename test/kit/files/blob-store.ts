@@ -14,7 +14,7 @@ export async function collectItems<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-/** A store on a driver of its own, and what lies there under a key. */
+/** Opens a store of blobs in a folder of its own. */
 export async function openStore(settings: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-files-'))
   const blobs = await openBlobs(readEnv({ DATA_DIR: folder, ...settings }))

@@ -11,14 +11,14 @@ export const [KEY = '', NEWER = '', UNKNOWN = ''] = ['first', 'second', 'third']
 export const SOON = { timeout: 100_000, interval: 50 }
 export const MAX_FILES = 5
 
-/** A service whose files `svc files` looks after. */
+/** Starts a service and runs `svc files` on its files. */
 export async function startMaintenance() {
   const svc = await startJsonApi({ APP_KEY: KEY, RETENTION_FILES_MONTHS: '6', ATTACHMENT_QUOTA_FILES: `${MAX_FILES}` })
   const pathOf = (name: string) => join(svc.folder, 'files/sealed', name.slice(0, 2), name)
   return {
     ...{ svc, pathOf },
 
-    /** Leaves neither attachments, pictures nor files of other tests. */
+    /** Deletes the attachments, pictures and files of other tests. */
     async clear() {
       await svc.rows('delete from attachments')
       for (const table of ['users', 'rooms'])
@@ -40,7 +40,7 @@ export async function startMaintenance() {
       return { id: one.id, name: String(one.attributes['uuid']) }
     },
 
-    /** A file that no attachment has, and which is so old, in milliseconds. */
+    /** Writes a file without an attachment, with an age in milliseconds. */
     async putOrphan(age: number) {
       const name = randomUUID()
       await mkdir(join(pathOf(name), '..'), { recursive: true })

@@ -60,7 +60,7 @@ export const directoryEntries = [
   buildPerson('uid=unnamed,ou=people', 'unnamed', { displayName: [], cn: 'Un Named' }),
 ].join('\n')
 
-/** Ann, as a login source tells of her. */
+/** The identity of Ann from a login source. */
 export const annIdentity = {
   subject: expect.stringMatching(/^ldap:[\da-f-]{36}$/),
   formerSubject: `ldap:dn uid=Ann,ou=people,${BASE}`,
@@ -79,7 +79,7 @@ export const buildStartTlsSettings = (port: number) => ({
   LDAP_START_TLS: 'true',
 })
 
-/** A directory for the tests of one block, and login sources that ask it. */
+/** Starts a directory for the tests of one block, and opens login sources for it. */
 export function useDirectory() {
   let slapd: Slapd
   beforeAll(async () => {

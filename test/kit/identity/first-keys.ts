@@ -10,7 +10,7 @@ export const readKeychains = (svc: TestApp) =>
 export const readPasskeyBackups = (svc: TestApp) =>
   svc.rows('select user_id, ciphertext, iv, tag from passkey_backups order by user_id')
 
-/** Everybody but the AI user. */
+/** Reads all people except the AI user. */
 export const readPeople = (svc: TestApp) =>
   svc.rows('select id, username, email, name, role, public_key from users where id > 1')
 
@@ -18,7 +18,7 @@ export const readPeople = (svc: TestApp) =>
 export const sendFirstKeys = (browser: TestBrowser, keys: unknown = buildFirstKeys()) =>
   browser.send('POST', '/handshake', { body: keys })
 
-/** Holds that nobody's keys were kept. */
+/** Checks that no keys were stored. */
 export async function expectNoKeys(svc: TestApp): Promise<void> {
   expect(await readKeychains(svc)).toEqual([])
   expect(await readPasskeyBackups(svc)).toEqual([])

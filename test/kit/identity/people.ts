@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 
 let count = 0
 
-/** A username of one test's own, so that tests can share a service. */
+/** Returns a new username, so that tests can share a service. */
 export const newName = (stem = 'ada') => `${stem}-${++count}`
 
-/** A public key of the right form, of which nobody has the other half; one for each name. */
+/** Makes a well-formed public key for a name, without a private key. */
 export function makePublicKey(name = 'anybody'): string {
   const bytes = Array.from({ length: 8 }, (_, n) => createHash('sha512').update(`${n} ${name}`).digest())
   const modulus = Buffer.concat(bytes)

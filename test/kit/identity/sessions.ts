@@ -35,7 +35,7 @@ export const CHROME =
 
 export const ANY_HANDLE = expect.stringMatching(/^[\w-]{43}$/)
 
-/** Signs in to an account there is. */
+/** Signs in to an existing account. */
 export async function signInWithAgent(svc: TestApp, userAgent = FIREFOX, account = 'ada') {
   const browser = openBrowser(svc.url)
   const headers = { 'sec-fetch-site': 'same-origin', 'user-agent': userAgent }

@@ -7,7 +7,7 @@ import { startApp } from '../app.ts'
 import { signIn, type TestBrowser } from '../browser.ts'
 import { definitionOf, schemas, walkSchema } from './schemas.ts'
 
-type Runnable = { _zod: { run: (...given: never[]) => unknown } }
+type Runnable = { _zod: { run: (...args: never[]) => unknown } }
 
 /** Counts the elements of lists and the members of records that schemas of inputs judge from now on. */
 function countValidations() {
@@ -20,17 +20,17 @@ function countValidations() {
   )
   for (const part of new Set(parts) as unknown as Set<Runnable>) {
     const { run } = part._zod
-    part._zod.run = (...given) => {
+    part._zod.run = (...args) => {
       judged++
-      return run(...given)
+      return run(...args)
     }
   }
   return {
     /** Returns the count since the last call. */
     take() {
-      const taken = judged
+      const total = judged
       judged = 0
-      return taken
+      return total
     },
   }
 }
@@ -44,14 +44,14 @@ interface Answer {
   text: string
 }
 
-/** The service with an administrator in a browser and one with a token for everything, to send the worst to. */
+/** Starts the service with an administrator in a browser, and with a token for everything. */
 export async function startAttackTarget() {
   const svc = await startApp()
   const { browser } = await signIn(svc, 'ada')
   await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
   await browser.login('ada')
-  const wanted = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
-  const { token } = await svc.host.tokens.createFor(wanted)
+  const tokenOptions = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
+  const { token } = await svc.host.tokens.createFor(tokenOptions)
   const judged = countValidations()
 
   const asGuest: TestBrowser['send'] = async (method, path, { body } = {}) => {
@@ -67,7 +67,7 @@ export async function startAttackTarget() {
     asGuest,
     /** Bytes of a body for a procedure. */
     limitOf: (name: string) => bodyLimitOf(procedureAt(name), readBodyLimits(svc.env)),
-    /** Holds what was answered, and how much was judged for it. */
+    /** Checks the response and the number of validated elements. */
     assertModest({ status, text }: Answer, what: string): void {
       expect([200, 400, 401, 403, 404, 409, 415, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)
       if (status >= 400) expect(text.length, `${what}: length of the answer`).toBeLessThanOrEqual(MAX_ANSWER)

@@ -48,25 +48,28 @@ export function sampleInput(schema: z.ZodType | undefined): unknown {
 
 type Path = readonly string[]
 
-/** Every place in a value, from the whole down to its texts and numbers. */
+/** Yields every path in a value, from the root down to its texts and numbers. */
 export function* walkPaths(value: unknown, path: Path = []): Generator<Path> {
   yield path
   if (typeof value !== 'object' || value === null) return
   for (const [name, part] of Object.entries(value)) yield* walkPaths(part, [...path, name])
 }
 
-/** A value with another in one place. */
-export function replaceAt(value: unknown, path: Path, odd: unknown): unknown {
+/** Replaces the value at a path. */
+export function replaceAt(value: unknown, path: Path, replacement: unknown): unknown {
   const [step, ...rest] = path
-  if (step === undefined) return odd
+  if (step === undefined) return replacement
   if (Array.isArray(value))
-    return value.map((part, index) => (String(index) === step ? replaceAt(part, rest, odd) : part))
+    return value.map((part, index) => (String(index) === step ? replaceAt(part, rest, replacement) : part))
   return Object.fromEntries(
-    Object.entries(value as object).map(([name, part]) => [name, name === step ? replaceAt(part, rest, odd) : part]),
+    Object.entries(value as object).map(([name, part]) => [
+      name,
+      name === step ? replaceAt(part, rest, replacement) : part,
+    ]),
   )
 }
 
-/** The same with one more member, of this name, in every object. */
+/** Adds a member of this name to every object. */
 export function addMember(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((part) => addMember(part, name))
   if (typeof value !== 'object' || value === null) return value

@@ -14,10 +14,10 @@ export interface TestedProcedure {
   inputs: z.ZodType[]
 }
 
-const declared = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
+const routerProcedures = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
 
 /** Every procedure there is, with the schemas of its input. */
-export const procedures: TestedProcedure[] = declared.map(([name, procedure]) => {
+export const procedures: TestedProcedure[] = routerProcedures.map(([name, procedure]) => {
   const { streams = false } = metaOf(procedure)
   const isQuery = procedure._def.type !== 'mutation'
   return { name, isQuery, streams, access: accessOf(procedure), inputs: inputsOf(procedure) }
@@ -81,7 +81,7 @@ export function* walkSchema(schema: z.ZodType, path = ''): Generator<{ path: str
   for (const [step, part] of listParts(schema)) yield* walkSchema(part, path + step)
 }
 
-/** The members that the object of an input knows; some word for where it is none. */
+/** Lists the members of an input's object; one arbitrary name if it is no object. */
 export function listMemberNames({ inputs }: Pick<TestedProcedure, 'inputs'>): string[] {
   const names = inputs.flatMap((schema) => {
     const object = [...walkSchema(schema)].find(({ schema }) => definitionOf(schema).type === 'object')

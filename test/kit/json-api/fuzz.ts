@@ -99,10 +99,10 @@ const wholeNumber = fc.integer({ min: 1, max: 100 }).map(String)
 function anyFittingQuery({ method, answers, resource, relation }: Route) {
   const target = resources.find(({ type }) => type === relation?.of.to) ?? resource
   const isList = method === 'GET' && (relation ? relation.of.many : answers === 'page')
-  const chosen = (words: readonly string[]) =>
+  const anySubset = (words: readonly string[]) =>
     fc.subarray([...words], { maxLength: Math.min(2, words.length) }).map(String)
-  const fields = { [`fields[${target.type}]`]: chosen(Object.keys(target.attributes)) }
-  const include = { include: chosen(target.includes) }
+  const fields = { [`fields[${target.type}]`]: anySubset(Object.keys(target.attributes)) }
+  const include = { include: anySubset(target.includes) }
   const page = { 'page[size]': wholeNumber, 'page[number]': fc.constantFrom('1', '2', '1000000') }
   const filters = {
     'filter[status]': fc.constantFrom('active', 'offline'),
@@ -112,7 +112,7 @@ function anyFittingQuery({ method, answers, resource, relation }: Route) {
     {
       ...(answers !== 'nothing' && answers !== 'linkage' && fields),
       ...(method === 'GET' && answers !== 'linkage' && target.entity && include),
-      ...(isList && target.entity && { sort: chosen(target.sorts), ...page }),
+      ...(isList && target.entity && { sort: anySubset(target.sorts), ...page }),
       ...(isList && target.type === 'ai-tools' && filters),
     },
     { requiredKeys: [] },
@@ -123,8 +123,8 @@ const anyQuery = (route: Route) =>
   fc.oneof(
     {
       weight: 6,
-      arbitrary: anyFittingQuery(route).map((wanted) =>
-        Object.entries(wanted)
+      arbitrary: anyFittingQuery(route).map((parameters) =>
+        Object.entries(parameters)
           .map(([name, value]) => `${encodeParameter(name)}=${encodeParameter(value)}`)
           .join('&'),
       ),
@@ -184,8 +184,8 @@ function anyDocument({ method, resource, answers, relation }: Route, ownId: stri
     },
     { requiredKeys: [] },
   )
-  const sent = fc.tuple(likely, fc.record(idOf)).map(([data, id]) => ({ type, ...data, ...id }))
-  return fc.record({ data: fc.oneof({ weight: 3, arbitrary: sent }, { weight: 1, arbitrary: unlikely }) })
+  const likelyDocument = fc.tuple(likely, fc.record(idOf)).map(([data, id]) => ({ type, ...data, ...id }))
+  return fc.record({ data: fc.oneof({ weight: 3, arbitrary: likelyDocument }, { weight: 1, arbitrary: unlikely }) })
 }
 
 const anyBody = (route: Route, ownId: string) =>

@@ -79,7 +79,7 @@ const encodePointerStep = (step: string) => encodeURIComponent(step.replaceAll('
 
 /** Returns the errors of a value by the schema at a path of the document. */
 export function findSchemaErrors(value: unknown, ...steps: string[]) {
-  // By its place, so that each schema is compiled once.
+  // The schema is looked up by its path, so that each is compiled once.
   const validate = ajv.getSchema(`svc#/${steps.map(encodePointerStep).join('/')}`)
   if (!validate) throw new Error(`no schema at ${steps.join(' ')}`)
   return validate(value) ? [] : validate.errors!.map(({ instancePath, message }) => `${instancePath} ${message}`)
@@ -87,10 +87,10 @@ export function findSchemaErrors(value: unknown, ...steps: string[]) {
 
 /** Returns the errors of a response by the description of its operation. */
 export function findResponseErrors(method: string, path: string, status: number, body: unknown) {
-  const place = ['paths', BASE + path, method.toLowerCase(), 'responses', String(status)]
+  const schemaPath = ['paths', BASE + path, method.toLowerCase(), 'responses', String(status)]
   const response = operationOf(method, path).responses[status]
   if (!response) return [`the status ${status} is not described`]
-  const at = '$ref' in response ? ['components', 'responses', String(status)] : place
+  const at = '$ref' in response ? ['components', 'responses', String(status)] : schemaPath
   return findSchemaErrors(body, ...at, 'content', MEDIA, 'schema')
 }
 

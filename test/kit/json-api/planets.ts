@@ -153,7 +153,7 @@ const tables = [
      primary key (planet_id, user_id))`,
 ]
 
-/** The new types behind the plugin that serves all others. */
+/** Serves the new types by the plugin of all others. */
 async function serveNewTypes(svc: TestApp) {
   for (const text of tables) await svc.rows(text)
   const orm = await MikroORM.init({
@@ -178,18 +178,23 @@ export async function startPlanets() {
   const admin = await svc.user({ role: 'admin', abilities: [...abilities] })
   const ada = await svc.user({ username: 'ada', abilities: [...abilities] })
   const bob = await svc.user({ username: 'bob', abilities: [...abilities] })
-  const served = await serveNewTypes(svc)
-  const as = { admin: served.as(admin.token), ada: served.as(ada.token), bob: served.as(bob.token), guest: served.as() }
+  const jsonApiServer = await serveNewTypes(svc)
+  const as = {
+    admin: jsonApiServer.as(admin.token),
+    ada: jsonApiServer.as(ada.token),
+    bob: jsonApiServer.as(bob.token),
+    guest: jsonApiServer.as(),
+  }
   const create = async (attributes: object, person: TestUser) =>
     as.admin('POST', '/planets', {
       data: { type: 'planets', attributes, relationships: { owner: toOne('users', person.id) } },
     })
   return {
     ...{ svc, as, create, people: { admin, ada, bob } },
-    /** Takes away all rows of the new types, so that the next ones have the first ids again. */
+    /** Deletes all rows of the new types and resets their ids. */
     clear: () => svc.rows('truncate planets, moons, craters, planet_visitors restart identity'),
     async [Symbol.asyncDispose]() {
-      await served.close()
+      await jsonApiServer.close()
       await svc[Symbol.asyncDispose]()
     },
   }

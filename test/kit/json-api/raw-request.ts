@@ -15,13 +15,13 @@ export interface RawAnswer {
   text: string
 }
 
-/** Sends what `fetch` would put right; what takes half a minute hangs. */
+/** Sends requests that `fetch` would correct; times out after half a minute. */
 export function sendRaw(url: string, { method, path, headers = {}, body }: RawRequest): Promise<RawAnswer> {
   return new Promise((done, failed) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const signal = AbortSignal.timeout(30_000)
     const options = { method, headers: { ...length, ...headers }, path: base + path, signal }
-    const sent = request(url, options, (response) => {
+    const clientRequest = request(url, options, (response) => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
@@ -30,8 +30,8 @@ export function sendRaw(url: string, { method, path, headers = {}, body }: RawRe
       response.on('end', () => done({ status: response.statusCode ?? 0, headers: response.headers, text }))
       response.on('error', failed)
     })
-    sent.on('error', failed)
-    sent.end(body)
+    clientRequest.on('error', failed)
+    clientRequest.end(body)
   })
 }
 

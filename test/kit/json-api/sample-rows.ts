@@ -9,7 +9,7 @@ export interface Answer {
   etag: string | null
 }
 
-/** The one file there is. */
+/** Returns true for the downloaded file. */
 const isText = ({ headers }: Response) => headers.get('content-type') === 'text/plain'
 
 export async function sendJsonApi(
@@ -33,7 +33,7 @@ export const portal = {
   publicKey: appPublicKey,
 }
 
-/** At least one of everything that has rows, in all its relations. */
+/** Adds at least one row of every type, in all of its relations. */
 export async function fillDatabase(svc: TestApp) {
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user', 'keychain'] })
   const create = async (type: string, attributes: object, relationships?: object) => {
@@ -64,9 +64,9 @@ export async function fillDatabase(svc: TestApp) {
   const user = await svc.user({ abilities: ['read', 'user', 'write'] })
   for (const caller of [admin, user]) {
     const room = { data: { type: 'rooms', attributes: { name: 'R' } } }
-    const made = await sendJsonApi(svc, caller, 'POST', '/rooms', room)
-    expect(made.status).toBe(201)
-    await sendTwo(svc, caller, (made.body.data as { id: string }).id)
+    const created = await sendJsonApi(svc, caller, 'POST', '/rooms', room)
+    expect(created.status).toBe(201)
+    await sendTwo(svc, caller, (created.body.data as { id: string }).id)
   }
   return { admin, user }
 }

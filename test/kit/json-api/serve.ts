@@ -16,7 +16,7 @@ interface ServeOptions {
   services?: TestApp['services']
 }
 
-/** The JSON:API of a service, served once more with other types or other names of members. */
+/** Serves a service's JSON:API with other types or other member names. */
 export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: ServeOptions) {
   const server = fastify()
   const { basePath } = server.decorate('names', wireNames('svc')).names
@@ -27,8 +27,8 @@ export async function serveJsonApi(svc: TestApp, { services = svc.services, ...o
     bodyLimits: readBodyLimits(svc.env),
     contextOf: async (request) => {
       const { authorization } = request.headers
-      const found = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
-      request.context = createContext(services, { ...found, requestId: request.id })
+      const identity = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
+      request.context = createContext(services, { ...identity, requestId: request.id })
       return request.context
     },
   })

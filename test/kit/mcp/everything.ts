@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 
 const main = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
 
-/** It would listen on all addresses, on a port that it does not tell. */
+/** The server would listen on all addresses, on an unknown port. */
 const onLoopback = `
   import { Server } from 'node:net'
   const { listen } = Server.prototype
@@ -14,7 +14,7 @@ const onLoopback = `
     return listen.call(this, { port: 0, host: '127.0.0.1' }, ...rest)
   }`
 
-/** The server for tests of the protocol's own project, on a port of its own. */
+/** Starts the protocol project's own test server. */
 export async function startEverything(transport: 'http' | 'sse') {
   const preload = `data:text/javascript,${encodeURIComponent(onLoopback)}`
   const mode = transport === 'http' ? 'streamableHttp' : 'sse'

@@ -32,10 +32,10 @@ export const buildApprovals = (response: Response, approve: boolean, reason?: st
 
 /** A service whose models may send mail by a tool that asks, and two people who speak to it as programs for OpenAI do. */
 export async function startMail(adapter = 'openai-compatible') {
-  await using starting = new AsyncDisposableStack()
-  const server = starting.use(await startToolServer())
-  const upstream = starting.use(await startProvider())
-  const resources = starting.move()
+  await using startup = new AsyncDisposableStack()
+  const server = startup.use(await startToolServer())
+  const upstream = startup.use(await startProvider())
+  const resources = startup.move()
 
   async function start(settings: Record<string, string> = {}): Promise<TestApp> {
     const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
@@ -65,10 +65,13 @@ export async function startMail(adapter = 'openai-compatible') {
     /** The last that the model was told. */
     lastModelMessage: () => upstream.requests.at(-1)?.body.messages.at(-1),
 
-    /** The conversation up to a question with yes for an answer. */
+    /** Builds the conversation up to an approved request. */
     async buildApprovedInput(client = ada) {
-      const asked = await createResponse(client, HELLO)
-      return { asked, input: [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)] }
+      const firstResponse = await createResponse(client, HELLO)
+      return {
+        asked: firstResponse,
+        input: [...appendOutput(HELLO, firstResponse), ...buildApprovals(firstResponse, true)],
+      }
     },
 
     reset() {

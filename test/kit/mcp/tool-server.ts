@@ -16,7 +16,7 @@ export interface ToolServerRequest {
   reply(result: object): void
 }
 
-/** A tool as servers describe it. */
+/** Builds a tool's description. */
 export const buildTool = (name: string, more: object = {}) => ({
   name,
   description: `Does ${name}.`,
@@ -31,14 +31,14 @@ export const buildTool = (name: string, more: object = {}) => ({
 export async function startToolServer(tools: object[] = [buildTool('echo')]) {
   const server = {
     tools,
-    behave: undefined as ((asked: ToolServerRequest) => boolean | Promise<boolean>) | undefined,
+    behave: undefined as ((call: ToolServerRequest) => boolean | Promise<boolean>) | undefined,
     seen: [] as Rpc[],
   }
   const http = createServer(async (request, response) => {
     const rpc = await readRpc(request)
     server.seen.push(rpc)
-    const asked = { rpc, request, response, reply: createReply(rpc, response) }
-    if (!(await server.behave?.(asked))) answerCorrectly(asked, server.tools)
+    const call = { rpc, request, response, reply: createReply(rpc, response) }
+    if (!(await server.behave?.(call))) answerCorrectly(call, server.tools)
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')

@@ -4,22 +4,22 @@ import type { AddressInfo } from 'node:net'
 
 /** A web site on a loopback address of its own, which answers each path with what is given for it. */
 export async function startSite(host: string, paths: Record<string, RequestListener> = {}, port = 0) {
-  const asked: string[] = []
+  const requestedPaths: string[] = []
   const server = createServer((request, response) => {
     const path = request.url ?? ''
-    asked.push(path)
+    requestedPaths.push(path)
     const answer = paths[path.split('?')[0] ?? '']
     if (answer) answer(request, response)
     else response.writeHead(404).end()
   })
   server.listen(port, host)
   await once(server, 'listening')
-  const { port: taken } = server.address() as AddressInfo
+  const { port: actualPort } = server.address() as AddressInfo
   return {
-    url: `http://${host}:${taken}`,
-    port: taken,
+    url: `http://${host}:${actualPort}`,
+    port: actualPort,
     /** Paths in the order in which they were asked for. */
-    requestedPaths: asked,
+    requestedPaths: requestedPaths,
     /** The handler of each path; more may be added. */
     paths,
     async [Symbol.asyncDispose]() {

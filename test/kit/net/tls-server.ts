@@ -49,7 +49,7 @@ export async function startTlsServer(answer: Answer) {
   }
 }
 
-/** Lets everything in this process, `fetch` too, trust an authority until the end of the block. */
+/** Lets this process, including `fetch`, trust an authority until the end of the block. */
 export async function trustAuthority(caFile: string): Promise<Disposable> {
   const usual = getCACertificates('default')
   setDefaultCACertificates([...usual, await readFile(caFile, 'utf8')])

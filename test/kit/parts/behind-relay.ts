@@ -27,17 +27,17 @@ export async function startBehindRelay() {
   url.host = `127.0.0.1:${relay.port}`
   const svc = resources.use(await startJsonApi({ DATABASE_URL: url.href }))
   const catalogue = await addCatalogue(svc)
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     svc,
     relay,
     catalogue,
-    /** Has each piece that goes to the database seen. */
+    /** Sets the observer of the packets to the database. */
     watch: (seeing: OnSent | undefined) => {
       onSent = seeing
     },
     token: { authorization: `Bearer ${svc.people.admin.token}` },
-    /** Signs somebody in, who has keys unless told otherwise. */
+    /** Signs a person in, by default with keys. */
     async session(username: string, { hasKeys = true } = {}): Promise<Record<string, string>> {
       await addAccount(svc, username, { known: hasKeys })
       const browser = openBrowser(svc.url)
@@ -55,7 +55,7 @@ export async function startBehindRelay() {
       })
       return { status: response.status, text: await response.text() }
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 

@@ -9,7 +9,7 @@ import { findFreePort } from '../free-port.ts'
 
 const HAPROXY = '/usr/sbin/haproxy'
 
-/** A load balancer that asks each replica whether it is ready, and tries nothing twice. */
+/** Starts a load balancer with readiness checks and without retries. */
 export async function startHaproxy(ports: readonly number[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-haproxy-'))
   const port = await findFreePort()

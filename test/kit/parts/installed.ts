@@ -1,7 +1,7 @@
 import { existsSync, globSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Debian keeps servers where an ordinary user's path does not lead. */
+/** Debian installs servers outside an ordinary user's PATH. */
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', ...globSync('/usr/lib/postgresql/*/bin')]
 
 /** Returns where a program is; undefined where this machine has none. */
@@ -10,7 +10,7 @@ export function programPath(program: string): string | undefined {
   return paths.find((path) => existsSync(path))
 }
 
-/** The browser without its windows does the same work for two thirds of the time; a machine that has only the other is fine. */
+/** The headless shell is a third faster; the full browser works, too. */
 const chromium =
   process.env['CHROMIUM_PATH'] ?? (programPath('chromium-headless-shell') ? 'chromium-headless-shell' : 'chromium')
 

@@ -17,15 +17,15 @@ export async function startOidcProvider(svcUrl: string, settings: Record<string,
     stdio: 'ignore',
     execArgv: [],
   })
-  const left = once(provider, 'exit')
-  const early = left.then(() => {
+  const exited = once(provider, 'exit')
+  const early = exited.then(() => {
     throw new Error('The OpenID provider does not start.')
   })
   await Promise.race([once(provider, 'message'), early])
   early.catch(() => {})
   const kill = async () => {
     provider.kill('SIGKILL')
-    await left
+    await exited
   }
   return { issuer: `http://127.0.0.1:${port}`, port, kill, [Symbol.asyncDispose]: kill }
 }
@@ -67,7 +67,7 @@ export function openOidcBrowser() {
       }
       return place.url
     },
-    /** Turns round at the first page of the provider. */
+    /** Aborts the sign-in at the first page of the provider. */
     async turnRound(url: string, home: string): Promise<string> {
       const place = await go(url, home)
       return (await go(`${place.url}/abort`, home)).url

@@ -7,7 +7,7 @@ import { findFreePort } from '../free-port.ts'
 /** A database of the shared Redis for one test file alone, by a number of its own. */
 export const redisDatabaseUrl = (number: number) => `${inject('redisUrl')}/${number}`
 
-/** Leaves nothing in a database of Redis. */
+/** Empties a database of Redis. */
 export async function flushRedis(url: string): Promise<void> {
   const redis = new Redis(url)
   await redis.flushdb().finally(() => redis.disconnect())
@@ -28,7 +28,7 @@ export async function watchRedis(url: string) {
   }
 }
 
-/** A Redis that a test may stop and start again, at the same address. It forgets everything each time. */
+/** Starts a Redis that a test may stop and start again at the same address, each time empty. */
 export async function startOwnRedis() {
   const port = await findFreePort()
   let server: ChildProcess | undefined

@@ -15,9 +15,9 @@ export async function startS3() {
   const [port, directory] = [await findFreePort(), await mkdtemp(join(tmpdir(), 'svc-s3-'))]
   let server: ChildProcess | undefined
   const start = async () => {
-    const place = ['--directory', directory, '--address', '127.0.0.1', '--port', `${port}`]
-    // It makes the tokens of its pages with a cipher that OpenSSL has only on demand.
-    const args = ['--openssl-legacy-provider', PROGRAM, ...place, '--configure-bucket', BUCKET]
+    const location = ['--directory', directory, '--address', '127.0.0.1', '--port', `${port}`]
+    // The server's page tokens need a legacy cipher of OpenSSL.
+    const args = ['--openssl-legacy-provider', PROGRAM, ...location, '--configure-bucket', BUCKET]
     server = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
     const early = once(server, 'exit').then(() => {
       throw new Error('The S3 server does not start.')
@@ -27,9 +27,9 @@ export async function startS3() {
     early.catch(() => {})
   }
   const stop = async () => {
-    const left = server?.exitCode === null && server.signalCode === null && once(server, 'exit')
+    const exited = server?.exitCode === null && server.signalCode === null && once(server, 'exit')
     server?.kill('SIGKILL')
-    await left
+    await exited
   }
   await start()
   return {

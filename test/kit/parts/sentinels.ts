@@ -21,7 +21,7 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-sentinels-'))
   const [key, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')]
   if (tls) await makeCertificate(folder)
-  const encrypted = [
+  const tlsLines = [
     ...['port 0', `tls-cert-file ${caFile}`, `tls-key-file ${key}`, `tls-ca-cert-file ${caFile}`],
     ...['tls-auth-clients no', 'tls-replication yes'],
   ]
@@ -31,7 +31,7 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
     await writeFile(
       file,
       [
-        ...(tls ? [`tls-port ${port}`, ...encrypted] : [`port ${port}`]),
+        ...(tls ? [`tls-port ${port}`, ...tlsLines] : [`port ${port}`]),
         'bind 127.0.0.1',
         `dir ${folder}`,
         ...lines,
@@ -95,7 +95,7 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
       REDIS_SENTINELS: sentinels.map((port) => `127.0.0.1:${port}`).join(','),
       REDIS_SENTINEL_PASSWORD: SENTINEL_PASSWORD,
     },
-    /** Kills the primary, and resolves when another one is it. */
+    /** Kills the primary; resolves when there is another one. */
     async failOver() {
       const before = await primary()
       await kill(before)

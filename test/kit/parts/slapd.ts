@@ -50,7 +50,7 @@ export async function startSlapd(ldif: string): Promise<Slapd> {
   }
 }
 
-/** A server as open as they come: it takes a bind without a password for a login as nobody. */
+/** A permissive server: it accepts a bind without a password as anonymous. */
 const buildConfig = (folder: string) => `
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema

@@ -20,12 +20,12 @@ export function runCurl(command: string, { url, token, room = '1' }: CurlOptions
     .replace('svc_1_…', token)
     .replace('"id":"1"', `"id":"${room}"`)
   const child = spawn('sh', ['-c', `exec ${text}`], { stdio: ['ignore', 'pipe', 'ignore'] })
-  const said = { text: '' }
+  const output = { text: '' }
   child.stdout.on('data', (piece) => {
-    said.text += piece
+    output.text += piece
   })
   return {
-    output: said,
+    output: output,
     async [Symbol.asyncDispose]() {
       const ended = once(child, 'close')
       child.kill()

@@ -24,12 +24,12 @@ const TIMEOUT_MS = 4000
 /** A room as its members see it: its messages and members with their attributes. */
 export type RoomSight = Record<string, unknown>
 
-/** A front end that shows one room by the module of the packed client, and notes all it was told. */
+/** A front end that shows one room by the module of the packed client, and records all events. */
 export class FrontEnd {
   sight = new Map<string, unknown>()
-  /** The numbers of all changes that its transport told, as often as it did. */
+  /** The numbers of all received changes, including repeats. */
   readonly receivedSeqs: number[] = []
-  /** The numbers of all changes that it applied, whether they were told or read behind a hole. */
+  /** The numbers of all applied changes, including those read after a gap. */
   readonly appliedSeqs: number[] = []
   endedBy: string | undefined
   /** Number of full reads. */
@@ -44,7 +44,7 @@ export class FrontEnd {
     const service = { url, headers: { authorization: `Bearer ${token}` }, timeout: TIMEOUT_MS }
     const stream = roomStream(service, room, { retryDelay })
     const transport = over ? overPusher(over.pusher, over.channel, { retryDelay }) : stream.transport
-    const following: FollowOptions = {
+    const followOptions: FollowOptions = {
       ...stream,
       transport: this.#noting(transport),
       read: (signal) => this.#read(signal),
@@ -54,7 +54,7 @@ export class FrontEnd {
       },
       retryDelay,
     }
-    this.live = follow(following)
+    this.live = follow(followOptions)
   }
 
   get room(): string {

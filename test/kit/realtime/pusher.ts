@@ -19,13 +19,13 @@ interface PusherOptions {
   /** Instead of a token, what a browser sends. */
   headers?: Record<string, string>
   path?: string
-  /** After how many milliseconds of silence it looks whether the connection still holds. */
+  /** Milliseconds of silence until it checks the connection. */
   activityTimeout?: number
 }
 
 /** An unmodified pusher-js in this process, as a front end sets it up from the `transfer` block. */
-export function openPusher(url: string, given: PusherOptions = {}) {
-  const { key = 'svc', token, headers, path = '/ws/transfer', activityTimeout } = given
+export function openPusher(url: string, pusherOptions: PusherOptions = {}) {
+  const { key = 'svc', token, headers, path = '/ws/transfer', activityTimeout } = pusherOptions
   const { hostname, port, protocol } = new URL(url)
   const isSecure = protocol === 'https:'
   const options: Options = {
@@ -44,28 +44,28 @@ export function openPusher(url: string, given: PusherOptions = {}) {
     },
   }
   const pusher = new Pusher(key, options)
-  const heard: ReceivedEvent[] = []
+  const events: ReceivedEvent[] = []
   const errors: unknown[] = []
   pusher.connection.bind('error', (error: unknown) => errors.push(error))
 
   return {
     pusher,
-    heard,
+    events,
     errors,
-    dataOf: (event: string) => heard.filter((it) => it.event === event).map(({ data }) => data),
+    dataOf: (event: string) => events.filter((it) => it.event === event).map(({ data }) => data),
     state: () => pusher.connection.state,
     /** Resolves with what the service says of the subscription, or rejects with its refusal. */
     subscribe(name: string): Promise<{ channel: Channel; data: Record<string, unknown> }> {
       const channel = pusher.subscribe(name)
-      channel.bind_global((event: string, data: Record<string, unknown>) => heard.push({ channel: name, event, data }))
+      channel.bind_global((event: string, data: Record<string, unknown>) => events.push({ channel: name, event, data }))
       return new Promise((done, refuse) => {
         channel.bind('pusher:subscription_succeeded', (data: Record<string, unknown>) => done({ channel, data }))
         channel.bind('pusher:subscription_error', refuse)
       })
     },
-    /** Waits until so many of an event were heard. */
+    /** Waits for so many events of a name. */
     async until(event: string, count: number) {
-      await expect.poll(() => heard.filter((it) => it.event === event).length, SLOW).toBeGreaterThanOrEqual(count)
+      await expect.poll(() => events.filter((it) => it.event === event).length, SLOW).toBeGreaterThanOrEqual(count)
     },
     async untilState(state: string) {
       await expect.poll(() => pusher.connection.state, SLOW).toBe(state)

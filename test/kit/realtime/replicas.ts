@@ -11,8 +11,8 @@ export async function startPair(settings: Record<string, string> = {}, redisData
   const shared = { APP_KEY, ...redis, ...settings }
   const svc = resources.use(await startRooms(shared))
   const other = redis ? resources.use(await startApp({ ...shared, DATABASE_URL: String(svc.env.DATABASE_URL) })) : svc
-  const kept = resources.move()
-  return { svc, urls: [svc.url, other.url], other, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const disposables = resources.move()
+  return { svc, urls: [svc.url, other.url], other, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
 }
 
 export type Pair = Awaited<ReturnType<typeof startPair>>

@@ -34,8 +34,8 @@ export async function openRoomWindow(
   const headers = { authorization: `Bearer ${token}` }
   const call = async <T = Answer>(method: string, path: string, body?: object): Promise<T> => {
     const type = { 'content-type': 'application/vnd.api+json' }
-    const sent = body && { body: JSON.stringify(body) }
-    const response = await fetch(`${url}/api/svc/v1${path}`, { method, headers: { ...headers, ...type }, ...sent })
+    const init = body && { body: JSON.stringify(body) }
+    const response = await fetch(`${url}/api/svc/v1${path}`, { method, headers: { ...headers, ...type }, ...init })
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
     return (await response.json()) as T
   }

@@ -14,7 +14,7 @@ interface SocketOptions {
   options?: ClientOptions
 }
 
-/** The protocol by hand, for what no library sends. */
+/** Opens a raw connection, for frames that no library sends. */
 export async function openSocket(url: string, { path = '/app/svc', options = {} }: SocketOptions = {}) {
   const ws = new WebSocket(url.replace(/^http/, 'ws') + path, options)
   const frames: Frame[] = []
@@ -38,7 +38,7 @@ export async function openSocket(url: string, { path = '/app/svc', options = {} 
     closeCode: () => closed,
     errors: () =>
       frames.filter(({ event }) => event === 'pusher:error').map(({ data }) => (data as { code: number }).code),
-    /** Sends, then waits until the service has taken all that was sent. */
+    /** Sends a frame, then waits until the service has handled all frames. */
     async settle(frame?: unknown) {
       if (frame !== undefined) send(frame)
       const before = frames.filter(({ event }) => event === 'pusher:pong').length
@@ -68,7 +68,7 @@ export async function authorize(url: string, token: string, socketId: string, ch
 
 type TestSocket = Awaited<ReturnType<typeof openSocket>>
 
-/** Subscribes as a library does: asks for a signature, then hands it on. Resolves once the service has answered. */
+/** Subscribes like a library, with a signature. Resolves once the service has answered. */
 export async function subscribe(url: string, socket: TestSocket, token: string, channel: string): Promise<void> {
   const { body } = await authorize(url, token, socket.id, channel)
   socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })

@@ -6,10 +6,10 @@ import type { clientOf } from '../json-api/client.ts'
 import { SLOW } from '../service-client.ts'
 import { createRoom, type RoomPerson } from './messages.ts'
 
-/** The AI key of a room as browsers derive it is 32 bytes; these are some. */
+/** An AI key of a room: any 32 bytes. */
 export const KEY = Buffer.alloc(32, 7).toString('base64')
 
-/** A service whose model is a provider that the test tells how to behave, and where programs may ask in rooms. */
+/** Starts a service with a test provider, in which programs may ask in rooms. */
 export async function startRoomAi(settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider())
@@ -17,15 +17,15 @@ export async function startRoomAi(settings: Record<string, string> = {}) {
   const svc = resources.use(
     await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', ...settings }),
   )
-  const kept = resources.move()
-  return { svc, provider, config, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  const disposables = resources.move()
+  return { svc, provider, config, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
 }
 
 export type RoomAiApp = Awaited<ReturnType<typeof startRoomAi>>
 
 type Role = 'admin' | 'editor' | 'viewer'
 
-/** A room with people whose tokens are good for asking, and what they do in it. */
+/** Creates a room with people whose tokens may ask models. */
 export async function createAiRoom<const R extends Role>({ svc }: Pick<RoomAiApp, 'svc'>, roles: readonly R[] = []) {
   const room = await createRoom(svc as never, roles)
   for (const person of [room.admin, ...roles.map((role) => (room as unknown as Record<Role, RoomPerson>)[role])])

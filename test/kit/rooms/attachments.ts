@@ -44,7 +44,7 @@ export async function sendForm(
   return { status: response.status, text, location, one: data, errors }
 }
 
-/** The bytes of an attachment, as somebody gets them. */
+/** Downloads an attachment. */
 export async function download(
   svc: Pick<JsonApiApp, 'send'>,
   token: string | undefined,
@@ -59,7 +59,7 @@ export async function download(
 export const sendAttachments = (by: Pick<Client, 'create'>, room: string, ids: readonly string[], more: object = {}) =>
   by.create('room-messages', more, { room: toOne('rooms', room), attachments: toMany('attachments', ids) })
 
-/** The names of the files that are on the disk. */
+/** Lists the names of the stored files. */
 export async function listStoredFiles({ services }: JsonApiApp): Promise<string[]> {
   const names: string[] = []
   for await (const { name } of services.files.list()) names.push(name)

@@ -1,6 +1,6 @@
 import type * as browser from '../../../facades/web/browser/crypto.ts'
 
-/** Everything that the scenario needs, so that it can be sent to a browser as it is written. */
+/** The inputs of the scenario, which can be serialized for a browser. */
 export interface FileScenarioOptions {
   base: string
   /** The tokens of two members of the room. */
@@ -28,7 +28,7 @@ export async function playFileScenario(
     return new Uint8Array(await new Response(sealing).arrayBuffer())
   }
   const opens = async (stream: ReadableStream<Uint8Array>, by: browser.RoomKeys = keys) => {
-    // Read part by part: a browser's `Response` says nothing of why a stream has failed.
+    // The stream is read in parts, as a browser's `Response` hides the error of a stream.
     const reader = stream.pipeThrough(web.openFile(by)).getReader()
     let at = 0
     for (let step = await reader.read(); !step.done; step = await reader.read())
@@ -47,7 +47,7 @@ export async function playFileScenario(
     room: { data: { type: 'rooms', id: room } },
     attachments: { data: [{ type: 'attachments', id: data.id }] },
   }
-  const sent = await fetch(`${base}/room-messages`, {
+  const messageResponse = await fetch(`${base}/room-messages`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/vnd.api+json' },
     body: JSON.stringify({ data: { type: 'room-messages', attributes: { keyEpoch: 0 }, relationships } }),
@@ -55,7 +55,7 @@ export async function playFileScenario(
   const download = await fetch(`${base}/attachments/${data.id}/actions/download`, {
     headers: { authorization: `Bearer ${bob}` },
   })
-  const opened = await opens(download.body as ReadableStream<Uint8Array>)
+  const isOpened = await opens(download.body as ReadableStream<Uint8Array>)
 
   const other = await seal()
   const chunks = (from: Uint8Array) => (number: number) =>
@@ -87,9 +87,9 @@ export async function playFileScenario(
     return [what, await opens(stream, by).catch(({ name }: Error) => name)] as const
   })
   return {
-    statuses: [uploaded.status, sent.status, download.status],
+    statuses: [uploaded.status, messageResponse.status, download.status],
     stored: [data.attributes.mime, data.attributes.bytes === web.sealedFileSize(bytes)],
-    opened,
+    opened: isOpened,
     failures: Object.fromEntries(await Promise.all(failures)),
   }
 }

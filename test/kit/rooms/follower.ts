@@ -20,11 +20,11 @@ export async function readView(client: Client): Promise<RoomView> {
 }
 
 async function listAll(client: Client, path: string): Promise<Resource[]> {
-  const found: Resource[] = []
+  const resources: Resource[] = []
   for (let number = 1; ; number++) {
     const { list, total } = await client.get(`${path}${MORE}&page[number]=${number}`)
-    found.push(...list)
-    if (found.length >= total || list.length === 0) return found
+    resources.push(...list)
+    if (resources.length >= total || list.length === 0) return resources
   }
 }
 

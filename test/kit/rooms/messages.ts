@@ -5,7 +5,7 @@ export const CIPHERTEXT = 'aXY=|dGFn|Y2lwaGVy'
 type Role = 'admin' | 'editor' | 'viewer'
 type ChangesPage = { changes: { seq: number; kind: string; subject: string }[]; position: string; hasMore: boolean }
 
-/** Somebody who may call everything that rooms are about. */
+/** Creates a person with a token for all procedures of rooms. */
 export async function createPerson(svc: JsonApiApp) {
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
   return { ...person, ...clientOf(svc, person.token) }
@@ -13,7 +13,7 @@ export async function createPerson(svc: JsonApiApp) {
 
 export type RoomPerson = Awaited<ReturnType<typeof createPerson>>
 
-/** A room whose people are its administrator and, by their roles, the others. */
+/** Creates a room with an administrator and members of the given roles. */
 export async function createRoom<const R extends Role>(svc: JsonApiApp, roles: readonly R[] = []) {
   const admin = await createPerson(svc)
   const { one } = await admin.create('rooms', { name: 'Chess' })
@@ -38,9 +38,9 @@ export const sendRoomMessage = (by: Pick<RoomPerson, 'create'>, room: string, mo
     { room: toOne('rooms', room), ...(thread && { thread: toOne('room-messages', thread) }) },
   )
 
-/** Makes somebody a member, as if they had been invited and had accepted. */
+/** Adds a member without an invitation. */
 export async function addMember(svc: JsonApiApp, room: string, role: Role, person?: RoomPerson): Promise<RoomPerson> {
-  const joining = person ?? (await createPerson(svc))
-  await svc.rows('insert into room_members (room_id, user_id, role) values ($1, $2, $3)', [room, joining.id, role])
-  return joining
+  const newMember = person ?? (await createPerson(svc))
+  await svc.rows('insert into room_members (room_id, user_id, role) values ($1, $2, $3)', [room, newMember.id, role])
+  return newMember
 }

@@ -4,7 +4,7 @@ import { type OnSent, startRelay } from '../parts/relay.ts'
 import { createDataFolder, startProcess } from '../service-process.ts'
 import type { RoomAiApp } from './ai.ts'
 
-/** Another replica of a service, as a process of its own, which can be killed at what it says to the database. */
+/** Starts another replica as a process that can be killed at a given statement. */
 export async function startMortalReplica(app: RoomAiApp, shared: Record<string, string>) {
   await using resources = new AsyncDisposableStack()
   const { DATABASE_URL, AI_CONFIG } = app.svc.env
@@ -17,13 +17,13 @@ export async function startMortalReplica(app: RoomAiApp, shared: Record<string, 
   const programs = { AI_CONFIG: String(AI_CONFIG), ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }
   const service = resources.use(startProcess({ ...settings, ...programs }))
   const url = await service.ready()
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     url,
     service,
-    /** Somebody as they call this replica. */
+    /** Creates a client of this replica. */
     as: (token: string) => clientOf({ send: (method, path, options) => send(url, method, path, options) }, token),
-    /** Kills it once it says a word to the database, which hears it, or not. */
+    /** Kills it at a matching statement, which the database receives or not. */
     killAt(word: RegExp, passOn: boolean) {
       onSent = (piece) => {
         if (!word.test(piece.toString('latin1'))) return undefined
@@ -31,6 +31,6 @@ export async function startMortalReplica(app: RoomAiApp, shared: Record<string, 
         return passOn ? undefined : 'hold'
       }
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }

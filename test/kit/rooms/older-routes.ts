@@ -1,9 +1,9 @@
 import { startApp, type TestApp } from '../app.ts'
 import { signIn, type TestBrowser } from '../browser.ts'
 
-/** A text as older front ends encrypt it. */
-export const encodeText = (said: string) => ({
-  ciphertext: Buffer.from(said).toString('base64'),
+/** Encodes a text in the format of older front ends. */
+export const encodeText = (plaintext: string) => ({
+  ciphertext: Buffer.from(plaintext).toString('base64'),
   iv: 'aXY=',
   tag: 'dGFn',
 })
@@ -24,16 +24,16 @@ export async function uploadFile(
   svc: Pick<TestApp, 'url'>,
   by: TestBrowser,
   path: string,
-  said = 'Hello',
+  plaintext = 'Hello',
 ): Promise<string> {
   const form = new FormData()
-  form.append('file', new Blob([said], { type: 'text/plain' }), 'notes.txt')
+  form.append('file', new Blob([plaintext], { type: 'text/plain' }), 'notes.txt')
   const { status, body } = await sendFile(svc, by, path, form)
   if (status !== 200) throw new Error(JSON.stringify(body))
   return String(body['uuid'])
 }
 
-export const sealText = (said: string) => `aXY=|dGFn|${encodeText(said).ciphertext}`
+export const sealText = (plaintext: string) => `aXY=|dGFn|${encodeText(plaintext).ciphertext}`
 export const KEY = 'd3JhcHBlZCBrZXk='
 
 /** Sends a request that must succeed; returns its body. */
@@ -76,14 +76,14 @@ export async function startOlderRooms() {
       return (roomData as { slug: string }).slug
     },
 
-    async join(slug: string, joining: TestBrowser, username: string, role: string) {
+    async join(slug: string, invitee: TestBrowser, username: string, role: string) {
       await invite(slug, buildInvitation(username, role))
-      const { invitation_id } = await sendSuccessfully(joining, 'GET', `/req/inv/requestInvitation/${slug}`)
-      return sendSuccessfully(joining, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })
+      const { invitation_id } = await sendSuccessfully(invitee, 'GET', `/req/inv/requestInvitation/${slug}`)
+      return sendSuccessfully(invitee, 'POST', '/req/inv/roomInvitationAccept', { invitation_id })
     },
 
-    async say(slug: string, said: string, more: object = {}, author = by.ada) {
-      const message = { content: { text: encodeText(said) }, threadId: 0, ...more }
+    async say(slug: string, plaintext: string, more: object = {}, author = by.ada) {
+      const message = { content: { text: encodeText(plaintext) }, threadId: 0, ...more }
       const { messageData } = await sendSuccessfully(author, 'POST', `/req/room/sendMessage/${slug}`, message)
       return messageData as { message_id: string; member_id: number; read_status: boolean }
     },
@@ -94,11 +94,11 @@ export async function startOlderRooms() {
 
 export type OlderRooms = Awaited<ReturnType<typeof startOlderRooms>>
 
-/** A message as front ends of earlier versions send it. */
-export const buildMessage = (said: string, more: object = {}) => ({
+/** Builds a message of an earlier front end. */
+export const buildMessage = (plaintext: string, more: object = {}) => ({
   isAi: false,
   threadId: 0,
-  content: { text: encodeText(said) },
+  content: { text: encodeText(plaintext) },
   completion: true,
   ...more,
 })

@@ -6,7 +6,7 @@ interface Caller {
   token: string
 }
 
-/** Everything that the scenario needs, so that it can be sent to a browser as it is written. */
+/** The inputs of the scenario, which can be serialized for a browser. */
 export interface RoomScenarioOptions {
   base: string
   salts: browser.Salts
@@ -102,7 +102,7 @@ export async function playRoomScenario(web: typeof browser, { base, salts, ...ca
       }),
     )
 
-  const sent = [await write(ada, 0, 'e4'), await write(bob, 0, 'e5'), await write(cyd, 0, 'Hello')]
+  const statuses = [await write(ada, 0, 'e4'), await write(bob, 0, 'e5'), await write(cyd, 0, 'Hello')]
   const before = await Promise.all([ada, bob, cyd].map(async (person) => readWith(await keysOf(person))))
 
   const bobKeys = await keysOf(bob)
@@ -116,12 +116,12 @@ export async function playRoomScenario(web: typeof browser, { base, salts, ...ca
     const keys = await web.openStoredRoomKeys(person.privateKey, meta.keys)
     await person.set(await web.roomKeychain(person.key, slug, salts, keys))
   }
-  sent.push(await write(ada, 1, 'Nf3'), await write(cyd, 1, 'Nc6'))
+  statuses.push(await write(ada, 1, 'Nf3'), await write(cyd, 1, 'Nc6'))
 
-  const stored = next.request.keys.map(({ wrappedKey }) => ({ keyEpoch: 1, wrappedKey, previousKey: null }))
-  const openedByBob = await web.openStoredRoomKeys(bob.privateKey, stored, bobKeys)
+  const storedKeys = next.request.keys.map(({ wrappedKey }) => ({ keyEpoch: 1, wrappedKey, previousKey: null }))
+  const openedByBob = await web.openStoredRoomKeys(bob.privateKey, storedKeys, bobKeys)
   return {
-    sent,
+    sent: statuses,
     before,
     removed: removed.status,
     rekeyRequired,

@@ -34,10 +34,10 @@ export async function withOwnPeople(svc: RoomsApp, ...names: OwnName[]): Promise
 }
 export type Role = 'admin' | 'editor' | 'viewer'
 
-/** A key of a room, as one browser wraps it for another. */
+/** A wrapped key of a room. */
 export const KEY = 'd3JhcHBlZCBrZXk='
 
-/** The secret of a link, which stays in its fragment: the service is given a proof of it, and before that the proof's hash. */
+/** Creates a link's secret, of which the service gets a proof, and before that the proof's hash. */
 export function createLink() {
   const proof = randomBytes(24).toString('base64url')
   return { proof, proofHash: createHash('sha256').update(proof).digest('base64url') }
@@ -60,19 +60,19 @@ export const accept = (by: Client, id: string, body: object = {}) => by.post(`/r
 
 /** Invites somebody, who accepts; returns the id of their membership. */
 export async function joinRoom(svc: RoomsApp, room: string, name: PersonName, role: Role, by: Client = svc.ada) {
-  const invited = await invite(by, room, svc.people[name].id, role)
-  const accepted = await accept(svc[name], invited.one?.id)
-  if (accepted.status !== 200) throw new Error(`${invited.text} ${accepted.text}`)
-  return accepted.one.id
+  const invitation = await invite(by, room, svc.people[name].id, role)
+  const membership = await accept(svc[name], invitation.one?.id)
+  if (membership.status !== 200) throw new Error(`${invitation.text} ${membership.text}`)
+  return membership.one.id
 }
 
 /** The membership of a person, as the database has it. */
 export async function readMembership({ rows }: JsonApiApp, room: string, user: number) {
-  const [found] = await rows<{ id: string; role: Role; state: string }>(
+  const [row] = await rows<{ id: string; role: Role; state: string }>(
     `select id::text, role, state from room_members where room_id = $1 and user_id = $2 and state <> 'invited'`,
     [room, user],
   )
-  return found
+  return row
 }
 
 export const WRAPPED = 'bmV4dCBrZXk='
@@ -88,7 +88,7 @@ interface Recipients {
 export const readRecipients = async (by: Client, room: string) =>
   (await by.get(`/rooms/${room}/actions/key-recipients`)).meta as unknown as Recipients
 
-/** The next key of a room, as the browser of whoever calls would send it. */
+/** Builds the next key of a room like a browser. */
 export async function buildNextKey(by: Client, room: string) {
   const { keyEpoch, version, recipients } = await readRecipients(by, room)
   const keys = recipients.map(({ id }) => ({ user: id, wrappedKey: WRAPPED }))

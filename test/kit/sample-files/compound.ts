@@ -1,7 +1,7 @@
 const SECTOR = 512
 const [END, TABLE] = [0xffff_fffe, 0xffff_fffd]
 
-/** Sectors of the directory, which lie behind all that is looked at when a file begins to come. */
+/** Sectors of the directory, beyond the bytes that are checked at the start of an upload. */
 const DIRECTORY = [150, 151] as const
 
 /** A compound file, as of Office before 2007, whose directory lists a stream in its second part. */

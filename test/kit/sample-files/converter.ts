@@ -19,7 +19,7 @@ interface ReceivedFile {
   form: FormData
 }
 
-/** A service that turns files into text, as the three protocols have it. */
+/** Starts a service that converts files to text by the three protocols. */
 export async function startConverter({ answer, status = 200, formats, until }: ConverterOptions) {
   const received: ReceivedFile[] = []
   const server = createServer(async (request, response) => {

@@ -5,7 +5,7 @@ import { makePdf } from './pdf.ts'
 import { buildNumbered, buildParagraph, buildReference, buildRun, buildTable, makeWord } from './word.ts'
 import { makeZip } from './zip.ts'
 
-/** A file, and what somebody who reads it finds in it, in the order of the text. */
+/** A file with the texts that a reader finds in it, in order. */
 export interface Sample {
   kind: TextKind
   bytes: Buffer
@@ -79,9 +79,9 @@ const office = (
       content: buildContentTypes(Object.fromEntries(Object.entries(parts).map(([name, [type]]) => [name, type]))),
     },
     { name: '_rels/.rels', content: buildRelationships({ [main]: 'officeDocument' }) },
-    ...Object.entries(parts).flatMap(([name, [, content, related]]) => [
+    ...Object.entries(parts).flatMap(([name, [, content, targets]]) => [
       { name, content: xml + content },
-      ...(related ? [{ name: name.replace(/([^/]+)$/, '_rels/$1.rels'), content: buildRelationships(related) }] : []),
+      ...(targets ? [{ name: name.replace(/([^/]+)$/, '_rels/$1.rels'), content: buildRelationships(targets) }] : []),
     ]),
   ])
 

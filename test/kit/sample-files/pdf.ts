@@ -79,21 +79,21 @@ export function makePackedPdf({ pages, note, stream }: PackedOptions): Buffer {
   ]
   const [packId, tableId] = [objects.length + 1, objects.length + 2]
   let offset = -1
-  const places = objects.map((object, at) => {
+  const objectOffsets = objects.map((object, at) => {
     const place = `${at + 1} ${offset + 1}`
     offset += object.length + 1
     return place
   })
-  const head = `${places.join(' ')} `
-  const packed = stream ?? deflateSync(head + objects.join(' '))
-  const begin = Buffer.from('%PDF-1.5\n')
-  const pack = buildStream(packId, `/Type/ObjStm/N ${objects.length}/First ${head.length}`, packed)
-  const rows = [[0, 0, 0], ...objects.map((_, at) => [2, packId, at]), [1, begin.length, 0]]
-  rows.push([1, begin.length + pack.length, 0])
+  const head = `${objectOffsets.join(' ')} `
+  const packedObjects = stream ?? deflateSync(head + objects.join(' '))
+  const header = Buffer.from('%PDF-1.5\n')
+  const pack = buildStream(packId, `/Type/ObjStm/N ${objects.length}/First ${head.length}`, packedObjects)
+  const rows = [[0, 0, 0], ...objects.map((_, at) => [2, packId, at]), [1, header.length, 0]]
+  rows.push([1, header.length + pack.length, 0])
   const table = deflateSync(Buffer.concat(rows.map(buildRow)))
   const named = `/Type/XRef/Size ${tableId + 1}/W[1 4 4]/Root 1 0 R`
-  const end = `startxref\n${begin.length + pack.length}\n%%EOF\n`
-  return Buffer.concat([begin, pack, buildStream(tableId, named, table), Buffer.from(end)])
+  const end = `startxref\n${header.length + pack.length}\n%%EOF\n`
+  return Buffer.concat([header, pack, buildStream(tableId, named, table), Buffer.from(end)])
 }
 
 const buildStream = (id: number, entries: string, content: Buffer) =>

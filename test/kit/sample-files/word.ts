@@ -68,24 +68,24 @@ export function makeWord({
     header1: header === undefined ? undefined : ['header', part('hdr', header)],
     footer1: footer === undefined ? undefined : ['footer', part('ftr', footer)],
   }
-  const given = Object.entries(parts).flatMap(([name, found]) =>
-    found ? [{ name, type: found[0], content: found[1] }] : [],
+  const presentParts = Object.entries(parts).flatMap(([name, entry]) =>
+    entry ? [{ name, type: entry[0], content: entry[1] }] : [],
   )
   return makeZip([
     {
       name: '[Content_Types].xml',
       content: buildContentTypes({
         'word/document.xml': 'wordprocessingml.document.main',
-        ...Object.fromEntries(given.map(({ name, type }) => [`word/${name}.xml`, `wordprocessingml.${type}`])),
+        ...Object.fromEntries(presentParts.map(({ name, type }) => [`word/${name}.xml`, `wordprocessingml.${type}`])),
       }),
     },
     { name: '_rels/.rels', content: buildRelationships({ 'word/document.xml': 'officeDocument' }) },
     {
       name: 'word/_rels/document.xml.rels',
-      content: buildRelationships(Object.fromEntries(given.map(({ name, type }) => [`${name}.xml`, type]))),
+      content: buildRelationships(Object.fromEntries(presentParts.map(({ name, type }) => [`${name}.xml`, type]))),
     },
     { name: 'word/document.xml', content: part('document', `<w:body>${body}</w:body>`) },
-    ...given.map(({ name, content }) => ({ name: `word/${name}.xml`, content })),
+    ...presentParts.map(({ name, content }) => ({ name: `word/${name}.xml`, content })),
     ...files.map((name) => ({ name, content: name })),
   ])
 }

@@ -10,7 +10,7 @@ export interface ZipEntry {
   isEncrypted?: boolean
 }
 
-/** An archive, byte by byte, so that it may also lie. */
+/** Writes an archive byte by byte, so that it may have false entries. */
 export function makeZip(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
@@ -21,14 +21,14 @@ export function makeZip(entries: readonly ZipEntry[]): Buffer {
     directory.push(central)
     offset += local.length + data.length
   }
-  const listed = Buffer.concat(directory)
+  const directoryBytes = Buffer.concat(directory)
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)
   end.writeUInt16LE(entries.length, 8)
   end.writeUInt16LE(entries.length, 10)
-  end.writeUInt32LE(listed.length, 12)
+  end.writeUInt32LE(directoryBytes.length, 12)
   end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...parts, listed, end])
+  return Buffer.concat([...parts, directoryBytes, end])
 }
 
 function encode({ name, content, deflated, claimedSize, isEncrypted }: ZipEntry, offset: number) {
@@ -52,7 +52,7 @@ function encode({ name, content, deflated, claimedSize, isEncrypted }: ZipEntry,
 
 const MIB = 1024 * 1024
 
-/** So many MiB of zeros, at a thousandth of that: a flushed block may be repeated as often as one likes. */
+/** Deflates so many MiB of zeros to a thousandth of the size by repeating a flushed block. */
 export function deflateZeros(mebibytes: number): Buffer {
   const block = deflateRawSync(Buffer.alloc(MIB), { finishFlush: constants.Z_FULL_FLUSH, level: 9 })
   return Buffer.concat([...Array<Buffer>(mebibytes).fill(block), Buffer.from([0x03, 0x00])])

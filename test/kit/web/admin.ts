@@ -23,13 +23,13 @@ export async function openAdmin(
   account: string,
   { path = 'people', ...options }: BrowserContextOptions & { path?: string } = {},
 ) {
-  const opened = await openSettings(svc, account, options)
-  await svc.rows("update users set role = 'admin' where id = $1", [opened.id])
-  await showAdmin(opened.page, path)
-  return opened
+  const settingsPage = await openSettings(svc, account, options)
+  await svc.rows("update users set role = 'admin' where id = $1", [settingsPage.id])
+  await showAdmin(settingsPage.page, path)
+  return settingsPage
 }
 
-/** Makes the sign-in of everybody an old one, so that what changes something asks for another. */
+/** Makes all sign-ins old, so that changes require another sign-in. */
 export const ageSessions = (svc: TestApp) =>
   svc.rows("update sessions set signed_in_at = signed_in_at - interval '1 hour'")
 
@@ -38,7 +38,7 @@ const looks = [
   { colorScheme: 'dark', size: { width: 1280, height: 900 } },
 ] as const
 
-/** Judges a page in both schemes, narrow and wide; with VIEWS in the environment, its pictures are kept there. */
+/** Checks a page in both schemes, narrow and wide; VIEWS in the environment is a folder for its pictures. */
 export async function expectFitting(page: Page, what: string): Promise<void> {
   for (const { colorScheme, size } of looks) {
     await page.emulateMedia({ colorScheme })

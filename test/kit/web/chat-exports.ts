@@ -11,7 +11,7 @@ export interface GptNode {
   more?: object
 }
 
-const begin = 1_700_000_000
+const START_TIME = 1_700_000_000
 
 /** A conversation as ChatGPT exports it. The first message follows one that says nothing. */
 export function buildGptConversation(id: string, title: string, nodes: Record<string, GptNode>, more: object = {}) {
@@ -24,7 +24,7 @@ export function buildGptConversation(id: string, title: string, nodes: Record<st
       message: {
         id: name,
         author: { role },
-        create_time: begin + time,
+        create_time: START_TIME + time,
         content: { content_type: 'text', parts: [text] },
         metadata: role === 'assistant' ? { model_slug: 'gpt-4o' } : {},
         recipient: 'all',
@@ -35,8 +35,8 @@ export function buildGptConversation(id: string, title: string, nodes: Record<st
   return {
     conversation_id: id,
     title,
-    create_time: begin,
-    update_time: begin + 100,
+    create_time: START_TIME,
+    update_time: START_TIME + 100,
     mapping: { root: { id: 'root', parent: null, message: null, children: [] }, ...Object.fromEntries(mapping) },
     ...more,
   }
@@ -145,9 +145,9 @@ export const packZip = (files: Record<string, Buffer>) => Buffer.from(zipSync(fi
 export function buildZipBomb(name: string, claimed: number): Buffer {
   // A piece that ends on a byte can stand behind itself.
   const blank = deflateRawSync(Buffer.alloc(16 * 1024 * 1024, ' '), { finishFlush: constants.Z_FULL_FLUSH })
-  const packed = Buffer.concat(Array(70).fill(blank))
+  const deflated = Buffer.concat(Array(70).fill(blank))
   const file = Buffer.from(name)
-  const sizes = [20, 8, 0, 0, 0, 0, packed.length, claimed]
+  const sizes = [20, 8, 0, 0, 0, 0, deflated.length, claimed]
   const local = buildRecord(0x04034b50, [...buildFields(sizes), [2, file.length], [2, 0]], file)
   const entry = buildRecord(
     0x02014b50,
@@ -160,10 +160,10 @@ export function buildZipBomb(name: string, claimed: number): Buffer {
     [2, 1],
     [2, 1],
     [4, entry.length],
-    [4, local.length + packed.length],
+    [4, local.length + deflated.length],
     [2, 0],
   ]
-  return Buffer.concat([local, packed, entry, buildRecord(0x06054b50, counts)])
+  return Buffer.concat([local, deflated, entry, buildRecord(0x06054b50, counts)])
 }
 
 type Field = readonly [width: 2 | 4, value: number]

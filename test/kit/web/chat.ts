@@ -4,7 +4,7 @@ import { addAccount } from '../browser.ts'
 import { openPage } from './chromium.ts'
 import { makeKeys, signIn } from './pages.ts'
 
-/** Somebody new, who has signed in, made their keys, and looks at their chats. */
+/** Opens the chats of a new person with keys. */
 export async function openChat(svc: TestApp, account: string, options: BrowserContextOptions = {}) {
   await addAccount(svc, account, { known: false })
   const chromium = await openPage(svc.url, options)
@@ -27,7 +27,7 @@ function buildControls(page: Page) {
     },
     /** The messages that are shown. */
     messages: () => page.getByRole('article'),
-    /** Waits until nothing is being written. */
+    /** Waits for the end of the answer. */
     async answered() {
       await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' })

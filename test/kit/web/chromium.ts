@@ -15,7 +15,7 @@ const quiet = [
   '--disable-sync',
 ]
 
-// Signals are the worker's own matter.
+// The worker handles signals itself.
 const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }
 
 let browser: Browser | undefined
@@ -46,17 +46,17 @@ interface Axe {
   axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 }
 
-/** Waits for what fades or moves to its end; what goes round for ever has none. */
+/** Waits for the end of all finite animations. */
 const WAIT_FOR_ANIMATIONS = `Promise.race([
   Promise.allSettled(document.getAnimations()
     .filter(({ effect }) => effect.getComputedTiming().endTime !== Infinity).map(({ finished }) => finished)),
   new Promise((done) => setTimeout(done, 2000)),
 ])`
 
-/** Nothing that keeps somebody out: judged by axe, in the page as it is now, once nothing fades in any more. */
+/** Checks the accessibility of the current page by axe, after its animations. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(WAIT_FOR_ANIMATIONS)
-  // Through the debugger, which the page's policy does not bind.
+  // The debugger is not bound by the page's policy.
   const debug = await page.context().newCDPSession(page)
   await debug.send('Runtime.evaluate', { expression: axe.source })
   const violations = await page.evaluate(async () => (await (globalThis as unknown as Axe).axe.run()).violations)

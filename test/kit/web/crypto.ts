@@ -59,7 +59,7 @@ export function sealWithNode(hexKey: string, plain: string | Buffer, iv = Buffer
   }
 }
 
-/** Has a page take a key pair that is there already, where it would look for one of 4096 bits for seconds. */
+/** Gives a page an existing key pair, as generating one of 4096 bits takes seconds. */
 export async function injectKeyPair(page: Page): Promise<void> {
   const [pair] = await loadKeyPairs()
   await page.addInitScript(({ publicKey, privateKey }) => {

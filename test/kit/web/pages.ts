@@ -29,12 +29,12 @@ export async function waitForSettings(page: Page): Promise<void> {
 
 /** Signs in as the page for it does, without loading that page and the one behind it. */
 async function signInQuietly(page: Page, account: string): Promise<void> {
-  const sending = { data: { account, password: PASSWORD }, headers: { 'sec-fetch-site': 'same-origin' } }
-  const answer = await page.context().request.post('/req/login', sending)
+  const request = { data: { account, password: PASSWORD }, headers: { 'sec-fetch-site': 'same-origin' } }
+  const answer = await page.context().request.post('/req/login', request)
   expect(answer.status()).toBe(200)
 }
 
-/** Somebody of their own at a part of their settings. Their key opens nothing: here it is enough that there is one. */
+/** Opens a part of a new person's settings. Their public key has no private key. */
 export async function openSettings(
   svc: TestApp,
   account: string,
@@ -51,7 +51,7 @@ export async function openSettings(
 
 export const PASSKEY = 'Correct-Horse-7!'
 
-/** Makes keys of a pair that is there already, unless the page is to look for one; returns the recovery code. */
+/** Makes keys from an existing pair, unless the page shall generate one; returns the recovery code. */
 export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true } = {}): Promise<string> {
   if (isGiven) await injectKeyPair(page)
   await page.goto('/handshake')

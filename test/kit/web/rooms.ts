@@ -29,10 +29,10 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
     await host?.invite(guest.account)
     await guest.accept()
   }
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     people: people as { [Index in keyof Accounts]: RoomsPage },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 

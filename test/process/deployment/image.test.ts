@@ -51,7 +51,7 @@ testWith(
   await using provider = await startProvider()
   await using site = await startDeployment({ models: provider.url, image })
 
-  expect(site.said).toContain('User ada is added')
+  expect(site.output).toContain('User ada is added')
   expect(await site.exec('svc users')).toMatch(/^2 +ada .* admin /m)
   expect(await site.exec('svc-console app:token --list --username ada')).toContain('laptop')
   await expect(

@@ -59,7 +59,7 @@ test('files belong to their message, and an edit deletes those it omits', async 
   expect(await filesOf(svc)).toEqual([theirs])
 })
 
-/** The names of the files that are on the disk. */
+/** Lists the names of the stored files. */
 async function filesOf({ services }: TestApp): Promise<string[]> {
   const names: string[] = []
   for await (const { name } of services.files.list()) names.push(name)

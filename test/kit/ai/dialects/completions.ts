@@ -39,9 +39,9 @@ export const toFinishReason = (end: End) => ends[end]
 const heading = { id: 'c', created: 1, model: 'up-1' }
 export const buildCompletionChunk = (choice: object, more: object = {}) =>
   formatData({ ...heading, object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }], ...more })
-/** Most servers tell the total in a chunk of its own, behind the last choice, where they are asked for it. */
-export const buildCompletionTotal = (counted: TokenCounts) =>
-  formatData({ ...heading, object: 'chat.completion.chunk', choices: [], usage: toCompletionUsage(counted) })
+/** Most servers report the total in a chunk of its own after the last choice, on request. */
+export const buildCompletionTotal = (tokens: TokenCounts) =>
+  formatData({ ...heading, object: 'chat.completion.chunk', choices: [], usage: toCompletionUsage(tokens) })
 
 const toToolCall = ({ id, name, input }: Call, index: number) => ({
   ...{ index, id, type: 'function', function: { name, arguments: JSON.stringify(input) } },
@@ -52,35 +52,35 @@ function readChoice({ tool_choice: choice = 'auto' }: CompletionRequest) {
   return choice === 'required' ? 'any' : choice
 }
 
-const createReader = (seedOf: (asked: CompletionRequest) => number | undefined) => (body: Body) => {
-  const asked = body as CompletionRequest
-  const { messages = [], tools = [], response_format: format, stop = [] } = asked
-  const known = tools.map(({ function: { name, parameters = {} } }) => ({ name, schema: parameters }))
+const createReader = (seedOf: (request: CompletionRequest) => number | undefined) => (body: Body) => {
+  const request = body as CompletionRequest
+  const { messages = [], tools = [], response_format: format, stop = [] } = request
+  const allTools = tools.map(({ function: { name, parameters = {} } }) => ({ name, schema: parameters }))
   return {
-    ...{ messages, around: { tools, format }, ...selectTools(known, readChoice(asked)) },
-    isOneByOne: asked.parallel_tool_calls === false,
+    ...{ messages, around: { tools, format }, ...selectTools(allTools, readChoice(request)) },
+    isOneByOne: request.parallel_tool_calls === false,
     json: format?.json_schema?.schema ?? format?.type === 'json_object',
     stop: [stop].flat(),
-    maxTokens: asked.max_completion_tokens ?? asked.max_tokens ?? Infinity,
-    seed: seedOf(asked),
+    maxTokens: request.max_completion_tokens ?? request.max_tokens ?? Infinity,
+    seed: seedOf(request),
   }
 }
 
-function buildCompletion({ text, calls, end, counted }: DialectAnswer) {
+function buildCompletion({ text, calls, end, tokens }: DialectAnswer) {
   const message = {
     ...{ role: 'assistant', content: text || null },
     ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
   }
   const choice = { index: 0, message, finish_reason: ends[end] }
-  return { ...heading, object: 'chat.completion', choices: [choice], usage: toCompletionUsage(counted) }
+  return { ...heading, object: 'chat.completion', choices: [choice], usage: toCompletionUsage(tokens) }
 }
 
 /** The arguments of a call come in two pieces. */
 function buildCallChunks(call: Call, index: number): string {
-  const { function: called, ...begun } = toToolCall(call, index)
-  const [first, rest] = [called.arguments.slice(0, 3), called.arguments.slice(3)]
+  const { function: callFunction, ...start } = toToolCall(call, index)
+  const [first, rest] = [callFunction.arguments.slice(0, 3), callFunction.arguments.slice(3)]
   const chunk = (more: object) => buildCompletionChunk({ delta: { tool_calls: [{ index, ...more }] } })
-  return chunk({ ...begun, function: { ...called, arguments: first } }) + chunk({ function: { arguments: rest } })
+  return chunk({ ...start, function: { ...callFunction, arguments: first } }) + chunk({ function: { arguments: rest } })
 }
 
 const buildStartChunks = ({ text, calls }: DialectAnswer) =>
@@ -93,18 +93,18 @@ const buildStartChunks = ({ text, calls }: DialectAnswer) =>
 export const completions: Dialect = {
   read: createReader(({ seed }) => seed),
   whole: buildCompletion,
-  events: (said, { stream_options: options }: CompletionRequest) => [
-    buildStartChunks(said),
-    `${buildCompletionChunk({ delta: {}, finish_reason: ends[said.end] })}${options?.include_usage ? buildCompletionTotal(said.counted) : ''}data: [DONE]\n\n`,
+  events: (answer, { stream_options: options }: CompletionRequest) => [
+    buildStartChunks(answer),
+    `${buildCompletionChunk({ delta: {}, finish_reason: ends[answer.end] })}${options?.include_usage ? buildCompletionTotal(answer.tokens) : ''}data: [DONE]\n\n`,
   ],
 }
 
-/** Its seed has another name, and its last chunk the total. */
+/** Mistral names the seed differently, and its last chunk has the total. */
 export const mistral: Dialect = {
   read: createReader(({ random_seed: seed }) => seed),
   whole: buildCompletion,
-  events: (said) => [
-    buildStartChunks(said),
-    `${buildCompletionChunk({ delta: { content: '' }, finish_reason: ends[said.end] }, { usage: toCompletionUsage(said.counted) })}data: [DONE]\n\n`,
+  events: (answer) => [
+    buildStartChunks(answer),
+    `${buildCompletionChunk({ delta: { content: '' }, finish_reason: ends[answer.end] }, { usage: toCompletionUsage(answer.tokens) })}data: [DONE]\n\n`,
   ],
 }

@@ -49,7 +49,7 @@ export interface DialectAnswer {
   end: End
   /** The stop sequence that ended the answer. */
   stop?: string | undefined
-  counted: TokenCounts
+  tokens: TokenCounts
 }
 
 export type Body = Readonly<Record<string, unknown>>
@@ -57,17 +57,17 @@ export type Body = Readonly<Record<string, unknown>>
 /** Parses the requests of one API and writes its answers. */
 export interface Dialect {
   read(body: Body): DialectRequest
-  whole(said: DialectAnswer): object
+  whole(answer: DialectAnswer): object
   /** The events up to the last word, and the rest. */
-  events(said: DialectAnswer, body: Body): readonly [begun: string, ended: string]
+  events(answer: DialectAnswer, body: Body): readonly [begun: string, ended: string]
 }
 
 /** Builds an answer that is a text. */
-export const buildTextAnswer = (text: string, counted: TokenCounts, end: End = 'stop'): DialectAnswer => ({
+export const buildTextAnswer = (text: string, tokens: TokenCounts, end: End = 'stop'): DialectAnswer => ({
   text,
   calls: [],
   end,
-  counted,
+  tokens,
 })
 
 /** Splits a text into tokens: a word with the space around it is one. */

@@ -33,13 +33,13 @@ const toContentUsage = ({ input, output, cached, reasoning }: TokenCounts) => ({
   totalTokenCount: input + output,
 })
 
-/** It has no word of its own for calls of tools, and tells neither from where it was to stop. */
+/** Gemini has no end reason for tool calls, nor for a stop sequence. */
 const ends: Record<End, string> = { stop: 'STOP', length: 'MAX_TOKENS', calls: 'STOP', refusal: 'SAFETY' }
 export const toContentEnd = (end: End) => ends[end]
 
-export const buildCandidate = (parts: readonly object[], counted: TokenCounts, more: object = {}) => ({
+export const buildCandidate = (parts: readonly object[], tokens: TokenCounts, more: object = {}) => ({
   candidates: [{ index: 0, content: { role: 'model', parts }, ...more }],
-  usageMetadata: toContentUsage(counted),
+  usageMetadata: toContentUsage(tokens),
 })
 
 const toFunctionCalls = ({ calls }: DialectAnswer) =>
@@ -48,32 +48,34 @@ const toFunctionCalls = ({ calls }: DialectAnswer) =>
 export const generateContent: Dialect = {
   read(body) {
     const { contents = [], systemInstruction, tools = [], toolConfig, generationConfig = {} } = body as ContentRequest
-    const declared = tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
+    const declarations = tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations)
     const { mode = 'AUTO', allowedFunctionNames: allowed } = toolConfig?.functionCallingConfig ?? {}
-    const known = declared
+    const allTools = declarations
       .filter(({ name }) => allowed?.includes(name) ?? true)
       .map(({ name, parametersJsonSchema: schema = {} }) => ({ name, schema }))
     const { stopSequences = [], maxOutputTokens = Infinity, responseMimeType, responseJsonSchema } = generationConfig
     return {
       ...{ messages: contents, around: { systemInstruction, tools, responseJsonSchema } },
-      ...{ ...selectTools(known, choices[mode]), isOneByOne: false },
+      ...{ ...selectTools(allTools, choices[mode]), isOneByOne: false },
       json: responseMimeType === 'application/json' && (responseJsonSchema ?? true),
       ...{ stop: stopSequences, maxTokens: maxOutputTokens, seed: generationConfig.seed },
     }
   },
-  whole(said) {
-    const { text, end, counted } = said
-    // A question that it refuses has no answer.
+  whole(answer) {
+    const { text, end, tokens } = answer
+    // A refused question has no candidate.
     if (end === 'refusal' && !text)
-      return { promptFeedback: { blockReason: ends[end] }, usageMetadata: toContentUsage(counted) }
-    return buildCandidate([...(text ? [{ text }] : []), ...toFunctionCalls(said)], counted, { finishReason: ends[end] })
+      return { promptFeedback: { blockReason: ends[end] }, usageMetadata: toContentUsage(tokens) }
+    return buildCandidate([...(text ? [{ text }] : []), ...toFunctionCalls(answer)], tokens, {
+      finishReason: ends[end],
+    })
   },
-  events(said) {
-    const parts = [...splitTokens(said.text).map((text) => ({ text })), ...toFunctionCalls(said)]
-    const begun = parts.map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] }))
+  events(answer) {
+    const parts = [...splitTokens(answer.text).map((text) => ({ text })), ...toFunctionCalls(answer)]
+    const startEvents = parts.map((part) => ({ candidates: [{ index: 0, content: { role: 'model', parts: [part] } }] }))
     return [
-      formatData(...begun),
-      formatData(buildCandidate([{ text: '' }], said.counted, { finishReason: ends[said.end] })),
+      formatData(...startEvents),
+      formatData(buildCandidate([{ text: '' }], answer.tokens, { finishReason: ends[answer.end] })),
     ]
   },
 }

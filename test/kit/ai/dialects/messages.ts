@@ -35,10 +35,10 @@ const buildContent = ({ text, calls }: DialectAnswer): Block[] => [
   ...calls.map((call) => ({ type: 'tool_use', ...call })),
 ]
 
-const buildEnding = ({ end, stop, counted }: DialectAnswer) => ({
+const buildEnding = ({ end, stop, tokens }: DialectAnswer) => ({
   stop_reason: stop === undefined ? ends[end] : 'stop_sequence',
   stop_sequence: stop ?? null,
-  usage: toMessageUsage(counted),
+  usage: toMessageUsage(tokens),
 })
 
 export const messages: Dialect = {
@@ -49,22 +49,22 @@ export const messages: Dialect = {
       tools = [],
       tool_choice: choice,
       output_config: config,
-      ...asked
+      ...request
     } = body as MessageRequest
-    const known = tools.map(({ name, input_schema: schema }) => ({ name, schema }))
+    const allTools = tools.map(({ name, input_schema: schema }) => ({ name, schema }))
     const { type = 'auto', name = '' } = choice ?? {}
     return {
       ...{ messages, around: { system, tools, config } },
-      ...selectTools(known, type === 'tool' ? { name } : type),
+      ...selectTools(allTools, type === 'tool' ? { name } : type),
       isOneByOne: choice?.disable_parallel_tool_use === true,
       json: config?.format?.schema ?? false,
-      stop: asked.stop_sequences ?? [],
-      ...{ maxTokens: asked.max_tokens ?? Infinity, seed: undefined },
+      stop: request.stop_sequences ?? [],
+      ...{ maxTokens: request.max_tokens ?? Infinity, seed: undefined },
     }
   },
-  whole: (said) => ({ ...message, content: buildContent(said), ...buildEnding(said) }),
-  events: (said) => {
-    const ending = buildEnding(said)
-    return [buildStartEvents(buildContent(said), ending.usage, splitTokens), buildEndEvents(ending)]
+  whole: (answer) => ({ ...message, content: buildContent(answer), ...buildEnding(answer) }),
+  events: (answer) => {
+    const ending = buildEnding(answer)
+    return [buildStartEvents(buildContent(answer), ending.usage, splitTokens), buildEndEvents(ending)]
   },
 }

@@ -21,13 +21,13 @@ interface ResponseRequest {
 
 const heading = { id: 'resp', object: 'response', created_at: 1, model: 'up-1' }
 
-export const buildResponse = (counted: TokenCounts, more: object) => ({
+export const buildResponse = (tokens: TokenCounts, more: object) => ({
   ...{ ...heading, output: [], ...more },
   usage: {
-    input_tokens: counted.input,
-    output_tokens: counted.output,
-    input_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.cacheWrite },
-    output_tokens_details: { reasoning_tokens: counted.reasoning },
+    input_tokens: tokens.input,
+    output_tokens: tokens.output,
+    input_tokens_details: { cached_tokens: tokens.cached, cache_write_tokens: tokens.cacheWrite },
+    output_tokens_details: { reasoning_tokens: tokens.reasoning },
   },
 })
 
@@ -55,11 +55,11 @@ export const startResponse = () =>
   formatEvent('response.output_item.added', { output_index: 0, item: message })
 export const buildResponseWord = (delta: string) =>
   formatEvent('response.output_text.delta', { item_id: message.id, output_index: 0, delta })
-export function endResponse({ counted, ...said }: Pick<DialectAnswer, 'end' | 'counted'>): string {
-  const end = toStatus(said)
+export function endResponse({ tokens, ...answer }: Pick<DialectAnswer, 'end' | 'tokens'>): string {
+  const end = toStatus(answer)
   return (
     formatEvent('response.output_item.done', { output_index: 0, item: message }) +
-    formatEvent(`response.${end.status}`, { response: buildResponse(counted, end) })
+    formatEvent(`response.${end.status}`, { response: buildResponse(tokens, end) })
   )
 }
 
@@ -73,7 +73,7 @@ function buildCallEvents(call: Call, at: number): string {
   )
 }
 
-/** OpenAI's newer API, which has no word for where to stop, nor for a seed. */
+/** OpenAI's newer API, which has no stop sequences and no seed. */
 export const responses: Dialect = {
   read(body) {
     const {
@@ -82,24 +82,26 @@ export const responses: Dialect = {
       tools = [],
       tool_choice: choice = 'auto',
       text,
-      ...asked
+      ...request
     } = body as ResponseRequest
-    const known = tools.map(({ name, parameters = {} }) => ({ name, schema: parameters }))
+    const allTools = tools.map(({ name, parameters = {} }) => ({ name, schema: parameters }))
     return {
       ...{ messages: input, around: { instructions, tools, text } },
-      ...selectTools(known, choice === 'required' ? 'any' : choice),
-      isOneByOne: asked.parallel_tool_calls === false,
+      ...selectTools(allTools, choice === 'required' ? 'any' : choice),
+      isOneByOne: request.parallel_tool_calls === false,
       json: text?.format?.schema ?? text?.format?.type === 'json_object',
-      ...{ stop: [], maxTokens: asked.max_output_tokens ?? Infinity, seed: undefined },
+      ...{ stop: [], maxTokens: request.max_output_tokens ?? Infinity, seed: undefined },
     }
   },
-  whole: ({ text, calls, counted, ...said }) =>
-    buildResponse(counted, {
-      ...toStatus(said),
+  whole: ({ text, calls, tokens, ...answer }) =>
+    buildResponse(tokens, {
+      ...toStatus(answer),
       output: [...(text ? [buildMessageItem(text)] : []), ...calls.map(buildCallItem)],
     }),
-  events: (said) => [
-    startResponse() + splitTokens(said.text).map(buildResponseWord).join('') + said.calls.map(buildCallEvents).join(''),
-    endResponse(said),
+  events: (answer) => [
+    startResponse() +
+      splitTokens(answer.text).map(buildResponseWord).join('') +
+      answer.calls.map(buildCallEvents).join(''),
+    endResponse(answer),
   ],
 }

@@ -43,7 +43,7 @@ const sendsPage =
   (response) =>
     void response.writeHead(code, { 'content-type': 'text/html' }).end(`<html><body>${canary}</body></html>`)
 
-/** Begins an answer that `end` then breaks off. */
+/** Starts an answer that `end` then interrupts. */
 const startsThen =
   (end: (response: ServerResponse) => void): FaultBehaviour =>
   (response) => {
@@ -67,7 +67,7 @@ const sendsBody =
     response.end(isStream && text ? `data: ${text}\n\n` : text)
   }
 
-/** All that a provider does wrong. A fault that passes is tried twice more, as long as nothing of an answer has come. */
+/** All faults of a provider. A transient one is retried twice, unless part of an answer has arrived. */
 export const faults: Fault[] = [
   { name: 'refused connection', address: 'closed' },
   { name: 'unknown host', address: 'nameless' },

@@ -23,32 +23,32 @@ type Address = NonNullable<Fault['address']> | 'usual'
 /** The name of the model that commits a fault in a dialect. */
 const modelName = ({ adapter }: Protocol, address: Address = 'usual') => `${adapter} ${address}`
 
-/** A question that has the provider commit a fault, and by whose number its requests are found. */
+/** Builds a question that makes the provider commit a fault; its number identifies the requests. */
 const buildFaultQuestion = (number: number, name: string) => `Case ${number}: ${name}!`
 
 const FAULT_QUESTION = /Case (\d+): ([^!]+)!/
 
 /** Behaviours of an openai-compatible provider that are no faults. */
 const harmlessBehaviours: Record<string, Behaviour> = {
-  echo: (asked, response) => {
-    const [number] = FAULT_QUESTION.exec(JSON.stringify(asked.body))?.slice(1) ?? []
-    return answers(`${`I answer ${number}. `.repeat(8)}Done.`)(asked, response)
+  echo: (request, response) => {
+    const [number] = FAULT_QUESTION.exec(JSON.stringify(request.body))?.slice(1) ?? []
+    return answers(`${`I answer ${number}. `.repeat(8)}Done.`)(request, response)
   },
-  'no end': (asked, response) => (asked.body.stream ? neverEnds : stalls)(asked, response),
+  'no end': (request, response) => (request.body.stream ? neverEnds : stalls)(request, response),
   'a tool': callsTool('listening', '{}'),
 }
 
-/** A provider that speaks all dialects, and commits the fault that it is asked for. */
+/** Starts a provider of all dialects that commits the requested fault. */
 async function startFaultyProvider() {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider())
-  upstream.behave = (asked, response) => {
-    const protocol = protocols.find(({ adapter }) => asked.path.startsWith(`/v1/${adapter}/`))
-    const [, , name = ''] = FAULT_QUESTION.exec(JSON.stringify(asked.body)) ?? []
+  upstream.behave = (request, response) => {
+    const protocol = protocols.find(({ adapter }) => request.path.startsWith(`/v1/${adapter}/`))
+    const [, , name = ''] = FAULT_QUESTION.exec(JSON.stringify(request.body)) ?? []
     const fault = faults.find((one) => one.name === name)
-    if (harmlessBehaviours[name]) return harmlessBehaviours[name](asked, response)
+    if (harmlessBehaviours[name]) return harmlessBehaviours[name](request, response)
     if (!protocol) return sendJson(response, { error: canary }, 404)
-    const isStream = Boolean(asked.body.stream) || asked.path.includes('stream')
+    const isStream = Boolean(request.body.stream) || request.path.includes('stream')
     if (fault?.behave) return fault.behave(response, { protocol, isStream })
     if (!isStream) return sendJson(response, protocol.answer)
     beginStream(response)
@@ -64,7 +64,7 @@ async function startFaultyProvider() {
   }
   const config = resources.use(await writeConfig(upstream.url))
   await config.write({ providers: protocols.flatMap((protocol) => buildProviders(protocol, addresses)) })
-  const kept = resources.move()
+  const disposables = resources.move()
   return {
     file: config.file,
     /** Texts that no response may contain: the key, the provider's details and its address. */
@@ -72,7 +72,7 @@ async function startFaultyProvider() {
     /** The requests for a question, by its number. */
     asked: (number: number): ProviderRequest[] =>
       upstream.requests.filter(({ body }) => FAULT_QUESTION.exec(JSON.stringify(body))?.[1] === `${number}`),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }
 
@@ -84,7 +84,7 @@ function buildProviders(protocol: Protocol, addresses: Record<Address, string>) 
       adapter: protocol.adapter,
       apiUrl: `${url}/v1/${protocol.adapter}`,
       apiKey: PROVIDER_KEY,
-      // No fault is to be seen by the others, which commit theirs at the same time.
+      // The circuit breaker stays closed, as other cases run concurrently.
       circuit: { failures: 1_000_000 },
       timeouts: { connect: '5s', firstByte: address === 'impatient' ? '1500ms' : '50s', total: '50s' },
       models: [{ id, upstreamId: 'up-1', external: true, tools: ['listening'] }],
@@ -92,7 +92,7 @@ function buildProviders(protocol: Protocol, addresses: Record<Address, string>) 
   })
 }
 
-/** One question by one face, to a provider of one dialect that commits one fault; or none. */
+/** One question by one API, to a provider of one dialect with at most one fault. */
 export interface FaultCase {
   face: Surface
   protocol: Protocol
@@ -113,7 +113,7 @@ interface UsageRecord {
   output: number
 }
 
-/** A service with a faulty provider, and somebody who asks it by every face. */
+/** Starts a service with a faulty provider, and sends questions by every API. */
 export async function startFaultyService() {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startFaultyProvider())
@@ -126,14 +126,14 @@ export async function startFaultyService() {
   const { token } = await svc.user()
   const { browser } = await signIn(svc, 'ada')
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-  let asked = 0
-  const kept = resources.move()
+  let request = 0
+  const disposables = resources.move()
 
   async function send(
     { face, protocol, fault, wish = '' }: FaultCase,
     { signal, token: by = token }: SendOptions = {},
   ) {
-    const number = ++asked
+    const number = ++request
     const question = {
       model: modelName(protocol, fault?.address),
       text: buildFaultQuestion(number, fault?.name ?? wish),
@@ -149,14 +149,17 @@ export async function startFaultyService() {
     svc,
     provider,
     send,
-    async ask(asking: FaultCase, sending?: SendOptions): Promise<SurfaceAnswer & { number: number; calls: number }> {
-      const { number, response } = await send(asking, sending)
+    async ask(
+      faultCase: FaultCase,
+      sendOptions?: SendOptions,
+    ): Promise<SurfaceAnswer & { number: number; calls: number }> {
+      const { number, response } = await send(faultCase, sendOptions)
       const answer = await response
       const requestId = answer.headers.get('x-request-id') ?? ''
       const text = await answer.text()
       return { status: answer.status, requestId, text, number, calls: provider.asked(number).length }
     },
-    /** The record that was written last. */
+    /** Returns the newest usage record. */
     async newest(): Promise<{ outcome: string } | undefined> {
       await svc.services.usageLedger.flush()
       const [row] = await svc.rows<UsageRecord>('select outcome from usage_records order by id desc limit 1')
@@ -169,6 +172,6 @@ export async function startFaultyService() {
       )
       return Map.groupBy(rows, ({ requestId }) => requestId)
     },
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
 }

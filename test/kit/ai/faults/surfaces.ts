@@ -29,11 +29,11 @@ export interface Surface {
   headers?: Record<string, string>
   body(question: Question): object
   read(answer: SurfaceAnswer): ParsedAnswer
-  /** The error that a provider's failure is; `isBegun` where it comes within a stream, `isFinal` where it would come again. */
+  /** Builds the error of a provider's failure; `isBegun` within a stream, `isFinal` if a retry would fail, too. */
   error(answer: SurfaceAnswer, isBegun: boolean, isFinal: boolean): unknown
   /** The status of a failure before a stream begins, where it is not 500. */
   status?: 200
-  /** The status of one that would come again, where it is another. */
+  /** The status of a final failure, if it differs. */
   finalStatus?: 400
 }
 
@@ -47,7 +47,7 @@ const messages = (content: unknown) => [{ role: 'user', content }]
 const readWords = (text: string) => ['Hello ', 'there.'].filter((word) => text.includes(word)).join('')
 
 const parseJson = (text: string): Json => JSON.parse(text)
-/** A document of which `isError` tells whether it is one. */
+/** Reads a document, which `isError` recognizes as an error. */
 const readDocument =
   (isError: (body: Json) => boolean) =>
   ({ status, text }: SurfaceAnswer): ParsedAnswer => {
@@ -55,7 +55,7 @@ const readDocument =
     return { status, said: readWords(text), errors: isError(body) ? [body] : [] }
   }
 
-/** Frames of which `isError` tells which are errors; an answer that is no stream is a document. */
+/** Reads frames, whose errors `isError` recognizes; a response that is no stream is a document. */
 const readFrames =
   (begin: string, isError: (frame: Json) => boolean) =>
   ({ status, text }: SurfaceAnswer): ParsedAnswer => {

@@ -26,13 +26,17 @@ interface Document {
 
 function documentToOutcome(answers: Route['answers'], { data, included = [], meta }: Document): Outcome {
   if (answers === 'nothing') return { objects: [], around: [] }
-  const listed = [data ?? []].flat()
+  const primaryData = [data ?? []].flat()
   const total = meta?.page?.total
-  if (answers === 'linkage') return { objects: listed.map(({ type, id }) => `${type}/${id}`), around: [], total }
+  if (answers === 'linkage') return { objects: primaryData.map(({ type, id }) => `${type}/${id}`), around: [], total }
   const around = included.map(objectToShown).toSorted((a, b) => a.name.localeCompare(b.name))
   // Documents alone say where a change stands in the log.
-  const { _svc_sync_log: _, ...told } = meta ?? {}
-  return { objects: listed.map(objectToShown), around, ...(answers === 'action' ? { meta: meta && told } : { total }) }
+  const { _svc_sync_log: _, ...ownMeta } = meta ?? {}
+  return {
+    objects: primaryData.map(objectToShown),
+    around,
+    ...(answers === 'action' ? { meta: meta && ownMeta } : { total }),
+  }
 }
 
 const toDocumentRefusal = (code: string) => (/^(unsupported|invalid)_(?!token)/.test(code) ? 'invalid' : code)
@@ -65,12 +69,12 @@ function buildBody({ answers, resource, relation }: Route, { id, ids = [], ...me
   if (answers === 'linkage') return { data: ids.map((id) => ({ type: relation?.of.to, id })) }
   const { relations, type } = resource
   const entries = Object.entries(members)
-  const related = entries
+  const relationEntries = entries
     .filter(([name]) => name in relations)
     .map(([name, value]) => {
-      const named = (id: unknown) => ({ type: relations[name]!.to, id })
-      return [name, { data: Array.isArray(value) ? value.map(named) : named(value) }]
+      const toIdentifier = (id: unknown) => ({ type: relations[name]!.to, id })
+      return [name, { data: Array.isArray(value) ? value.map(toIdentifier) : toIdentifier(value) }]
     })
   const attributes = Object.fromEntries(entries.filter(([name]) => !(name in relations)))
-  return { data: { type, ...(id && { id }), attributes, relationships: Object.fromEntries(related) } }
+  return { data: { type, ...(id && { id }), attributes, relationships: Object.fromEntries(relationEntries) } }
 }

@@ -21,9 +21,12 @@ export async function callProcedure(
 ): Promise<Outcome> {
   const { name, procedure } = route
   const isQuery = procedure?._def.type === 'query'
-  const given = { ...input, ...(route.method === 'GET' && route.relation && { relation: route.relation.name }) }
-  const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(JSON.stringify(given))}` : ''}`
-  const response = await svc.send(isQuery ? 'GET' : 'POST', path, { token, ...(!isQuery && { body: given }) })
+  const procedureInput = {
+    ...input,
+    ...(route.method === 'GET' && route.relation && { relation: route.relation.name }),
+  }
+  const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(JSON.stringify(procedureInput))}` : ''}`
+  const response = await svc.send(isQuery ? 'GET' : 'POST', path, { token, ...(!isQuery && { body: procedureInput }) })
   const { result, error } = (await response.json()) as ProcedureResponse
   if (error) return { refused: toProcedureRefusal(error.data) }
   return recordsToOutcome(route, result?.data)
@@ -54,11 +57,11 @@ function showRecords(of: Resource, records: readonly RecordRef[]) {
   const around = new Map<string, ShownResource>()
   const show = (resource: Resource, record: RecordRef): ShownResource => {
     const entries = Object.entries(record).filter(([name]) => name in resource.attributes)
-    const links = Object.entries(record.relations ?? {}).map(([name, held]) => {
+    const links = Object.entries(record.relations ?? {}).map(([name, value]) => {
       const { to } = resource.relations[name]!
-      const linked = [held ?? []].flat()
-      for (const one of linked) if (one.relations) add(resourceOf.get(to)!, one)
-      return [name, linked.map(({ id }) => `${to}/${id}`)]
+      const linkedRecords = [value ?? []].flat()
+      for (const one of linkedRecords) if (one.relations) add(resourceOf.get(to)!, one)
+      return [name, linkedRecords.map(({ id }) => `${to}/${id}`)]
     })
     return {
       name: `${resource.type}/${record.id}`,

@@ -32,13 +32,13 @@ export const buildInputs = (route: Route, caller = 'admin') =>
 function buildAllInputs(route: Route): Input[] {
   const { method, answers, resource, relation } = route
   const target = relation ? resourceOf.get(relation.of.to)! : resource
-  const asked =
+  const inputs =
     method === 'GET'
       ? buildReadInputs(answers, target, relation ? relation.of.many : answers === 'page')
       : buildWriteInputs(route)
   return route.url.includes('/:id')
-    ? asked.flatMap((input, at) => selectIds(route, at).map((id) => ({ ...input, id })))
-    : asked
+    ? inputs.flatMap((input, at) => selectIds(route, at).map((id) => ({ ...input, id })))
+    : inputs
 }
 
 const selectIds = ({ method }: Route, at: number) => (at === 0 && method !== 'DELETE' ? ids : ['1', '2', '99999'])
