@@ -140,7 +140,7 @@ test.for(casesByWay)('%s: a model that is asked for %s obeys, and is billed as c
       status: 400,
       message: expect.stringContaining(`${name}`),
     })
-    expect(await app.take()).toEqual({ said: [], records: [] })
+    expect(await app.take()).toEqual({ answers: [], records: [] })
     return
   }
 
