@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../entities/sql/statement.ts'
 import { AppFiles } from '../facades/web/app-files.ts'
-import { registerExtensions } from '../routers/core/extension.ts'
+import { extend } from '../routers/core/extension.ts'
 import type { HookRegistry } from '../routers/core/hooks.ts'
 import { InFlightLimiter, KeyedSemaphore } from '../routers/core/load/concurrency.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
@@ -174,7 +174,7 @@ async function createServices(options: ContainerOptions, parts: Parts): Promise<
     semaphores: createSemaphores(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(parts.appKey),
-    extensions: registerExtensions(hooks, await loadExtensions(env.EXTENSIONS), log),
+    extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
     resources: createCatalogue(resources, em.getMetadata()),
     labels: await loadLabels(env.LABELS_DIR),
     ...parts.changes.services,

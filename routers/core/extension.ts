@@ -64,7 +64,7 @@ export interface Extensions {
 }
 
 /** Registers listeners and health checks, and gathers the rest; throws on a tool or block that is declared twice. */
-export function registerExtensions(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
+export function extend(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
       const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
