@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../routers/index.ts'
-import { answered, type Endpoint, json, refusal } from './http/openapi.ts'
+import { describeAnswer, describeJson, type Endpoint, refusal } from './http/openapi.ts'
 import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
@@ -41,5 +41,5 @@ export async function metrics(app: FastifyInstance, { contextOf }: MetricsOption
 export const healthEndpoint: Endpoint = {
   ...{ method: 'get', path: '/health', name: 'health.check', tag: 'health' },
   refusals: { statuses: [400], body: refusal },
-  answers: (answer) => ({ ...answered(200, json(answer)), ...answered(503, json(answer)) }),
+  answers: (answer) => ({ ...describeAnswer(200, describeJson(answer)), ...describeAnswer(503, describeJson(answer)) }),
 }

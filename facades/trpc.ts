@@ -8,15 +8,15 @@ import { lazyPromise } from '../routers/core/load/lazy-promise.ts'
 import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
-import { countHeldBytes, holdBody } from './http/body-limits.ts'
+import { getReservedBytes, reserveBodyMemory } from './http/body-limits.ts'
 import { toFailure } from './http/failure.ts'
 import { findExcess } from './http/json-text.ts'
-import { tellWhenToRetry } from './http/limit-headers.ts'
-import { bodyLimitOf, type FacadeOptions, procedureAt } from './http/procedures.ts'
+import { setRetryAfter } from './http/limit-headers.ts'
+import { type FacadeOptions, findProcedure, getBodyLimit } from './http/procedures.ts'
 
 const MAX_CALLS = 50
 
-interface Called {
+interface TrpcRequest {
   Params: { path: string }
   Querystring: { batch?: string }
 }
@@ -28,7 +28,7 @@ interface TrpcOptions extends FacadeOptions {
 
 /** The procedures themselves, for first-party programs. */
 export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
-  const handling = handlingWith(contextOf, heartbeat)
+  const handlerOptions = createHandlerOptions(contextOf, heartbeat)
   // It takes all of Node's `fetch`, which a service without such callers never needs.
   const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
@@ -37,7 +37,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
     const excess = findExcess(body)
     done(excess ? new Problem('invalid', { detail: excess }) : null, body.toString())
   })
-  app.all<Called>('/trpc/:path', {
+  app.all<TrpcRequest>('/trpc/:path', {
     bodyLimit: Math.max(...Object.values(bodyLimits)),
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')
@@ -45,26 +45,26 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
       const names = listNames(request)
       assertMayCallAny(ctx, names)
       assertTakesStreams(request)
-      const called = names.flatMap((name) => procedureAt(name) ?? [])
-      holdBody(ctx, request, reply, countHeldBytes(called, bodyLimits))
+      const procedures = names.flatMap((name) => findProcedure(name) ?? [])
+      reserveBodyMemory(ctx, request, reply, getReservedBytes(procedures, bodyLimits))
     },
     preParsing: async (request, reply, body) => {
       const ctx = await contextOf(request, reply)
       const open = listNames(request).filter((name) => findAccessError(ctx, name) === undefined)
-      const limits = open.map((name) => bodyLimitOf(procedureAt(name), bodyLimits))
-      return limited(body as Readable, request, Math.max(...limits))
+      const limits = open.map((name) => getBodyLimit(findProcedure(name), bodyLimits))
+      return limitBody(body as Readable, request, Math.max(...limits))
     },
-    onSend: inOnePiece,
+    onSend: sendWhole,
     handler: async (request, reply) => {
       const { fastifyRequestHandler } = await adapter()
-      return fastifyRequestHandler({ ...handling, req: request, res: reply, path: request.params.path })
+      return fastifyRequestHandler({ ...handlerOptions, req: request, res: reply, path: request.params.path })
     },
   })
 }
 
-const handlingWith = (contextOf: FacadeOptions['contextOf'], heartbeat: number) =>
+const createHandlerOptions = (contextOf: FacadeOptions['contextOf'], heartbeat: number) =>
   ({
-    router: routerWith(heartbeat),
+    router: createRouter(heartbeat),
     maxBatchSize: MAX_CALLS,
     createContext: ({ req, res }) => contextOf(req, res),
     onError: ({ error, req, path, ctx }) => {
@@ -75,7 +75,7 @@ const handlingWith = (contextOf: FacadeOptions['contextOf'], heartbeat: number) 
   }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
 
 /** Clients that hear nothing for longer than three heartbeats come back, and hold an answer that streams for broken off. */
-function routerWith(heartbeat: number): AppRouter {
+function createRouter(heartbeat: number): AppRouter {
   const { _config: config } = appRouter._def
   const sse = { ping: { enabled: true, intervalMs: heartbeat }, client: { reconnectAfterInactivityMs: 3 * heartbeat } }
   const jsonl = { pingMs: heartbeat }
@@ -83,7 +83,7 @@ function routerWith(heartbeat: number): AppRouter {
 }
 
 /** Gives an answer that is not streamed its length, so that it can be compressed. */
-async function inOnePiece({ context }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+async function sendWhole({ context }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
   // Its headers replace those that the service set before.
@@ -92,12 +92,12 @@ async function inOnePiece({ context }: FastifyRequest, reply: FastifyReply, payl
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))
   // The hook of the server came before this status.
-  tellWhenToRetry(reply, context?.hints)
+  setRetryAfter(reply, context?.hints)
   return payload.text()
 }
 
 /** The procedures that a request calls. tRPC itself refuses batches that are too large. */
-const listNames = ({ params, query }: FastifyRequest<Called>): string[] =>
+const listNames = ({ params, query }: FastifyRequest<TrpcRequest>): string[] =>
   query.batch === '1' ? params.path.split(',', MAX_CALLS) : [params.path]
 
 /** Throws where nothing of what is called is open to the caller; else each call has an outcome of its own. */
@@ -107,14 +107,14 @@ function assertMayCallAny(ctx: Context, names: readonly string[]): void {
 }
 
 /** Throws where a procedure streams and the request takes no stream, before the procedure works in vain. */
-function assertTakesStreams(request: FastifyRequest<Called>): void {
+function assertTakesStreams(request: FastifyRequest<TrpcRequest>): void {
   if (request.headers['trpc-accept'] === 'application/jsonl') return
-  const called = listNames(request).flatMap((name) => procedureAt(name) ?? [])
-  if (called.some((procedure) => metaOf(procedure).streams)) throw new Problem('unsupported_media_type')
+  const procedures = listNames(request).flatMap((name) => findProcedure(name) ?? [])
+  if (procedures.some((procedure) => metaOf(procedure).streams)) throw new Problem('unsupported_media_type')
 }
 
 function findAccessError(ctx: Context, name: string): unknown {
-  const procedure = procedureAt(name)
+  const procedure = findProcedure(name)
   try {
     if (procedure) assertMayCall(ctx, accessOf(procedure))
     return undefined
@@ -124,7 +124,7 @@ function findAccessError(ctx: Context, name: string): unknown {
 }
 
 /** Fails the body once it is larger than the calls need: the route has one limit, and batches differ. */
-function limited(body: Readable, { headers }: FastifyRequest, limit: number): Readable {
+function limitBody(body: Readable, { headers }: FastifyRequest, limit: number): Readable {
   if (Number(headers['content-length'] ?? 0) > limit) throw new Problem('too_large')
   if (headers['transfer-encoding'] === undefined) return body
   let received = 0
@@ -138,7 +138,7 @@ function limited(body: Readable, { headers }: FastifyRequest, limit: number): Re
 }
 
 function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const error = Object.assign(asTRPCError(thrown), { requestId: request.id })
+  const error = Object.assign(toTRPCError(thrown), { requestId: request.id })
   const config = appRouter._def._config
   const { path } = request.params as { path?: string }
   const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
@@ -147,7 +147,7 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
 }
 
 /** What is refused before tRPC sees it. */
-function asTRPCError(thrown: unknown) {
+function toTRPCError(thrown: unknown) {
   const { code, error } = toFailure(thrown)
   return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error
 }

@@ -3,19 +3,19 @@ import { anthropic } from '../facades/anthropic/index.ts'
 import { docs } from '../facades/docs/index.ts'
 import { readBodyLimits } from '../facades/http/body-limits.ts'
 import { readJsonBodies } from '../facades/http/json-text.ts'
-import { noteMethods } from '../facades/http/method-not-allowed.ts'
-import { type WireNames, wireNames } from '../facades/http/names.ts'
-import type { FacadeOptions, OlderRoute } from '../facades/http/procedures.ts'
+import { recordMethods } from '../facades/http/method-not-allowed.ts'
+import { createWireNames, type WireNames } from '../facades/http/names.ts'
+import type { FacadeOptions, LegacyRoute } from '../facades/http/procedures.ts'
 import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
-import { legacy, legacyLinkPreview } from '../facades/legacy/api.ts'
-import { olderRequests } from '../facades/legacy/req/index.ts'
+import { legacyApi, legacyLinkPreview } from '../facades/legacy/api.ts'
+import { legacyRequests } from '../facades/legacy/req/index.ts'
 import { health, metrics } from '../facades/monitoring.ts'
 import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
-import { req } from '../facades/web/actions.ts'
+import { webActions } from '../facades/web/actions.ts'
 import type { AppSource } from '../facades/web/app-files.ts'
 import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
@@ -55,10 +55,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { env, services, authenticator, log, traces, drain } = options
   const bodyLimits = readBodyLimits(env)
   const app = createServer(env, log, bodyLimits)
-  const names = wireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
+  const names = createWireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
   serveSite(app, options.site)
-  noteMethods(app)
+  recordMethods(app)
   if (traces) traceRequests(app, traces)
   const contexts = await createContexts(app, services, authenticator)
 
@@ -80,7 +80,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
   await registerChannelAuth(app, options, contexts)
   const endpoints = async () => (await import('./endpoint-docs.ts')).listEndpoints(names)
-  await app.register(docs, { ...surface, endpoints, older: legacyRoutes, guides })
+  await app.register(docs, { ...surface, endpoints, legacyRoutes, guides })
   return app
 }
 
@@ -93,15 +93,15 @@ async function registerBrowserRoutes(
   app: FastifyInstance,
   options: AppOptions,
   { contextOf, peekContextOf, surface }: BrowserRouteOptions,
-): Promise<OlderRoute[]> {
+): Promise<LegacyRoute[]> {
   const { env } = options
   const shared = { contextOf, bodyLimits: readBodyLimits(env) }
-  const legacyRoutes: OlderRoute[] = []
-  const recordRoute = (route: OlderRoute) => legacyRoutes.push(route)
+  const legacyRoutes: LegacyRoute[] = []
+  const recordRoute = (route: LegacyRoute) => legacyRoutes.push(route)
   await app.register(async (scope) => {
     await registerSessions(scope, createSessionOptions(options))
-    await scope.register(req, { ...shared, peekContextOf })
-    await scope.register(olderRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, noteRoute: recordRoute })
+    await scope.register(webActions, { ...shared, peekContextOf })
+    await scope.register(legacyRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, recordRoute })
     await scope.register(web, { contextOf, appSource: options.appSource })
     await scope.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
@@ -137,7 +137,7 @@ async function registerTokenRoutes(
   app: FastifyInstance,
   options: FacadeOptions & { heartbeat: number },
 ): Promise<void> {
-  await app.register(legacy, options)
+  await app.register(legacyApi, options)
   await app.register(openAi, options)
   await app.register(anthropic, options)
   await app.register(setModelApiErrorHandlers, { prefix: '/v1' })

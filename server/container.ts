@@ -16,7 +16,7 @@ import { EXPORTS } from '../routers/ports/files/storage.ts'
 import type { Log } from '../routers/ports/log.ts'
 import type { Traces } from '../routers/ports/traces.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
-import { promptFiles } from '../routers/rooms/attachments/prompt-files.ts'
+import { createPromptFiles } from '../routers/rooms/attachments/prompt-files.ts'
 import { createGateway } from './ai/gateway.ts'
 import { OutageReports } from './ai/outage-reports.ts'
 import { ProcessRoomAnswers } from './ai/room-answers.ts'
@@ -252,7 +252,7 @@ function createStores(parts: BackupParts, sql: Services['sql']): Stores {
     storage: createSealedStorage(vault, blobs),
     files,
     exportFiles: createFileStore(vault, blobs, EXPORTS),
-    promptFiles: promptFiles({ sql, vault, files }),
+    promptFiles: createPromptFiles({ sql, vault, files }),
     uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
     aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
     backups: createBackupService(parts),

@@ -1,5 +1,5 @@
 import { anthropicEndpoints } from '../facades/anthropic/endpoints.ts'
-import { previewEndpoints } from '../facades/http/link-preview.ts'
+import { listPreviewEndpoints } from '../facades/http/link-preview.ts'
 import type { WireNames } from '../facades/http/names.ts'
 import type { Endpoint } from '../facades/http/openapi.ts'
 import { legacyEndpoints, legacyPreviewEndpoint } from '../facades/legacy/endpoints.ts'
@@ -13,5 +13,5 @@ export const listEndpoints = (names: WireNames): readonly Endpoint[] => [
   ...openAiEndpoints,
   ...anthropicEndpoints,
   legacyPreviewEndpoint,
-  ...previewEndpoints(names),
+  ...listPreviewEndpoints(names),
 ]

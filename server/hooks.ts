@@ -5,11 +5,11 @@ import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { runStatement } from '../routers/core/run-statement.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
-import { letGoOfAttachments } from '../routers/rooms/attachments/message-attachments.ts'
-import { requireNewKeys } from '../routers/rooms/key-epochs.ts'
-import { noteProfile } from '../routers/rooms/members/member-events.ts'
+import { deleteAttachmentsOnErase } from '../routers/rooms/attachments/message-attachments.ts'
+import { requestRekeyForPerson } from '../routers/rooms/key-epochs.ts'
+import { recordProfileChange } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
-import { acceptPolicy, requireAcceptance } from '../routers/system/policy-acceptance.ts'
+import { recordAcceptedPolicy, requireAcceptance } from '../routers/system/policy-acceptance.ts'
 
 /** Creates the hook registry with the listeners of the service itself. */
 export function createServiceHooks(readAnnouncement: ReadAnnouncementText): HookRegistry {
@@ -18,13 +18,13 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('name-taken', claimNamedLimits)
   hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', endMembershipsOnErase)
-  hooks.on('user-erasing', letGoOfAttachments)
+  hooks.on('user-erasing', deleteAttachmentsOnErase)
   hooks.on('user-erasing', ({ em, userId }) => runStatement(em, eraseFromAudit, [`user:${userId}`]))
-  hooks.on('user-keys-changed', requireNewKeys)
+  hooks.on('user-keys-changed', requestRekeyForPerson)
   hooks.on('user-keys-changed', endLinksOfOldKeys)
-  hooks.on('user-keys-changed', noteProfile)
-  hooks.on('user-profile-changed', noteProfile)
-  hooks.on('user-registered', acceptPolicy(readAnnouncement))
+  hooks.on('user-keys-changed', recordProfileChange)
+  hooks.on('user-profile-changed', recordProfileChange)
+  hooks.on('user-registered', recordAcceptedPolicy(readAnnouncement))
   hooks.on('user-acting', requireAcceptance(readAnnouncement))
   return hooks
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { eventStream, type Frames } from '../http/event-stream.ts'
-import { limitHeaders, setRateLimitHeaders } from '../http/limit-headers.ts'
+import { type EventWriter, sendEventStream } from '../http/event-stream.ts'
+import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
 import type { ContextOf } from '../http/procedures.ts'
 
 /** What all faces translate requests into, and answers from. */
@@ -14,52 +14,52 @@ export type Usage = WholeAnswer['usage']
 export type StreamPart =
   Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
-interface Answering {
+interface AnswerOptions {
   contextOf: ContextOf
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
   input: CoreRequest
-  whole(answer: WholeAnswer): object
+  toBody(answer: WholeAnswer): object
   /** Set where the answer is wanted as it comes. */
-  frames: Frames<StreamPart> | undefined
+  writer: EventWriter<StreamPart> | undefined
   /** What the face calls a member of our request. */
-  nameOf?(path: readonly string[]): string | undefined
+  nameParameter?(path: readonly string[]): string | undefined
 }
 
 /** Asks the model, and sends its answer whole or as it comes. */
 export async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { contextOf, heartbeat, input, whole, frames, nameOf = (path) => path.at(-1) }: Answering,
+  { contextOf, heartbeat, input, toBody, writer, nameParameter = (path) => path.at(-1) }: AnswerOptions,
 ): Promise<object> {
   const ctx = await contextOf(request, reply)
   const { ai } = createCaller(ctx)
   return sendAnswer(ctx, reply, {
-    whole: async () => {
-      const answered = await ai.complete(input)
-      nameUnsent(ctx, nameOf)
-      return whole(answered)
+    complete: async () => {
+      const completed = await ai.complete(input)
+      reportUnsentParameters(ctx, nameParameter)
+      return toBody(completed)
     },
     stream: async () => {
       const parts = await ai.completeStream(input)
-      nameUnsent(ctx, nameOf)
+      reportUnsentParameters(ctx, nameParameter)
       return parts
     },
-    ...{ frames, heartbeat },
+    ...{ writer, heartbeat },
   })
 }
 
 /** Names what the model was asked without among what was ignored. */
-function nameUnsent({ hints }: Context, nameOf: NonNullable<Answering['nameOf']>): void {
-  const unsent = (hints.unsentParameters ?? []).map((name) => nameOf(['parameters', name]) ?? name)
+function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<AnswerOptions['nameParameter']>): void {
+  const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
   hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
 }
 
-interface SentAnswer<Part> {
-  whole(): Promise<object>
+interface SendOptions<Part> {
+  complete(): Promise<object>
   stream(): Promise<AsyncGenerator<Part>>
   /** Set where the answer is wanted as it comes. */
-  frames: Frames<Part> | undefined
+  writer: EventWriter<Part> | undefined
   heartbeat: number
 }
 
@@ -67,14 +67,14 @@ interface SentAnswer<Part> {
 export async function sendAnswer<Part>(
   ctx: Context,
   reply: FastifyReply,
-  { whole, stream, frames, heartbeat }: SentAnswer<Part>,
+  { complete, stream, writer, heartbeat }: SendOptions<Part>,
 ): Promise<object> {
   try {
-    if (!frames) return await whole()
+    if (!writer) return await complete()
     const parts = await stream()
     setRateLimitHeaders(reply, ctx.hints.rateLimit)
-    reply.headers(limitHeaders(ctx.hints))
-    return await eventStream(reply, { parts, frames, heartbeat })
+    reply.headers(toLimitHeaders(ctx.hints))
+    return await sendEventStream(reply, { parts, writer, heartbeat })
   } finally {
     if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
   }

@@ -1,13 +1,13 @@
 import {
-  answered,
   constant,
+  describeAnswer,
+  describeJson,
   describeList,
   describeObject,
   type Endpoint,
-  json,
+  integer,
   nullable,
   text,
-  whole,
 } from '../http/openapi.ts'
 
 export const tag = 'other faces'
@@ -28,7 +28,7 @@ export const openAiRefusal = { name: 'refusal.openai', schema: openAiError }
 export const anthropicRefusal = { name: 'refusal.anthropic', schema: anthropicError }
 const eitherRefusal = { name: 'refusal.either', schema: { anyOf: [openAiError, anthropicError] } }
 
-const openAiModel = describeObject({ id: text, object: constant('model'), created: whole, owned_by: text })
+const openAiModel = describeObject({ id: text, object: constant('model'), created: integer, owned_by: text })
 const anthropicModel = describeObject({ type: constant('model'), id: text, display_name: text, created_at: text })
 
 const models = {
@@ -54,7 +54,7 @@ export const modelEndpoints: readonly Endpoint[] = [
       summary: 'List the models that the caller may use, as OpenAI does, or Anthropic where its version is named',
       parameters: [anthropicVersion],
     },
-    answers: () => answered(200, json(models)),
+    answers: () => describeAnswer(200, describeJson(models)),
   },
   {
     ...{ method: 'get', path: '/v1/models/{model}', tag, name: 'ai.models' },
@@ -63,6 +63,6 @@ export const modelEndpoints: readonly Endpoint[] = [
       summary: 'Read a model that the caller may use, as OpenAI does, or Anthropic where its version is named',
       parameters: [{ name: 'model', in: 'path', required: true, schema: text }, anthropicVersion],
     },
-    answers: () => answered(200, json({ anyOf: [openAiModel, anthropicModel] })),
+    answers: () => describeAnswer(200, describeJson({ anyOf: [openAiModel, anthropicModel] })),
   },
 ]

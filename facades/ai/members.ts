@@ -15,7 +15,7 @@ interface Member {
 /** Every standard member with its handling: reading, documentation and tests all walk the schemas that are registered here. */
 const members = new WeakMap<z.ZodType, Member>()
 
-const register =
+const registerMember =
   (member: Member) =>
   <Schema extends z.ZodType>(schema: Schema): Schema => {
     const described = schema.describe(`${writeSentence(member)}.`) as Schema
@@ -27,25 +27,25 @@ const writeSentence = ({ handling, note }: Member) =>
   `${handling[0]?.toUpperCase()}${handling.slice(1)}${note ? `: ${note}` : ''}`
 
 /** Goes to the provider as it is, in the provider's own spelling. */
-export const passedOn = <Schema extends z.ZodType>(schema: Schema, note = ''): Schema =>
-  register({ handling: 'passed on', note })(schema)
+export const passThrough = <Schema extends z.ZodType>(schema: Schema, note = ''): Schema =>
+  registerMember({ handling: 'passed on', note })(schema)
 
 /** Has a meaning here that the provider is told in other words. */
-export const translated = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
-  register({ handling: 'translated', note })(schema)
+export const translate = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
+  registerMember({ handling: 'translated', note })(schema)
 
 /** Any value is accepted. The response names the member, as the answer lacks what it asks for, unless that is nothing. */
-export const ignored = (note: string, ...neutral: readonly Neutral[]) =>
-  register({ handling: 'ignored', note, neutral: [false, '', ...neutral] })(z.unknown().optional())
+export const ignore = (note: string, ...neutral: readonly Neutral[]) =>
+  registerMember({ handling: 'ignored', note, neutral: [false, '', ...neutral] })(z.unknown().optional())
 
 /** Any value is accepted, and nobody misses anything: it concerns the request and not its answer. */
-export const label = (note: string) => register({ handling: 'ignored', note })(z.unknown().optional())
+export const ignoreSilently = (note: string) => registerMember({ handling: 'ignored', note })(z.unknown().optional())
 
 type Neutral = string | number | boolean
 
 /** Accepts the values that ask for nothing; the reason follows the name of the member in the error. */
-export const refused = (reason: string, ...neutral: readonly Neutral[]) =>
-  register({ handling: 'refused', note: reason })(
+export const refuse = (reason: string, ...neutral: readonly Neutral[]) =>
+  registerMember({ handling: 'refused', note: reason })(
     z.custom<Neutral | object | null>((value) => isNeutral(value, neutral), reason).optional(),
   )
 
@@ -61,29 +61,31 @@ interface MemberRow extends Member {
 }
 
 /** The table of all standard members of a request, nested ones after their parents. */
-function memberTable(schema: z.ZodType): MemberRow[] {
+function listMembers(schema: z.ZodType): MemberRow[] {
   const rows = new Map<string, MemberRow>()
-  for (const { name, member } of walk(schema, '')) rows.set(name, { name, ...member })
+  for (const { name, member } of walkSchema(schema, '')) rows.set(name, { name, ...member })
   return [...rows.values()]
 }
 
 /** Yields the registered members with their paths; the schemas are trees. */
-function* walk(schema: z.ZodType, path: string): Generator<{ name: string; member: Member }> {
+function* walkSchema(schema: z.ZodType, path: string): Generator<{ name: string; member: Member }> {
   if (schema instanceof z.ZodObject) yield* walkObject(schema, path)
-  else for (const inner of listParts(schema)) yield* walk(inner, schema instanceof z.ZodArray ? `${path}[]` : path)
+  else
+    for (const inner of listInnerSchemas(schema))
+      yield* walkSchema(inner, schema instanceof z.ZodArray ? `${path}[]` : path)
 }
 
-function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof walk> {
+function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof walkSchema> {
   for (const [name, inner] of Object.entries(shape as Record<string, z.ZodType>)) {
     const own = path ? `${path}.${name}` : name
     const member = members.get(inner)
     if (member) yield { name: own, member }
-    yield* walk(inner, own)
+    yield* walkSchema(inner, own)
   }
 }
 
 /** The schemas that one is made of, as zod keeps them; the options of an enum are none. */
-function listParts(schema: z.ZodType): z.ZodType[] {
+function listInnerSchemas(schema: z.ZodType): z.ZodType[] {
   const { def, options = [] } = schema as unknown as { def: Record<string, unknown>; options?: unknown[] }
   const parts = [def['element'], def['in'], def['out'], def['innerType'], ...options]
   return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]
@@ -101,7 +103,7 @@ export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
 
 /** The table as Markdown, for people who wonder what becomes of what their program sends. */
 export function describeMembers(schema: z.ZodType): string {
-  const rows = memberTable(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
+  const rows = listMembers(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
   const unknown =
     'A member that is not known is ignored, and named in `x-ignored-parameters`, unless this service refuses such.'
   return ['What becomes of each member:', '', '| Member | | |', '|---|---|---|', ...rows, '', unknown].join('\n')

@@ -10,11 +10,11 @@ import type { ContextOf } from '../http/procedures.ts'
 import { reportedMembers } from './members.ts'
 
 /** The body as its schema has it; throws what a procedure would throw. */
-export function read<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   assertRawInput(body)
   const result = schema.safeParse(body ?? {})
   if (result.success) return result.data
-  throw invalid(result.error)
+  throw invalidInput(result.error)
 }
 
 /**
@@ -27,77 +27,78 @@ export async function readRequest<Schema extends z.ZodType>(
   ...[request, reply]: [FastifyRequest, FastifyReply]
 ): Promise<z.output<Schema>> {
   const { services, hints } = await contextOf(request, reply)
-  const { value, ignored } = readLeniently(schema, request.body, services.settings.strictParameters)
+  const { value, ignored } = parseLeniently(schema, request.body, services.settings.strictParameters)
   hints.ignoredParameters = ignored
   return value
 }
 
 /** A body that its procedure checks, without the members that no schema knows; nothing else of it is looked at. */
-export function dropUnknown(
+export function dropUnknownMembers(
   schema: z.ZodType,
   body: unknown,
   isStrict: boolean,
 ): { given: unknown; ignored: string[] } {
-  const unknown = isStrict ? [] : [...strangers(schema, body, [])]
+  const unknown = isStrict ? [] : [...findUnknownMembers(schema, body, [])]
   if (unknown.length === 0) return { given: body, ignored: [] }
   return { given: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
 }
 
 /** The paths of members that objects do not have by their schemas. */
-function* strangers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
+function* findUnknownMembers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
   if (typeof value !== 'object' || value === null) return
-  const inner = bare(schema)
-  if (inner instanceof z.ZodObject) yield* strangersAmong(inner, value, path)
+  const inner = unwrapOptional(schema)
+  if (inner instanceof z.ZodObject) yield* findUnknownInObject(inner, value, path)
   if (!(inner instanceof z.ZodArray && Array.isArray(value))) return
-  for (const [at, element] of value.entries()) yield* strangers(inner.element as z.ZodType, element, [...path, at])
+  for (const [at, element] of value.entries())
+    yield* findUnknownMembers(inner.element as z.ZodType, element, [...path, at])
 }
 
-function* strangersAmong({ shape }: z.ZodObject, value: object, path: Path): Generator<Path> {
+function* findUnknownInObject({ shape }: z.ZodObject, value: object, path: Path): Generator<Path> {
   for (const [name, member] of Object.entries(value)) {
     const own = [...path, name]
-    if (Object.hasOwn(shape, name)) yield* strangers(shape[name] as z.ZodType, member, own)
+    if (Object.hasOwn(shape, name)) yield* findUnknownMembers(shape[name] as z.ZodType, member, own)
     else yield own
   }
 }
 
 /** A schema without what says that it may be left out. */
-function bare(schema: z.ZodType): z.ZodType {
+function unwrapOptional(schema: z.ZodType): z.ZodType {
   const { innerType } = schema.def as { innerType?: z.ZodType }
-  return innerType ? bare(innerType) : schema
+  return innerType ? unwrapOptional(innerType) : schema
 }
 
-function readLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+function parseLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
   assertRawInput(body)
-  const { result, given, ignored } = parse(schema, body ?? {}, isStrict)
-  if (!result.success) throw invalid(result.error)
+  const { result, given, ignored } = parseDroppingMembers(schema, body ?? {}, isStrict)
+  if (!result.success) throw invalidInput(result.error)
   return { value: result.data, ignored: [...reportedMembers(schema, given), ...ignored] }
 }
 
 /** Each pass drops everything that the one before stumbled over; what was hidden by it is nested in unions. */
 const MAX_PASSES = 5
 
-function parse<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
+function parseDroppingMembers<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
   const ignored = new Set<string>()
   let given = body
   for (let pass = 1; ; pass++) {
     const result = schema.safeParse(given)
     const issues = result.error?.issues ?? []
-    const unknown = isStrict ? [] : issues.flatMap(unknownMembers)
-    const dropped = [...unknown, ...nullMembers(given, issues)]
+    const unknown = isStrict ? [] : issues.flatMap(listUnknownMembers)
+    const dropped = [...unknown, ...listNullMembers(given, issues)]
     if (dropped.length === 0 || pass === MAX_PASSES) return { result, given, ignored }
     for (const path of unknown) ignored.add(joinName(path))
     given = prune(given, buildTree(dropped))
   }
 }
 
-const invalid = (cause: z.ZodError) => new TRPCError({ code: 'BAD_REQUEST', cause })
+const invalidInput = (cause: z.ZodError) => new TRPCError({ code: 'BAD_REQUEST', cause })
 
 type Path = readonly PropertyKey[]
 
-const unknownMembers = (issue: z.core.$ZodIssue): Path[] =>
+const listUnknownMembers = (issue: z.core.$ZodIssue): Path[] =>
   issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : []
 
-const nullMembers = (body: unknown, issues: readonly z.core.$ZodIssue[]): Path[] =>
+const listNullMembers = (body: unknown, issues: readonly z.core.$ZodIssue[]): Path[] =>
   issues.map(({ path }) => path).filter((path) => isNullMember(body, path))
 
 function isNullMember(body: unknown, path: Path): boolean {
@@ -137,14 +138,14 @@ const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value,
 type IssuePath = readonly (string | number)[]
 
 /** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to, which may be one for several of ours. */
-export function remapIssues(error: unknown, placeOf: (path: IssuePath) => IssuePath, body?: unknown): unknown {
-  const told = readIssues(error).map((issue) => ({ ...issue, path: within(body, placeOf(issue.path)) }))
-  const issues = [...new Map(told.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
+export function remapIssues(error: unknown, mapPath: (path: IssuePath) => IssuePath, body?: unknown): unknown {
+  const mapped = readIssues(error).map((issue) => ({ ...issue, path: truncatePath(body, mapPath(issue.path)) }))
+  const issues = [...new Map(mapped.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
   return issues.length > 0 ? new Problem(toFailure(error).code, { issues, cause: error }) : error
 }
 
 /** The path as far as it leads in the body: where a text stands for a list of parts, it has none within. */
-function within(body: unknown, path: IssuePath): IssuePath {
+function truncatePath(body: unknown, path: IssuePath): IssuePath {
   let value = body
   for (const [at, step] of path.entries()) {
     if (typeof value === 'string') return path.slice(0, at)
@@ -167,7 +168,7 @@ export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Te
 }
 
 /** The members that have a value. */
-export const set = <Members extends object>(members: Members) =>
+export const definedOnly = <Members extends object>(members: Members) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null)) as {
     [Name in keyof Members]?: NonNullable<Members[Name]>
   }

@@ -1,17 +1,17 @@
 import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import {
-  answered,
-  asIs,
   constant,
+  describeAnswer,
+  describeAsIs,
+  describeEvents,
+  describeJson,
   describeList,
   describeObject,
   type Endpoint,
-  events,
-  json,
+  integer,
   nullable,
   text,
-  whole,
 } from '../http/openapi.ts'
 import { countRequest, messageRequest } from './messages-request.ts'
 
@@ -19,23 +19,23 @@ const message = describeObject({
   ...{ id: text, type: constant('message'), role: constant('assistant'), model: text },
   content: describeList(describeObject({ type: text })),
   stop_reason: nullable(text),
-  usage: describeObject({ input_tokens: whole, output_tokens: whole }),
+  usage: describeObject({ input_tokens: integer, output_tokens: integer }),
 })
 
-const count = describeObject({ input_tokens: whole, estimated: { type: 'boolean' } })
+const count = describeObject({ input_tokens: integer, estimated: { type: 'boolean' } })
 
-const asking = {
+const sharedMembers = {
   method: 'post',
   tag,
   refusals: { statuses: askingStatuses, body: anthropicRefusal },
-  body: asIs,
+  body: describeAsIs,
 } as const
 
 /** What programs written for Anthropic's API call, beside the models. */
 export const anthropicEndpoints: readonly Endpoint[] = [
   {
     ...{
-      ...asking,
+      ...sharedMembers,
       path: '/v1/messages',
       name: 'ai.complete',
       request: messageRequest,
@@ -43,11 +43,14 @@ export const anthropicEndpoints: readonly Endpoint[] = [
     },
     more: { summary: "Ask a model as programs written for Anthropic's messages do" },
     answers: () =>
-      answered(200, { ...json(message), ...events('With `stream`: events from `message_start` to `message_stop`.') }),
+      describeAnswer(200, {
+        ...describeJson(message),
+        ...describeEvents('With `stream`: events from `message_start` to `message_stop`.'),
+      }),
   },
   {
-    ...{ ...asking, path: '/v1/messages/count_tokens', name: 'ai.countTokens', request: countRequest },
+    ...{ ...sharedMembers, path: '/v1/messages/count_tokens', name: 'ai.countTokens', request: countRequest },
     more: { summary: "Count the tokens of a message as programs written for Anthropic's messages do" },
-    answers: () => answered(200, json(count)),
+    answers: () => describeAnswer(200, describeJson(count)),
   },
 ]

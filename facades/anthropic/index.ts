@@ -2,11 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
-import { type OfferedModel, offeredModel, offeredModels } from '../ai/available-models.ts'
-import { read, readRequest, remapIssues } from '../ai/request-body.ts'
+import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
+import { parseBody, readRequest, remapIssues } from '../ai/request-body.ts'
 import { setRateLimitHeaders } from '../http/limit-headers.ts'
-import { type FacadeOptions, routeTo } from '../http/procedures.ts'
-import { parameterAt, sendError } from './anthropic-errors.ts'
+import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
+import { nameParameter, sendError } from './anthropic-errors.ts'
 import { countRequest, messageRequest, translateRequest } from './messages-request.ts'
 import { toMessage } from './messages-response.ts'
 import { MessageEvents } from './messages-stream.ts'
@@ -34,26 +34,26 @@ export async function anthropic(app: FastifyInstance, options: AnthropicOptions)
 
 function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): void {
   // OpenAI's clients ask for models at the same address, without the header `anthropic-version`.
-  app.addConstraintStrategy(versioned)
+  app.addConstraintStrategy(versionConstraint)
   const constraints = { anthropicVersion: 'sent' }
   app.get('/v1/models', { constraints }, async (request, reply) => {
-    const page = read(pageQuery, request.query)
-    return toModelPage(await offeredModels(await contextOf(request, reply), ['chat']), page)
+    const page = parseBody(pageQuery, request.query)
+    return toModelPage(await listModels(await contextOf(request, reply), ['chat']), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    return toModel(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat']))
+    return toModel(await findModel(await contextOf(request, reply), request.params['*'], ['chat']))
   })
 }
 
 function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
-  app.post('/v1/messages/count_tokens', routeTo('ai.countTokens', options), async (request, reply) => {
+  app.post('/v1/messages/count_tokens', procedureRoute('ai.countTokens', options), async (request, reply) => {
     const ctx = await options.contextOf(request, reply)
-    const { input, placeOf } = translateRequest(await readRequest(countRequest, options.contextOf, request, reply))
+    const { input, mapPath } = translateRequest(await readRequest(countRequest, options.contextOf, request, reply))
     try {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
     } catch (error) {
-      throw remapIssues(error, placeOf, request.body)
+      throw remapIssues(error, mapPath, request.body)
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
     }
@@ -61,18 +61,18 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
 }
 
 function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
-  app.post('/v1/messages', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = await readRequest(messageRequest, options.contextOf, request, reply)
-    const heading = { id: `msg_${request.id}`, model: asked.model }
-    const { input, placeOf } = translateRequest(asked)
+  app.post('/v1/messages', procedureRoute('ai.complete', options), async (request, reply) => {
+    const body = await readRequest(messageRequest, options.contextOf, request, reply)
+    const header = { id: `msg_${request.id}`, model: body.model }
+    const { input, mapPath } = translateRequest(body)
     return answer(request, reply, {
       ...options,
       input,
-      nameOf: parameterAt,
-      whole: (answered) => toMessage(heading, answered),
-      frames: asked.stream ? new MessageEvents(heading, request.id) : undefined,
+      nameParameter: nameParameter,
+      toBody: (completed) => toMessage(header, completed),
+      writer: body.stream ? new MessageEvents(header, request.id) : undefined,
     }).catch((error: unknown) => {
-      throw remapIssues(error, placeOf, request.body)
+      throw remapIssues(error, mapPath, request.body)
     })
   })
 }
@@ -84,7 +84,7 @@ function takeApiKey({ headers }: FastifyRequest): void {
 }
 
 /** Tells routes apart by whether a request says which version of Anthropic's API it means. */
-const versioned = {
+const versionConstraint = {
   name: 'anthropicVersion',
   storage() {
     const handlers = new Map<unknown, never>()
@@ -105,7 +105,7 @@ const pageQuery = z.strictObject({
 })
 
 /** A page of the models: those after one, or those before one. */
-function toModelPage(models: readonly OfferedModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
+function toModelPage(models: readonly AvailableModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
   const ids = models.map(({ modelId }) => modelId)
   const from = after_id === undefined ? 0 : ids.indexOf(after_id) + 1
   const to = before_id === undefined ? models.length : Math.max(0, ids.indexOf(before_id))
@@ -119,7 +119,7 @@ function toModelPage(models: readonly OfferedModel[], { limit, after_id, before_
   }
 }
 
-const toModel = ({ modelId, label, created }: OfferedModel) => ({
+const toModel = ({ modelId, label, created }: AvailableModel) => ({
   type: 'model',
   id: modelId,
   display_name: label,

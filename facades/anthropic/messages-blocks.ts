@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { label } from '../ai/members.ts'
+import { ignoreSilently } from '../ai/members.ts'
 import { alternatives } from '../http/openapi.ts'
 
 /** What a provider may keep for later requests, which changes nothing of the answer. */
-const kept = { cache_control: label('the provider decides what it caches') }
+const cacheHints = { cache_control: ignoreSilently('the provider decides what it caches') }
 
 const textBlock = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
   // Clients send back what they were answered.
-  citations: label('only the text goes back'),
-  ...kept,
+  citations: ignoreSilently('only the text goes back'),
+  ...cacheHints,
 })
 
 /** A text stands for a list with it alone. */
@@ -29,8 +29,8 @@ const base64 = z.literal('base64', 'is taken as base64 only, as nothing is fetch
 const image = z.strictObject({
   type: z.literal('image'),
   source: z.strictObject({ type: base64, media_type: z.string(), data: z.string() }),
-  transformations: label('a picture is sent as it is'),
-  ...kept,
+  transformations: ignoreSilently('a picture is sent as it is'),
+  ...cacheHints,
 })
 
 const document = z.strictObject({
@@ -46,8 +46,8 @@ const document = z.strictObject({
   ),
   title: z.string().nullish(),
   context: z.string().nullish(),
-  citations: label('only searches of the provider are cited'),
-  ...kept,
+  citations: ignoreSilently('only searches of the provider are cited'),
+  ...cacheHints,
 })
 
 /** Something that was found for the model. */
@@ -56,15 +56,15 @@ const searchResult = z.strictObject({
   source: z.string(),
   title: z.string(),
   content: z.array(textBlock),
-  citations: label('only searches of the provider are cited'),
-  ...kept,
+  citations: ignoreSilently('only searches of the provider are cited'),
+  ...cacheHints,
 })
 
 const inputBlocks = [textBlock, image, document, searchResult] as const
 const inputBlock = z.discriminatedUnion('type', [
   ...inputBlocks,
   /** A tool that a search of tools found, where all are there from the beginning. */
-  z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...kept }),
+  z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...cacheHints }),
 ])
 export type InputBlock = z.output<typeof inputBlock>
 
@@ -73,60 +73,63 @@ const toolResult = z.strictObject({
   tool_use_id: z.string(),
   content: toBlockList(inputBlock).nullish(),
   is_error: z.boolean().nullish(),
-  toolset_name: label('its tool is known by its name'),
-  ...kept,
+  toolset_name: ignoreSilently('its tool is known by its name'),
+  ...cacheHints,
 })
 export type ToolResultBlock = z.output<typeof toolResult>
 
-const caller = label('the model calls all tools itself')
+const caller = ignoreSilently('the model calls all tools itself')
 
 const assistantBlock = z.discriminatedUnion('type', [
   textBlock,
-  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().nullish(), ...kept }),
-  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...kept }),
+  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().nullish(), ...cacheHints }),
+  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...cacheHints }),
   z.strictObject({
     type: z.literal('tool_use'),
     id: z.string(),
     name: z.string(),
     input: z.record(z.string(), z.unknown()).nullish(),
     caller,
-    toolset_name: label('its tool is known by its name'),
-    ...kept,
+    toolset_name: ignoreSilently('its tool is known by its name'),
+    ...cacheHints,
   }),
   // What the provider did itself stands in its answer, too.
   z.looseObject({ type: z.enum(['server_tool_use', 'web_search_tool_result', 'web_fetch_tool_result']) }),
 ])
 export type AssistantBlock = z.output<typeof assistantBlock>
 
-const turn = { reason: label('only what is said goes on'), id: label('only what is said goes on') }
+const turnLabels = {
+  reason: ignoreSilently('only what is said goes on'),
+  id: ignoreSilently('only what is said goes on'),
+}
 
 export const message = z.discriminatedUnion('role', [
   z.strictObject({
     role: z.literal('user'),
     content: toBlockList(z.discriminatedUnion('type', [...inputBlocks, toolResult])),
-    ...turn,
+    ...turnLabels,
   }),
-  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turn }),
-  z.strictObject({ role: z.literal('system'), content: texts, ...turn }),
+  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turnLabels }),
+  z.strictObject({ role: z.literal('system'), content: texts, ...turnLabels }),
 ])
 export type MessageOnWire = z.output<typeof message>
 
-const hints = {
-  cache_control: label('the provider decides what it caches'),
-  defer_loading: label('all tools are there from the beginning'),
-  allowed_callers: label('the model calls all tools itself'),
-  eager_input_streaming: label('a call comes whole'),
-  input_examples: label('the schema says what is taken'),
+const toolHints = {
+  cache_control: ignoreSilently('the provider decides what it caches'),
+  defer_loading: ignoreSilently('all tools are there from the beginning'),
+  allowed_callers: ignoreSilently('the model calls all tools itself'),
+  eager_input_streaming: ignoreSilently('a call comes whole'),
+  input_examples: ignoreSilently('the schema says what is taken'),
 }
 
 /** A tool of the caller. */
-export const ownTool = z.strictObject({
+export const customTool = z.strictObject({
   type: z.literal('custom').nullish(),
   name: z.string(),
   description: z.string().nullish(),
   input_schema: z.record(z.string(), z.unknown()),
   strict: z.boolean().nullish(),
-  ...hints,
+  ...toolHints,
 })
 
 const serverTool = z.looseObject({
@@ -139,11 +142,11 @@ const serverTool = z.looseObject({
 })
 
 /** A search of the web is that of the provider, or left out where the model has none; one for tools has nothing to find. */
-export const tool = z.unknown().transform((given, ctx): z.output<typeof ownTool> | z.output<typeof serverTool> => {
-  const { type = 'custom' } = (typeof given === 'object' && given !== null ? given : {}) as { type?: unknown }
-  const parsed = (type === 'custom' || type === null ? ownTool : serverTool).safeParse(given)
+export const tool = z.unknown().transform((value, ctx): z.output<typeof customTool> | z.output<typeof serverTool> => {
+  const { type = 'custom' } = (typeof value === 'object' && value !== null ? value : {}) as { type?: unknown }
+  const parsed = (type === 'custom' || type === null ? customTool : serverTool).safeParse(value)
   if (parsed.success) return parsed.data
-  ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+  ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: value })) as typeof ctx.issues))
   return z.NEVER
 })
-alternatives.set(tool, [ownTool, serverTool])
+alternatives.set(tool, [customTool, serverTool])

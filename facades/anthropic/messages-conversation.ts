@@ -11,13 +11,13 @@ import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-c
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './messages-blocks.ts'
 
 /** A part of a message, and which block of its content on the wire it comes from. */
-interface Placed<Part> {
+interface PartWithBlock<Part> {
   part: Part
   block: number
 }
 
 /** Where a message of the service comes from: the index of the one on the wire, and of the block of each part. */
-interface Place {
+interface MessageOrigin {
   message: number
   blocks: number[]
 }
@@ -26,52 +26,52 @@ interface Place {
 export class Conversation {
   readonly messages: Message[] = []
   readonly #onWire: readonly MessageOnWire[]
-  readonly #places: Place[] = []
+  readonly #origins: MessageOrigin[] = []
   readonly #toolNames = new Map<string, string>()
 
   constructor(messages: readonly MessageOnWire[]) {
     this.#onWire = messages
     for (const [at, { role, content }] of messages.entries()) {
-      if (role === 'assistant') this.#add(at, 'assistant', filled(this.#saidIn(content)))
+      if (role === 'assistant') this.#add(at, 'assistant', ensureNotEmpty(this.#toAssistantParts(content)))
       else if (role === 'system')
-        this.#add(at, 'system', filled(content.map(({ text }, block) => ({ part: textPart(text), block }))))
-      else this.#hear(at, content.entries().toArray())
+        this.#add(at, 'system', ensureNotEmpty(content.map(({ text }, block) => ({ part: toTextPart(text), block }))))
+      else this.#addUserMessage(at, content.entries().toArray())
     }
   }
 
   /** A path within the messages of the service as one within those on the wire. */
-  placeOf = (path: readonly (string | number)[]): readonly (string | number)[] => {
+  mapPath = (path: readonly (string | number)[]): readonly (string | number)[] => {
     const [root, at, content, part, ...rest] = path
-    const place = root === 'messages' && typeof at === 'number' ? this.#places[at] : undefined
-    if (!place) return path
-    const block = content === 'content' && typeof part === 'number' ? place.blocks[part] : undefined
+    const origin = root === 'messages' && typeof at === 'number' ? this.#origins[at] : undefined
+    if (!origin) return path
+    const block = content === 'content' && typeof part === 'number' ? origin.blocks[part] : undefined
     return [
       'messages',
-      place.message,
+      origin.message,
       ...(content === undefined ? [] : [content]),
-      ...(block === undefined ? [] : [block, ...mapBlockPath(this.#onWire[place.message]?.content[block], rest)]),
+      ...(block === undefined ? [] : [block, ...mapBlockPath(this.#onWire[origin.message]?.content[block], rest)]),
     ]
   }
 
-  #add<Part>(message: number, role: Message['role'], placed: readonly Placed<Part>[]): void {
-    this.messages.push({ role, content: placed.map(({ part }) => part) } as Message)
-    this.#places.push({ message, blocks: placed.map(({ block }) => block) })
+  #add<Part>(message: number, role: Message['role'], parts: readonly PartWithBlock<Part>[]): void {
+    this.messages.push({ role, content: parts.map(({ part }) => part) } as Message)
+    this.#origins.push({ message, blocks: parts.map(({ block }) => block) })
   }
 
   /** What the user says goes behind the results of tools, which answer the message before. */
-  #hear(at: number, blocks: [number, InputBlock | ToolResultBlock][]): void {
+  #addUserMessage(at: number, blocks: [number, InputBlock | ToolResultBlock][]): void {
     const results = blocks.flatMap(([block, said]) =>
-      said.type === 'tool_result' ? [{ block, part: this.#resultIn(said) }] : [],
+      said.type === 'tool_result' ? [{ block, part: this.#toToolResult(said) }] : [],
     )
     const input = blocks.flatMap(([block, said]) =>
       said.type === 'tool_result' ? [] : [{ block, part: toInputPart(said) }],
     )
     if (results.length > 0) this.#add(at, 'tool', results)
-    if (input.length > 0 || results.length === 0) this.#add(at, 'user', filled(input))
+    if (input.length > 0 || results.length === 0) this.#add(at, 'user', ensureNotEmpty(input))
   }
 
   /** A result that answers no call is refused further in, whatever it is called. */
-  #resultIn = ({ tool_use_id: id, content, is_error: isError }: ToolResultBlock): ToolResult => ({
+  #toToolResult = ({ tool_use_id: id, content, is_error: isError }: ToolResultBlock): ToolResult => ({
     type: 'tool-result',
     id,
     name: this.#toolNames.get(id) ?? 'unknown',
@@ -80,17 +80,17 @@ export class Conversation {
   })
 
   /** Texts that follow each other are one, which was cut where it cites something. */
-  #saidIn(blocks: readonly AssistantBlock[]): Placed<AssistantPart>[] {
-    const placed: Placed<AssistantPart>[] = []
+  #toAssistantParts(blocks: readonly AssistantBlock[]): PartWithBlock<AssistantPart>[] {
+    const parts: PartWithBlock<AssistantPart>[] = []
     for (const [block, said] of blocks.entries()) {
       if (said.type === 'tool_use') this.#toolNames.set(said.id, said.name)
-      const last = placed.at(-1)?.part
+      const last = parts.at(-1)?.part
       if (said.type === 'text' && last?.type === 'text') last.text += said.text
       // It goes with the call that follows.
       else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
-        placed.push(...toAssistantParts(said, blocks[block - 1]).map((part) => ({ block, part })))
+        parts.push(...toAssistantParts(said, blocks[block - 1]).map((part) => ({ block, part })))
     }
-    return placed
+    return parts
   }
 }
 
@@ -111,23 +111,23 @@ function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [memb
   return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
 }
 
-const textPart = (text: string) => ({ type: 'text' as const, text })
+const toTextPart = (text: string) => ({ type: 'text' as const, text })
 
 /** A message without a part is as one with an empty text. */
-const filled = <Part>(placed: Placed<Part>[]): Placed<Part | TextPart>[] =>
-  placed.length > 0 ? placed : [{ part: textPart(''), block: 0 }]
+const ensureNotEmpty = <Part>(parts: PartWithBlock<Part>[]): PartWithBlock<Part | TextPart>[] =>
+  parts.length > 0 ? parts : [{ part: toTextPart(''), block: 0 }]
 
-function toAssistantParts(said: AssistantBlock, before: AssistantBlock | undefined): AssistantPart[] {
-  switch (said.type) {
+function toAssistantParts(block: AssistantBlock, before: AssistantBlock | undefined): AssistantPart[] {
+  switch (block.type) {
     case 'text':
-      return [textPart(said.text)]
+      return [toTextPart(block.text)]
     case 'thinking':
-      return [{ type: 'reasoning', text: said.thinking, ...(said.signature && { signature: said.signature }) }]
+      return [{ type: 'reasoning', text: block.thinking, ...(block.signature && { signature: block.signature }) }]
     case 'redacted_thinking':
-      return [{ type: 'reasoning', text: '', signature: said.data }]
+      return [{ type: 'reasoning', text: '', signature: block.data }]
     case 'tool_use': {
       const signature = before?.type === 'redacted_thinking' ? before.data : undefined
-      const { id, name, input } = said
+      const { id, name, input } = block
       return [{ type: 'tool-call', id, name, input: fromInput(input ?? {}), ...(signature && { signature }) }]
     }
     default:
@@ -138,35 +138,35 @@ function toAssistantParts(said: AssistantBlock, before: AssistantBlock | undefin
 function toInputPart(block: InputBlock): InputPart {
   switch (block.type) {
     case 'text':
-      return textPart(block.text)
+      return toTextPart(block.text)
     case 'tool_reference':
-      return textPart(block.tool_name)
+      return toTextPart(block.tool_name)
     case 'search_result':
-      return asText(joined(block.content), `${block.title} (${block.source})`)
+      return toTextFile(joinTexts(block.content), `${block.title} (${block.source})`)
     case 'image':
-      return fileIn(block.source)
+      return toFilePart(block.source)
     case 'document':
-      return documentIn(block)
+      return toDocumentPart(block)
   }
 }
 
-const fileIn = ({ media_type, data }: { media_type: string; data: string }, name?: string): FilePart => ({
+const toFilePart = ({ media_type, data }: { media_type: string; data: string }, name?: string): FilePart => ({
   type: 'file',
   mime: detectMediaType(media_type, data, name),
   data,
 })
 
 /** What is said of a document goes before its text, and is no part of a file of another kind. */
-function documentIn({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
+function toDocumentPart({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
   const name = title || undefined
-  if (source.type === 'base64') return { ...fileIn(source, name), ...(name && { name }) }
-  const text = source.type === 'text' ? source.data : joined(source.content)
-  return asText([context, text].filter(Boolean).join('\n\n'), name)
+  if (source.type === 'base64') return { ...toFilePart(source, name), ...(name && { name }) }
+  const text = source.type === 'text' ? source.data : joinTexts(source.content)
+  return toTextFile([context, text].filter(Boolean).join('\n\n'), name)
 }
 
-const joined = (blocks: readonly { text: string }[]) => blocks.map(({ text }) => text).join('\n\n')
+const joinTexts = (blocks: readonly { text: string }[]) => blocks.map(({ text }) => text).join('\n\n')
 
-const asText = (text: string, name?: string): FilePart => ({
+const toTextFile = (text: string, name?: string): FilePart => ({
   type: 'file',
   mime: 'text/plain',
   data: Buffer.from(text).toString('base64'),

@@ -3,29 +3,29 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { CallParameters, Effort } from '../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../ai/answer.ts'
-import { ignored, label, passedOn, refused, translated } from '../ai/members.ts'
-import { set } from '../ai/request-body.ts'
-import { message, type ownTool, texts, tool } from './messages-blocks.ts'
+import { ignore, ignoreSilently, passThrough, refuse, translate } from '../ai/members.ts'
+import { definedOnly } from '../ai/request-body.ts'
+import { type customTool, message, texts, tool } from './messages-blocks.ts'
 import { Conversation } from './messages-conversation.ts'
 
-const oneByOne = { disable_parallel_tool_use: z.boolean().nullish() }
+const parallelOption = { disable_parallel_tool_use: z.boolean().nullish() }
 
 const toolChoice = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.enum(['auto', 'any']), ...oneByOne }),
-  z.strictObject({ type: z.literal('tool'), name: z.string(), ...oneByOne }),
-  z.strictObject({ type: z.literal('none'), ...oneByOne }),
+  z.strictObject({ type: z.enum(['auto', 'any']), ...parallelOption }),
+  z.strictObject({ type: z.literal('tool'), name: z.string(), ...parallelOption }),
+  z.strictObject({ type: z.literal('none'), ...parallelOption }),
 ])
 
 /** Left out, a thought could not be sent back as its provider wants it. */
 const display = {
-  display: translated(z.enum(['summarized', 'omitted']).nullish(), 'thoughts are told where there are any'),
+  display: translate(z.enum(['summarized', 'omitted']).nullish(), 'thoughts are told where there are any'),
 }
 
 /** Where nothing is said of thoughts, the model's own settings decide. */
 const thinking = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('enabled'),
-    budget_tokens: translated(z.int(), 'an effort, where the model is told only that'),
+    budget_tokens: translate(z.int(), 'an effort, where the model is told only that'),
     ...display,
   }),
   z.strictObject({ type: z.enum(['adaptive', 'between_tools']), ...display }),
@@ -35,8 +35,8 @@ const thinking = z.discriminatedUnion('type', [
 const jsonFormat = z.strictObject({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) })
 
 const outputConfig = z.strictObject({
-  effort: passedOn(z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(), 'unless thinking is disabled'),
-  format: translated(jsonFormat.nullish(), 'in the words of the provider'),
+  effort: passThrough(z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(), 'unless thinking is disabled'),
+  format: translate(jsonFormat.nullish(), 'in the words of the provider'),
 })
 
 /** What a client may send in place of the conversation so far. */
@@ -47,83 +47,83 @@ const thread = z.discriminatedUnion('type', [
 
 /** All standard members of a request for a message. */
 export const messageRequest = z.strictObject({
-  model: translated(z.string(), 'one of `GET /v1/models`'),
-  messages: translated(z.array(message), 'instructions go first, wherever they stand'),
-  system: translated(texts.nullish(), 'before all other instructions'),
-  tools: translated(
+  model: translate(z.string(), 'one of `GET /v1/models`'),
+  messages: translate(z.array(message), 'instructions go first, wherever they stand'),
+  system: translate(texts.nullish(), 'before all other instructions'),
+  tools: translate(
     z.array(tool).nullish(),
     'functions; a search of the web is that of the provider, or left out where the model has none',
   ),
-  tool_choice: translated(toolChoice.nullish(), 'in the words of the provider'),
-  thinking: translated(thinking.nullish(), 'see its members'),
-  output_config: translated(outputConfig.nullish(), 'see its members'),
-  output_format: translated(jsonFormat.nullish(), 'as `output_config.format`'),
-  max_tokens: passedOn(z.int(), 'in the word that the provider has'),
-  stream: translated(z.boolean().nullish(), 'the answer comes as events'),
-  temperature: passedOn(z.number().nullish()),
-  top_p: passedOn(z.number().nullish()),
-  top_k: passedOn(z.int().nullish(), 'left out, and named, where the provider has no word for it'),
-  stop_sequences: passedOn(z.array(z.string()).nullish()),
-  metadata: label('the provider is told nothing of who asks'),
-  user_profile_id: label('the provider is told nothing of who asks'),
-  workspace_id: label('the provider is told nothing of who asks'),
-  service_tier: ignored('the contract with the provider decides', 'auto', 'standard_only'),
-  billing_policy: ignored('the contract with the provider decides'),
-  fallback_credit_token: label('the contract with the provider decides'),
-  inference_geo: refused('is taken as global only: the contract with the provider decides', 'global'),
-  speed: ignored('the provider answers as fast as it does', 'standard'),
-  cache_control: label('the provider decides what it caches'),
-  diagnostics: label('nothing is kept to compare with'),
-  context_management: ignored('the conversation is sent as it is'),
-  compaction: ignored('the conversation is sent as it is'),
-  betas: label('what is known is taken without them'),
-  thread: translated(thread.nullish(), 'nothing is kept: one that goes on is not found, and clients send it all again'),
-  fallbacks: ignored('the models that stand in are those of the settings'),
-  container: refused('is nothing that this service has'),
-  mcp_servers: refused('are not called for callers: the service has its own'),
+  tool_choice: translate(toolChoice.nullish(), 'in the words of the provider'),
+  thinking: translate(thinking.nullish(), 'see its members'),
+  output_config: translate(outputConfig.nullish(), 'see its members'),
+  output_format: translate(jsonFormat.nullish(), 'as `output_config.format`'),
+  max_tokens: passThrough(z.int(), 'in the word that the provider has'),
+  stream: translate(z.boolean().nullish(), 'the answer comes as events'),
+  temperature: passThrough(z.number().nullish()),
+  top_p: passThrough(z.number().nullish()),
+  top_k: passThrough(z.int().nullish(), 'left out, and named, where the provider has no word for it'),
+  stop_sequences: passThrough(z.array(z.string()).nullish()),
+  metadata: ignoreSilently('the provider is told nothing of who asks'),
+  user_profile_id: ignoreSilently('the provider is told nothing of who asks'),
+  workspace_id: ignoreSilently('the provider is told nothing of who asks'),
+  service_tier: ignore('the contract with the provider decides', 'auto', 'standard_only'),
+  billing_policy: ignore('the contract with the provider decides'),
+  fallback_credit_token: ignoreSilently('the contract with the provider decides'),
+  inference_geo: refuse('is taken as global only: the contract with the provider decides', 'global'),
+  speed: ignore('the provider answers as fast as it does', 'standard'),
+  cache_control: ignoreSilently('the provider decides what it caches'),
+  diagnostics: ignoreSilently('nothing is kept to compare with'),
+  context_management: ignore('the conversation is sent as it is'),
+  compaction: ignore('the conversation is sent as it is'),
+  betas: ignoreSilently('what is known is taken without them'),
+  thread: translate(thread.nullish(), 'nothing is kept: one that goes on is not found, and clients send it all again'),
+  fallbacks: ignore('the models that stand in are those of the settings'),
+  container: refuse('is nothing that this service has'),
+  mcp_servers: refuse('are not called for callers: the service has its own'),
 })
 type MessageRequest = z.output<typeof messageRequest>
 
 /** A message whose tokens are counted. */
 export const countRequest = messageRequest.omit({ max_tokens: true, stream: true })
 
-type Askable = Omit<MessageRequest, 'max_tokens' | 'stream'> & { max_tokens?: number | undefined }
+type TranslatableRequest = Omit<MessageRequest, 'max_tokens' | 'stream'> & { max_tokens?: number | undefined }
 
 /** A request in the terms of the service, and where its messages come from. */
-export interface Translated {
+export interface TranslatedRequest {
   input: CoreRequest
-  placeOf: Conversation['placeOf']
+  mapPath: Conversation['mapPath']
 }
 
-export function translateRequest(asked: Askable): Translated {
-  if (asked.thread?.type === 'continue') throw threadNotFound()
-  const { model, system, tools, tool_choice: choice } = asked
-  const format = asked.output_config?.format ?? asked.output_format
-  const own = (tools ?? []).filter(isOwn)
-  const optionalTools = searchesAmong(tools ?? [])
-  const { messages, placeOf } = new Conversation(asked.messages)
+export function translateRequest(request: TranslatableRequest): TranslatedRequest {
+  if (request.thread?.type === 'continue') throw threadNotFound()
+  const { model, system, tools, tool_choice: choice } = request
+  const format = request.output_config?.format ?? request.output_format
+  const customTools = (tools ?? []).filter(isCustomTool)
+  const optionalTools = listSearchTools(tools ?? [])
+  const { messages, mapPath: mapMessagePath } = new Conversation(request.messages)
   const input: CoreRequest = {
     model,
     messages,
     ...(system?.length && { system: system.map(({ text }) => ({ type: 'text', text })) }),
-    tools: own.map(({ name, description, input_schema: inputSchema, strict }) => ({
+    tools: customTools.map(({ name, description, input_schema: inputSchema, strict }) => ({
       name,
       inputSchema,
-      ...set({ description, strict }),
+      ...definedOnly({ description, strict }),
     })),
     ...(optionalTools.length > 0 && { optionalTools }),
     isAdaptable: true,
     ...(choice && { toolChoice: toToolChoice(choice) }),
     ...(format && { format: { schema: format.schema, strict: true } }),
-    parameters: toParameters(asked),
+    parameters: toParameters(request),
   }
   // Tools that the provider runs are none of ours.
-  const toolPlace = (path: Path): Path => {
+  const mapToolPath = (path: Path): Path => {
     const [list, at, ...rest] = path
-    const tool = list === 'tools' && typeof at === 'number' ? own[at] : undefined
+    const tool = list === 'tools' && typeof at === 'number' ? customTools[at] : undefined
     return tool ? ['tools', (tools ?? []).indexOf(tool), ...rest] : path
   }
-  return { input, placeOf: (path) => toolPlace(placeOf(path)) }
+  return { input, mapPath: (path) => mapToolPath(mapMessagePath(path)) }
 }
 
 /** By this code the client sends the whole conversation. */
@@ -132,11 +132,11 @@ const threadNotFound = () =>
 
 type Path = readonly (string | number)[]
 type Tool = NonNullable<MessageRequest['tools']>[number]
-type OwnTool = z.output<typeof ownTool>
+type OwnTool = z.output<typeof customTool>
 
-const isOwn = (tool: Tool): tool is OwnTool => (tool.type ?? 'custom') === 'custom'
+const isCustomTool = (tool: Tool): tool is OwnTool => (tool.type ?? 'custom') === 'custom'
 
-const searchesAmong = (tools: readonly Tool[]) =>
+const listSearchTools = (tools: readonly Tool[]) =>
   (['web_search', 'web_fetch'] as const).filter((name) => tools.some(({ type }) => type?.startsWith(`${name}_`)))
 
 function toToolChoice(choice: z.output<typeof toolChoice>): ToolChoice {
@@ -144,23 +144,23 @@ function toToolChoice(choice: z.output<typeof toolChoice>): ToolChoice {
   return choice.type === 'any' ? 'required' : choice.type
 }
 
-function toParameters(asked: Askable): CallParameters {
-  const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = asked
-  const stop = asked.stop_sequences?.length ? asked.stop_sequences : undefined
+function toParameters(request: TranslatableRequest): CallParameters {
+  const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = request
+  const stop = request.stop_sequences?.length ? request.stop_sequences : undefined
   const maxThinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : undefined
   const isOneByOne = choice && 'disable_parallel_tool_use' in choice ? choice.disable_parallel_tool_use : undefined
-  const effort = readEffort(asked)
+  const effort = readEffort(request)
   const parallelTools = isOneByOne ? false : undefined
   const thoughts = thinking?.type !== 'disabled' && thinking?.display ? ('auto' as const) : undefined
   const isDecided = thinking?.type === 'adaptive' || thinking?.type === 'between_tools'
-  const decides = isDecided ? ('adaptive' as const) : undefined
-  const sampling = set({ temperature, topP, topK: asked.top_k, maxTokens, stop, parallelTools })
+  const thinkingMode = isDecided ? ('adaptive' as const) : undefined
+  const sampling = definedOnly({ temperature, topP, topK: request.top_k, maxTokens, stop, parallelTools })
   return {
     ...sampling,
-    ...set({ maxThinkingTokens, effort, isEffortOptional: effort && true, thinking: decides, thoughts }),
+    ...definedOnly({ maxThinkingTokens, effort, isEffortOptional: effort && true, thinking: thinkingMode, thoughts }),
   }
 }
 
 /** A model that is not to think is told so in the only word that all providers have. */
-const readEffort = ({ thinking, output_config: output }: Askable): Effort | undefined =>
+const readEffort = ({ thinking, output_config: output }: TranslatableRequest): Effort | undefined =>
   thinking?.type === 'disabled' ? 'none' : (output?.effort ?? undefined)

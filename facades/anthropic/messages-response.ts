@@ -4,16 +4,16 @@ import type { Usage, WholeAnswer } from '../ai/answer.ts'
 import { toInput } from './messages-conversation.ts'
 
 /** What an answer says of itself from its beginning. */
-export interface Heading {
+export interface MessageHeader {
   id: string
   model: string
 }
 
 /** An answer as a message of Anthropic's API. */
-export function toMessage(heading: Heading, { content, finish, stopSequence, usage }: WholeAnswer) {
-  const cited = new CitedText(content)
-  const blocks = content.flatMap((part) => (part.type === 'text' ? cited.blocksOf(part) : toBlocks(part)))
-  return { ...emptyMessage(heading), content: blocks, ...toStopReason(finish, stopSequence), usage: toUsage(usage) }
+export function toMessage(header: MessageHeader, { content, finish, stopSequence, usage }: WholeAnswer) {
+  const citedText = new CitedText(content)
+  const blocks = content.flatMap((part) => (part.type === 'text' ? citedText.splitBlocks(part) : toBlocks(part)))
+  return { ...emptyMessage(header), content: blocks, ...toStopReason(finish, stopSequence), usage: toUsage(usage) }
 }
 
 function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
@@ -26,7 +26,7 @@ function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }
 }
 
 /** A message before anything is said. */
-export const emptyMessage = ({ id, model }: Heading) => ({
+export const emptyMessage = ({ id, model }: MessageHeader) => ({
   id,
   type: 'message',
   role: 'assistant',
@@ -68,7 +68,7 @@ class CitedText {
   readonly #sources: readonly Source[]
   readonly #last: TextPart | undefined
   /** Characters of the texts before. */
-  #from = 0
+  #offset = 0
 
   constructor(content: WholeAnswer['content']) {
     this.#sources = content.filter((part) => part.type === 'source')
@@ -76,16 +76,16 @@ class CitedText {
   }
 
   /** Of the next text. Pages of which it is not told where they are cited come with the last block of all. */
-  blocksOf(part: TextPart): object[] {
+  splitBlocks(part: TextPart): object[] {
     const characters = [...part.text]
-    const ends = this.#endsWithin(characters.length)
+    const ends = this.#findBlockEnds(characters.length)
     const blocks = ends.map((end, at) => {
       const start = ends[at - 1] ?? 0
-      const cited = this.#sources.filter((source) => isCitedIn(source, this.#from + start, this.#from + end))
+      const cited = this.#sources.filter((source) => isCitedIn(source, this.#offset + start, this.#offset + end))
       return { text: characters.slice(start, end).join(''), cited }
     })
     if (part === this.#last) blocks.at(-1)?.cited.push(...this.#sources.filter(({ places }) => !places))
-    this.#from += characters.length
+    this.#offset += characters.length
     return blocks.map(({ text, cited }) => ({
       ...{ type: 'text', text },
       ...(cited.length > 0 && { citations: cited.map(toCitation) }),
@@ -93,10 +93,10 @@ class CitedText {
   }
 
   /** Where the blocks of a text of this length end. */
-  #endsWithin(length: number): number[] {
+  #findBlockEnds(length: number): number[] {
     const cuts = this.#sources
       .flatMap(({ places = [] }) => places.flatMap(({ start, end }) => [start, end]))
-      .map((at) => at - this.#from)
+      .map((at) => at - this.#offset)
     return [...new Set([...cuts.filter((at) => at > 0 && at < length), length])].sort((one, other) => one - other)
   }
 }

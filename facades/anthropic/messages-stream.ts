@@ -1,12 +1,12 @@
 import type { Reasoning, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { StreamPart, WholeAnswer } from '../ai/answer.ts'
-import type { Frames } from '../http/event-stream.ts'
+import type { EventWriter } from '../http/event-stream.ts'
 import { toFailure } from '../http/failure.ts'
-import { errorBody } from './anthropic-errors.ts'
+import { toErrorBody } from './anthropic-errors.ts'
 import { toInputJson } from './messages-conversation.ts'
 import {
   emptyMessage,
-  type Heading,
+  type MessageHeader,
   toCitation,
   toSignatureBlocks,
   toStopReason,
@@ -14,52 +14,52 @@ import {
   toUsage,
 } from './messages-response.ts'
 
-const none = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+const noUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
 /** An answer as the events of Anthropic's API: blocks that begin, grow and end, one after the other. */
-export class MessageEvents implements Frames<StreamPart> {
-  readonly silence = writeEvent('ping', {})
-  readonly #heading: Heading
+export class MessageEvents implements EventWriter<StreamPart> {
+  readonly keepAlive = writeEvent('ping', {})
+  readonly #header: MessageHeader
   readonly #requestId: string
-  #isBegun = false
+  #hasBegun = false
   /** Of the block that is being said, or comes next. */
   #index = 0
-  #open: 'text' | 'thinking' | undefined
+  #openType: 'text' | 'thinking' | undefined
   #end: Pick<WholeAnswer, 'finish' | 'stopSequence'> = { finish: 'stop' }
 
-  constructor(heading: Heading, requestId: string) {
-    this.#heading = heading
+  constructor(header: MessageHeader, requestId: string) {
+    this.#header = header
     this.#requestId = requestId
   }
 
-  part(part: StreamPart): string {
-    return this.#begin() + this.#said(part)
+  writePart(part: StreamPart): string {
+    return this.#begin() + this.#writeContent(part)
   }
 
-  done(): string {
+  writeEnd(): string {
     return writeEvent('message_stop', {})
   }
 
-  failed(thrown: unknown): string {
-    return `event: error\ndata: ${JSON.stringify(errorBody(toFailure(thrown), this.#requestId))}\n\n`
+  writeError(thrown: unknown): string {
+    return `event: error\ndata: ${JSON.stringify(toErrorBody(toFailure(thrown), this.#requestId))}\n\n`
   }
 
-  #said(part: StreamPart): string {
+  #writeContent(part: StreamPart): string {
     switch (part.type) {
       case 'delta':
-        return this.#in('text') + this.#delta({ type: 'text_delta', text: part.text })
+        return this.#openBlock('text') + this.#writeDelta({ type: 'text_delta', text: part.text })
       case 'reasoning':
-        return this.#thought(part)
+        return this.#writeThinking(part)
       case 'tool-call':
         return (
-          this.#close() +
+          this.#closeBlock() +
           toSignatureBlocks(part)
-            .map((proof) => this.#whole(proof))
+            .map((proof) => this.#writeBlock(proof))
             .join('') +
-          this.#call(part)
+          this.#writeToolCall(part)
         )
       case 'source':
-        return this.#in('text') + this.#delta({ type: 'citations_delta', citation: toCitation(part) })
+        return this.#openBlock('text') + this.#writeDelta({ type: 'citations_delta', citation: toCitation(part) })
       case 'approval':
       case 'tool-start':
       case 'tool-run':
@@ -69,10 +69,10 @@ export class MessageEvents implements Frames<StreamPart> {
         return ''
       case 'finish':
         this.#end = { finish: part.reason, stopSequence: part.stopSequence }
-        return this.#close()
+        return this.#closeBlock()
       case 'usage':
         return (
-          this.#close() +
+          this.#closeBlock() +
           writeEvent('message_delta', {
             delta: toStopReason(this.#end.finish, this.#end.stopSequence),
             usage: toUsage(part),
@@ -83,44 +83,46 @@ export class MessageEvents implements Frames<StreamPart> {
 
   /** How much was read is known at the end only. */
   #begin(): string {
-    if (this.#isBegun) return ''
-    this.#isBegun = true
-    return writeEvent('message_start', { message: { ...emptyMessage(this.#heading), usage: toUsage(none) } })
+    if (this.#hasBegun) return ''
+    this.#hasBegun = true
+    return writeEvent('message_start', { message: { ...emptyMessage(this.#header), usage: toUsage(noUsage) } })
   }
 
-  #thought({ text, signature }: Reasoning): string {
-    const opened = this.#in('thinking')
-    const said = text ? this.#delta({ type: 'thinking_delta', thinking: text }) : ''
-    if (!signature) return opened + said
-    return opened + said + this.#delta({ type: 'signature_delta', signature }) + this.#close()
+  #writeThinking({ text, signature }: Reasoning): string {
+    const opened = this.#openBlock('thinking')
+    const delta = text ? this.#writeDelta({ type: 'thinking_delta', thinking: text }) : ''
+    if (!signature) return opened + delta
+    return opened + delta + this.#writeDelta({ type: 'signature_delta', signature }) + this.#closeBlock()
   }
 
-  #call(call: ToolCall): string {
-    const begun = this.#start(toToolUse(call))
-    return begun + this.#delta({ type: 'input_json_delta', partial_json: toInputJson(call.input) }) + this.#stop()
+  #writeToolCall(call: ToolCall): string {
+    const start = this.#writeStart(toToolUse(call))
+    return (
+      start + this.#writeDelta({ type: 'input_json_delta', partial_json: toInputJson(call.input) }) + this.#writeStop()
+    )
   }
 
-  #whole = (block: object): string => this.#start(block) + this.#stop()
+  #writeBlock = (block: object): string => this.#writeStart(block) + this.#writeStop()
 
-  #in(type: 'text' | 'thinking'): string {
-    if (this.#open === type) return ''
-    const closed = this.#close()
-    this.#open = type
+  #openBlock(type: 'text' | 'thinking'): string {
+    if (this.#openType === type) return ''
+    const closed = this.#closeBlock()
+    this.#openType = type
     const empty = type === 'text' ? { type, text: '' } : { type, thinking: '', signature: '' }
-    return closed + this.#start(empty)
+    return closed + this.#writeStart(empty)
   }
 
-  #close(): string {
-    if (!this.#open) return ''
-    this.#open = undefined
-    return this.#stop()
+  #closeBlock(): string {
+    if (!this.#openType) return ''
+    this.#openType = undefined
+    return this.#writeStop()
   }
 
-  #start = (block: object) => writeEvent('content_block_start', { index: this.#index, content_block: block })
+  #writeStart = (block: object) => writeEvent('content_block_start', { index: this.#index, content_block: block })
 
-  #delta = (delta: object) => writeEvent('content_block_delta', { index: this.#index, delta })
+  #writeDelta = (delta: object) => writeEvent('content_block_delta', { index: this.#index, delta })
 
-  #stop = () => writeEvent('content_block_stop', { index: this.#index++ })
+  #writeStop = () => writeEvent('content_block_stop', { index: this.#index++ })
 }
 
 function writeEvent(type: string, data: object): string {

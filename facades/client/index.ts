@@ -9,7 +9,7 @@ import {
 import type { ErrorCode as ServiceErrorCode } from '../../routers/core/problems.ts'
 import type { AppRouter } from '../../routers/index.ts'
 import type { InlinedTypes } from './inlined-types.ts'
-import { type Told, toldBy } from './live/event-source.ts'
+import { type SubscriptionEvent, subscribeToEvents } from './live/event-source.ts'
 import type { Failure, Service } from './live/service.ts'
 import { StreamEnded } from './live/transport.ts'
 import type { Json, RecordRef } from './values.ts'
@@ -67,40 +67,45 @@ export type Client = ReturnType<typeof createClient>
  * @throws {SvcError} from every call that fails
  */
 export function createClient({ url, token, headers, fetch }: ClientOptions) {
-  const own = async () => ({
+  const getHeaders = async () => ({
     ...(typeof headers === 'function' ? await headers() : headers),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
   })
   const options = {
     url: `${url.replace(/\/+$/, '')}/trpc`,
-    headers: own,
+    headers: getHeaders,
     ...(fetch && { fetch: fetch as never }),
     maxItems: 20,
   }
   const link = splitLink<AppRouter>({
-    condition: ({ type, path }) => type === 'query' || streamed.test(path),
+    condition: ({ type, path }) => type === 'query' || streamingMutations.test(path),
     true: httpBatchStreamLink(options),
     // The headers of a stream are sent before its calls are carried out, and those that change a session set a cookie.
     false: httpBatchLink(options),
   })
   const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
-  const service = { url, headers: own, ...(fetch && { fetch }) }
+  const service = { url, headers: getHeaders, ...(fetch && { fetch }) }
   const call: Call = async (path, kind, input, options) => {
     if (kind === 'subscribe') return subscribe(service, path, input, options)
     return kind === 'query' ? client.query(path, input, options) : client.mutation(path, input, options)
   }
-  return inline(procedureAt([], call) as TRPCClient<AppRouter>)
+  return inline(createProcedureProxy([], call) as TRPCClient<AppRouter>)
 }
 
 /** The names of the mutations that answer piece by piece. */
-const streamed = /stream$/i
+const streamingMutations = /stream$/i
 
 /** Comes back after each lost connection to where it was. */
-async function* subscribe(service: Service, path: string, given: unknown, options: CallOptions): AsyncGenerator<Told> {
-  const { lastEventId: after, ...input } = (given ?? {}) as { lastEventId?: string }
+async function* subscribe(
+  service: Service,
+  path: string,
+  args: unknown,
+  options: CallOptions,
+): AsyncGenerator<SubscriptionEvent> {
+  const { lastEventId: after, ...input } = (args ?? {}) as { lastEventId?: string }
   const { signal = new AbortController().signal } = options ?? {}
   try {
-    yield* toldBy(service, path, { input, after, endsWhereTooOld: true, signal })
+    yield* subscribeToEvents(service, path, { input, after, endsWhereTooOld: true, signal })
   } catch (error) {
     if (!(error instanceof StreamEnded)) throw error
     const { message = error.message, ...data } = (error.cause ?? {}) as Failure
@@ -114,13 +119,14 @@ type CallOptions = { signal?: AbortSignal } | undefined
 type Call = (path: string, kind: string, input: unknown, options: CallOptions) => Promise<unknown>
 
 /** Stands for whatever the names lead to: the last one says how it is called. */
-function procedureAt(names: readonly string[], call: Call): unknown {
+function createProcedureProxy(names: readonly string[], call: Call): unknown {
   return new Proxy(() => {}, {
     // What is awaited by mistake is no promise.
-    get: (_, name) => (typeof name === 'string' && name !== 'then' ? procedureAt([...names, name], call) : undefined),
+    get: (_, name) =>
+      typeof name === 'string' && name !== 'then' ? createProcedureProxy([...names, name], call) : undefined,
     apply: async (_, __, [input, options]: [unknown, CallOptions]) => {
       try {
-        return failing(await call(names.slice(0, -1).join('.'), names.at(-1) ?? '', input, options))
+        return wrapStream(await call(names.slice(0, -1).join('.'), names.at(-1) ?? '', input, options))
       } catch (cause) {
         throw new SvcError(cause)
       }
@@ -129,12 +135,12 @@ function procedureAt(names: readonly string[], call: Call): unknown {
 }
 
 /** An answer that streams fails as a call does. */
-function failing(answer: unknown): unknown {
+function wrapStream(answer: unknown): unknown {
   const isStream = typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
-  return isStream ? parts(answer as AsyncIterable<unknown>) : answer
+  return isStream ? convertErrors(answer as AsyncIterable<unknown>) : answer
 }
 
-async function* parts(stream: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+async function* convertErrors(stream: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   try {
     yield* stream
   } catch (cause) {

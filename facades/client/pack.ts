@@ -6,21 +6,21 @@ import { fileURLToPath } from 'node:url'
 import { errorCodes } from '../../routers/core/problems.ts'
 import { accessOf, metaOf } from '../../routers/core/trpc.ts'
 import { summarize } from '../../routers/resource/exposure.ts'
-import { accessSentence, procedureAt } from '../http/procedures.ts'
+import { describeAccess, findProcedure } from '../http/procedures.ts'
 
 /** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
 function writeSentence(name: string): string | undefined {
-  const procedure = procedureAt(name)
+  const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   const { about, exposes } = metaOf(procedure)
   const access = accessOf(procedure)
   if (access.callers === 'the host' || access.sessionOnly) return undefined
   const sentence = about ?? (exposes && summarize(exposes))
   if (!sentence) throw new Error(`Nobody said what ${name} does.`)
-  return `${sentence} ${accessSentence(access)}`
+  return `${sentence} ${describeAccess(access)}`
 }
 
-interface Documented {
+interface DocumentedProcedure {
   name: string
   sentence: string
 }
@@ -29,8 +29,8 @@ interface Documented {
  * The compiler's declarations of the client, made whole: names of the service are spelled out, each procedure has its
  * comment, and those that a token cannot call are left out. Procedures are told by their indentation in the client's type.
  */
-function finish(declarations: string): { text: string; procedures: Documented[] } {
-  const procedures: Documented[] = []
+function finishDeclarations(declarations: string): { text: string; procedures: DocumentedProcedure[] } {
+  const procedures: DocumentedProcedure[] = []
   const inlined = declarations
     .replace(/^import type .* from '\.\.\/.*;\n/gm, '')
     .replaceAll('ServiceErrorCode', errorCodes.map((name) => `'${name}'`).join(' | '))
@@ -49,7 +49,7 @@ function finish(declarations: string): { text: string; procedures: Documented[] 
 
 const dist = fileURLToPath(new URL('dist', import.meta.url))
 /** What `npm pack` takes from the folder whatever it is told, and what stands there meanwhile. */
-const swapped = ['package.json', 'README.md'].map((name) => ({
+const swappedFiles = ['package.json', 'README.md'].map((name) => ({
   file: fileURLToPath(new URL(`../../${name}`, import.meta.url)),
   whole: join(dist, name),
 }))
@@ -59,19 +59,19 @@ const steps = {
   before() {
     steps.after()
     const procedures = build()
-    for (const { file, whole } of swapped) cpSync(file, whole)
-    const [manifest, readme] = swapped.map(({ file }) => file) as [string, string]
-    writeFileSync(manifest, `${JSON.stringify(slim(JSON.parse(readFileSync(manifest, 'utf8'))), null, 2)}\n`)
+    for (const { file, whole } of swappedFiles) cpSync(file, whole)
+    const [manifest, readme] = swappedFiles.map(({ file }) => file) as [string, string]
+    writeFileSync(manifest, `${JSON.stringify(reduceManifest(JSON.parse(readFileSync(manifest, 'utf8'))), null, 2)}\n`)
     writeFileSync(readme, writeReadme(procedures))
   },
   after() {
-    for (const { file, whole } of swapped) if (existsSync(whole)) renameSync(whole, file)
+    for (const { file, whole } of swappedFiles) if (existsSync(whole)) renameSync(whole, file)
     rmSync(dist, { recursive: true, force: true })
   },
 }
 
 /** The compiler follows the types through the whole service; of what it writes, the client is three files and the folder `live`. */
-function build(): Documented[] {
+function build(): DocumentedProcedure[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
   try {
     const project = fileURLToPath(new URL('.', import.meta.url))
@@ -81,7 +81,7 @@ function build(): Documented[] {
     )
     // Declarations that could not be written for other files are no concern of the client.
     if (!code || !declarations || !values || !existsSync(code) || !existsSync(declarations)) throw new Error(stdout)
-    const { text, procedures } = finish(readFileSync(declarations, 'utf8'))
+    const { text, procedures } = finishDeclarations(readFileSync(declarations, 'utf8'))
     mkdirSync(dist)
     cpSync(code, join(dist, 'index.js'))
     cpSync(values, join(dist, 'values.d.ts'))
@@ -94,7 +94,7 @@ function build(): Documented[] {
   }
 }
 
-function writeReadme(procedures: readonly Documented[]): string {
+function writeReadme(procedures: readonly DocumentedProcedure[]): string {
   const rows = procedures.map(({ name, sentence }) => `| \`${name}\` | ${sentence} |`)
   const table = ['| Procedure | What it does |', '| --- | --- |', ...rows].join('\n')
   return readFileSync(new URL('README.md', import.meta.url), 'utf8').replace('<!-- procedures -->', table)
@@ -106,7 +106,7 @@ interface Manifest {
   [name: string]: unknown
 }
 
-function slim({ name, version, description, license, type, exports, files, dependencies }: Manifest) {
+function reduceManifest({ name, version, description, license, type, exports, files, dependencies }: Manifest) {
   const wanted = Object.entries(dependencies).filter(([dependency]) => dependency.startsWith('@trpc/'))
   return {
     ...{ name, version, description, license, type, files },

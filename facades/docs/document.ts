@@ -5,16 +5,16 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { summarize } from '../../routers/resource/exposure.ts'
 import type { WireNames } from '../http/names.ts'
 import {
-  answered,
   type Described,
+  describeAnswer,
+  describeJson,
   describeList,
   describeObject,
   type Endpoint,
-  json,
   type Refusals,
   text,
 } from '../http/openapi.ts'
-import { accessSentence, inputsOf, type OlderRoute, procedureAt } from '../http/procedures.ts'
+import { describeAccess, findProcedure, inputsOf, type LegacyRoute } from '../http/procedures.ts'
 import type { Members } from '../json-api/members.ts'
 import type { ComponentKind, Components } from '../json-api/openapi/components.ts'
 import { describeJsonApi, describeSecurity, securitySchemes } from '../json-api/openapi/index.ts'
@@ -30,35 +30,35 @@ export interface OpenApiOptions {
   /** What faces serve outside JSON:API. */
   endpoints?: readonly Endpoint[]
   /** Routes of front ends that exist. */
-  older?: readonly OlderRoute[]
+  legacyRoutes?: readonly LegacyRoute[]
   guides?: readonly Guide[]
 }
 
 /** What programs can ask of the service, as OpenAPI describes it. */
-export function openApiDocument(options: OpenApiOptions): Described {
-  const { router, resources, names, baseUrl, members, endpoints = [], older = [], guides = [] } = options
+export function buildOpenApiDocument(options: OpenApiOptions): Described {
+  const { router, resources, names, baseUrl, members, endpoints = [], legacyRoutes = [], guides = [] } = options
   const { components, tags, paths } = describeJsonApi(router, resources, names, members)
   const others = describeEndpoints(endpoints, router, components)
-  const earlier = describeOlder(older, components)
-  const allPaths = { ...others.paths, ...earlier.paths, ...paths }
+  const legacy = describeLegacyRoutes(legacyRoutes, components)
+  const allPaths = { ...others.paths, ...legacy.paths, ...paths }
   return {
     openapi: '3.1.1',
     info: {
       title: `${names.brand} API`,
       version: 'v1',
-      description: introduction(names, baseUrl, guides),
+      description: writeIntroduction(names, baseUrl, guides),
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'Whoever runs this service' },
     },
     servers: [{ url: baseUrl || '/' }],
-    tags: [...others.tags, ...earlier.tags, ...tags],
+    tags: [...others.tags, ...legacy.tags, ...tags],
     paths: allPaths,
-    components: { ...componentsUsed(components, allPaths), securitySchemes: securitySchemes(names) },
+    components: { ...pickUsedComponents(components, allPaths), securitySchemes: securitySchemes(names) },
   }
 }
 
 /** Leaves out what no operation refers to: some endpoints describe their answers in words of their own. */
-function componentsUsed(components: Components, paths: object): Record<ComponentKind, Record<string, Described>> {
+function pickUsedComponents(components: Components, paths: object): Record<ComponentKind, Record<string, Described>> {
   const used: Record<ComponentKind, Record<string, Described>> = { schemas: {}, parameters: {}, responses: {} }
   const follow = (value: unknown): void => {
     for (const [, kind = '', name = ''] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
@@ -72,14 +72,14 @@ function componentsUsed(components: Components, paths: object): Record<Component
   return used
 }
 
-const example = (address: string) => `\
+const writeExample = (address: string) => `\
 curl ${address}/api/ai-req \\
   -H "Authorization: Bearer $TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{"payload": {"model": "demo", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'`
 
 /** The first thing that somebody reads who wants to call the service, in Markdown. */
-const introduction = ({ basePath }: WireNames, baseUrl: string, guides: readonly Guide[]) => `\
+const writeIntroduction = ({ basePath }: WireNames, baseUrl: string, guides: readonly Guide[]) => `\
 One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\` is everything else as
 [JSON:API 1.1](https://jsonapi.org/format/1.1/).
 
@@ -88,7 +88,7 @@ One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\
 Make an access token on your profile page, put it into \`TOKEN\`, and ask a model:
 
 \`\`\`sh
-${example(baseUrl || 'http://127.0.0.1:3000')}
+${writeExample(baseUrl || 'http://127.0.0.1:3000')}
 \`\`\`
 
 ${baseUrl ? '' : "`http://127.0.0.1:3000` stands for this service's address. "}\`demo\` stands for a model:
@@ -117,24 +117,24 @@ const tag = 'front ends that exist'
 const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
 
 /** The routes of front ends that exist, as they were registered. What they answer, those front ends know. */
-function describeOlder(routes: readonly OlderRoute[], components: Components) {
+function describeLegacyRoutes(routes: readonly LegacyRoute[], components: Components) {
   const paths: Record<string, Record<string, Described>> = {}
   for (const route of routes) {
     const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOlderRoute(components, route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeLegacyRoute(components, route) }
   }
   return { paths, tags: routes.length > 0 ? [{ name: tag, description: about }] : [] }
 }
 
-function describeOlderRoute(components: Components, { url, procedure: name, body, query }: OlderRoute): Described {
-  const procedure = procedureAt(name)
+function describeLegacyRoute(components: Components, { url, procedure: name, body, query }: LegacyRoute): Described {
+  const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   const access = accessOf(procedure)
   const id = url.slice(1).replaceAll('/', '.').replaceAll(':', '')
   return {
     operationId: id,
     summary: writeSummary(url, metaOf(procedure)),
-    description: accessSentence(access),
+    description: describeAccess(access),
     tags: [tag],
     security: describeSecurity(access),
     parameters: [
@@ -146,7 +146,10 @@ function describeOlderRoute(components: Components, { url, procedure: name, body
     ...(body && { requestBody: { required: true, content: toContent(components.fromZod(body, 'input')) } }),
     responses: {
       '2XX': { description: 'Done.' },
-      '4XX': { description: 'Refused.', content: json(components.use('schemas', 'refusal.older', () => refusal)) },
+      '4XX': {
+        description: 'Refused.',
+        content: describeJson(components.use('schemas', 'refusal.older', () => refusal)),
+      },
     },
   }
 }
@@ -165,12 +168,12 @@ const error = describeObject(
   },
   ['source'],
 )
-const ofFields = { type: 'object', additionalProperties: describeList(text) }
+const fieldErrors = { type: 'object', additionalProperties: describeList(text) }
 const refusal = describeObject(
   {
     ...{ success: { type: 'boolean', const: false }, message: text },
     errors: {
-      anyOf: [describeList(error), ofFields],
+      anyOf: [describeList(error), fieldErrors],
       description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',
     },
     response: { ...text, description: '`Forbidden`: of rooms, at 403.' },
@@ -185,7 +188,7 @@ const refusal = describeObject(
 function toContent(schema: Described): Described {
   const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
   const isForm = Object.values(properties).some(({ format }) => format === 'binary')
-  return isForm ? { 'multipart/form-data': { schema } } : json(schema)
+  return isForm ? { 'multipart/form-data': { schema } } : describeJson(schema)
 }
 
 const tags = [
@@ -222,11 +225,11 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
   return {
     operationId: id,
     summary: meta.about?.replace(/\.$/, ''),
-    description: [accessSentence(access), details].filter(Boolean).join('\n\n'),
+    description: [describeAccess(access), details].filter(Boolean).join('\n\n'),
     tags: [tag],
     security: describeSecurity(access),
     ...more,
-    ...(body && { requestBody: { required: true, content: json(body(sent())) } }),
+    ...(body && { requestBody: { required: true, content: describeJson(body(sent())) } }),
     responses: {
       ...answers(buildSchema(`${name}.answer`, answer ?? meta.answer, 'output')),
       ...(refusals && describeRefusals(components, refusals)),
@@ -237,7 +240,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
 function describeRefusals(components: Components, { statuses, body }: Refusals): Described {
   if (body) {
     const schema = components.use('schemas', body.name, () => body.schema)
-    return Object.assign({}, ...statuses.map((status) => answered(status, json(schema))))
+    return Object.assign({}, ...statuses.map((status) => describeAnswer(status, describeJson(schema))))
   }
   const known = statuses.filter((status) => Object.hasOwn(components.responses, String(status)))
   return Object.fromEntries(known.map((status) => [status, { $ref: `#/components/responses/${status}` }]))

@@ -20,9 +20,9 @@ export async function renderGuide(guide: Guide, guides: readonly Guide[]): Promi
   const tokens = reader.parse(text.replace(/^<!-- .* -->\n/gm, ''), {})
   for (const [at, token] of tokens.entries()) {
     if (token.type === 'heading_open') token.attrSet('id', toAnchor(tokens[at + 1]?.content ?? ''))
-    if (token.children) token.children = withServedLinks(token.children, guide.file, guides)
+    if (token.children) token.children = rewriteLinks(token.children, guide.file, guides)
   }
-  return page(guide, guides, reader.renderer.render(tokens, reader.options, {}))
+  return renderPage(guide, guides, reader.renderer.render(tokens, reader.options, {}))
 }
 
 type Token = ReturnType<typeof reader.parse>[number]
@@ -35,19 +35,19 @@ const toAnchor = (heading: string) =>
     .replaceAll(' ', '-')
 
 /** Points links to other guides at their pages, and takes links to what is only in the repository out. */
-function withServedLinks(tokens: Token[], file: string, guides: readonly Guide[]): Token[] {
+function rewriteLinks(tokens: Token[], file: string, guides: readonly Guide[]): Token[] {
   let isKept = true
   return tokens.filter((token) => {
     if (token.type === 'link_close') return isKept
     if (token.type !== 'link_open') return true
-    const href = servedAt(String(token.attrGet('href')), file, guides)
+    const href = toServedLink(String(token.attrGet('href')), file, guides)
     isKept = href !== undefined
     if (href) token.attrSet('href', href)
     return isKept
   })
 }
 
-function servedAt(href: string, file: string, guides: readonly Guide[]): string | undefined {
+function toServedLink(href: string, file: string, guides: readonly Guide[]): string | undefined {
   if (/^(https?:|#|\/)/.test(href)) return href
   const [path = '', anchor] = href.split('#')
   const target = posix.join(posix.dirname(file), path)
@@ -55,7 +55,7 @@ function servedAt(href: string, file: string, guides: readonly Guide[]): string 
   return guide && `/docs/${guide.slug}${anchor ? `#${anchor}` : ''}`
 }
 
-const page = ({ title, slug }: Guide, guides: readonly Guide[], body: string) => `<!doctype html>
+const renderPage = ({ title, slug }: Guide, guides: readonly Guide[], body: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

@@ -13,8 +13,8 @@ interface DocsOptions extends Omit<OpenApiOptions, 'endpoints' | 'guides'> {
 /** What the service offers, for programs and for people; open to everybody. What describes it is loaded when somebody asks. */
 export async function docs(app: FastifyInstance, options: DocsOptions) {
   const document = lazyPromise(async () => {
-    const { openApiDocument } = await import('./document.ts')
-    const described = openApiDocument({ ...options, endpoints: await options.endpoints() })
+    const { buildOpenApiDocument } = await import('./document.ts')
+    const described = buildOpenApiDocument({ ...options, endpoints: await options.endpoints() })
     return new Asset('application/json; charset=utf-8', JSON.stringify(described))
   })
   const script = lazyPromise(async () => new Asset('text/javascript; charset=utf-8', await readScript()))
@@ -24,7 +24,7 @@ export async function docs(app: FastifyInstance, options: DocsOptions) {
       return new Asset('text/html; charset=utf-8', await renderGuide(guide, options.guides))
     })
   const documentUrl = `${options.names.basePath}/openapi.json`
-  const html = new Asset('text/html; charset=utf-8', page(documentUrl))
+  const html = new Asset('text/html; charset=utf-8', renderPage(documentUrl))
 
   app.get(documentUrl, async (request, reply) => (await document()).send(request, reply))
   app.get(scriptUrl, async (request, reply) => (await script()).send(request, reply))
@@ -49,9 +49,9 @@ const configuration = {
   mcp: { disabled: true },
 } as const
 
-const attribute = (value: object) => JSON.stringify(value).replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+const toAttribute = (value: object) => JSON.stringify(value).replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 
-const page = (documentUrl: string) => `<!doctype html>
+const renderPage = (documentUrl: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -59,7 +59,7 @@ const page = (documentUrl: string) => `<!doctype html>
 <title>API</title>
 </head>
 <body>
-<div id="api-reference" data-configuration="${attribute({ url: documentUrl, ...configuration })}"></div>
+<div id="api-reference" data-configuration="${toAttribute({ url: documentUrl, ...configuration })}"></div>
 <script src="${scriptUrl}"></script>
 <noscript>This page needs JavaScript. <a href="${documentUrl}">The same as OpenAPI</a></noscript>
 </body>

@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { entityTag, isKnown } from './conditional.ts'
+import { createEntityTag, matchesIfNoneMatch } from './conditional.ts'
 
 /** How answers are compressed, the preferred way first. */
 export const contentCodings = ['br', 'gzip'] as const
@@ -25,21 +25,21 @@ export class Asset {
     this.#type = type
     this.#caching = caching
     this.#body = body
-    this.#etag = entityTag(body)
+    this.#etag = createEntityTag(body)
   }
 
   async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     reply.headers({ etag: this.#etag, 'cache-control': this.#caching })
-    if (isKnown(headers['if-none-match'], this.#etag)) return reply.code(304).send()
+    if (matchesIfNoneMatch(headers['if-none-match'], this.#etag)) return reply.code(304).send()
     reply.type(this.#type)
     const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
     if (!coding) return reply.send(this.#body)
-    return reply.header('content-encoding', coding).send(await this.#as(coding))
+    return reply.header('content-encoding', coding).send(await this.#compress(coding))
   }
 
-  #as(coding: Coding): Promise<Buffer> {
-    const known = this.#compressed.get(coding) ?? compressors[coding](this.#body)
-    this.#compressed.set(coding, known)
-    return known
+  #compress(coding: Coding): Promise<Buffer> {
+    const compressed = this.#compressed.get(coding) ?? compressors[coding](this.#body)
+    this.#compressed.set(coding, compressed)
+    return compressed
   }
 }

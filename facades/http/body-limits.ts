@@ -38,19 +38,25 @@ export const readBodyLimits = ({
 })
 
 /** Bodies that are in memory as long as a model answers. */
-const held: readonly BodySize[] = ['AI request', 'AI request with files']
+const reservedSizes: readonly BodySize[] = ['AI request', 'AI request with files']
 
 /** The largest body among those of these procedures that are held; 0 where none is. */
-export const countHeldBytes = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
-  Math.max(0, ...procedures.map((procedure) => countBytes(metaOf(procedure).body, limits)))
+export const getReservedBytes = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
+  Math.max(0, ...procedures.map((procedure) => getReservedBytesOf(metaOf(procedure).body, limits)))
 
-const countBytes = (size: BodySize | undefined, limits: BodyLimits) => (size && held.includes(size) ? limits[size] : 0)
+const getReservedBytesOf = (size: BodySize | undefined, limits: BodyLimits) =>
+  size && reservedSizes.includes(size) ? limits[size] : 0
 
 /** Counts the bytes of a body until it is answered, and refuses it unread where too many are held already. */
-export function holdBody({ caller, services }: Context, request: FastifyRequest, reply: FastifyReply, most: number) {
-  if (most === 0 || caller.type !== 'user') return
+export function reserveBodyMemory(
+  { caller, services }: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  maxBytes: number,
+) {
+  if (maxBytes === 0 || caller.type !== 'user') return
   const announced = request.headers['content-length']
-  const bytes = announced === undefined ? most : Math.min(Number(announced), most)
-  const hold = services.aiBytes.acquire(`${caller.person.id}`, bytes)
-  reply.raw.once('close', () => hold[Symbol.dispose]())
+  const bytes = announced === undefined ? maxBytes : Math.min(Number(announced), maxBytes)
+  const reservation = services.aiBytes.acquire(`${caller.person.id}`, bytes)
+  reply.raw.once('close', () => reservation[Symbol.dispose]())
 }

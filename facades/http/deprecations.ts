@@ -35,7 +35,7 @@ export interface Deprecation {
 }
 
 /** How each deprecated route says so (RFC 9745, RFC 8594), by method and path. */
-export function deprecations(basePath: string, sunset: Date | undefined): ReadonlyMap<string, Deprecation> {
+export function buildDeprecations(basePath: string, sunset: Date | undefined): ReadonlyMap<string, Deprecation> {
   return new Map(
     deprecatedRoutes.map(({ method, path, successor, isBelow, since }) => {
       const name = `${method} ${path}`

@@ -2,27 +2,27 @@ import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
 
 /** How a face writes down what comes in a stream. */
-export interface Frames<Part> {
-  part(part: Part): string
+export interface EventWriter<Part> {
+  writePart(part: Part): string
   /** After the last part. */
-  done(): string
-  failed(thrown: unknown): string
+  writeEnd(): string
+  writeError(thrown: unknown): string
   /** Sent where there is nothing to say for a while; a comment where the face has no frame of its own. */
-  silence?: string
+  keepAlive?: string
 }
 
 interface EventStreamOptions<Part> {
   /** A stream that its procedure has begun: a failure before its first part was an ordinary answer. */
   parts: AsyncGenerator<Part, void>
-  frames: Frames<Part>
+  writer: EventWriter<Part>
   /** In milliseconds. */
   heartbeat: number
 }
 
 /** Sends the parts of an answer as server-sent events, as a face writes them. */
-export async function eventStream<Part>(
+export async function sendEventStream<Part>(
   reply: FastifyReply,
-  { parts, frames, heartbeat }: EventStreamOptions<Part>,
+  { parts, writer, heartbeat }: EventStreamOptions<Part>,
 ): Promise<FastifyReply> {
   reply.hijack()
   const { raw } = reply
@@ -32,20 +32,20 @@ export async function eventStream<Part>(
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })
-  const out = bufferedWriter(raw)
+  const out = createBufferedWriter(raw)
   const heartbeatTimer = setInterval(
-    () => raw.writableNeedDrain || raw.write(frames.silence ?? ': still here\n\n'),
+    () => raw.writableNeedDrain || raw.write(writer.keepAlive ?? ': still here\n\n'),
     heartbeat,
   )
-  const closed = closing(reply)
+  const closed = createCloseSignal(reply)
   try {
     for await (const part of parts) {
-      out.write(frames.part(part))
+      out.write(writer.writePart(part))
       if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
     }
-    out.write(frames.done())
+    out.write(writer.writeEnd())
   } catch (thrown) {
-    out.write(frames.failed(thrown))
+    out.write(writer.writeError(thrown))
   } finally {
     clearInterval(heartbeatTimer)
     out.end()
@@ -54,7 +54,7 @@ export async function eventStream<Part>(
 }
 
 /** Joins the events of one turn of the event loop into one write, because a write costs more than the text in it. */
-function bufferedWriter(raw: FastifyReply['raw']) {
+function createBufferedWriter(raw: FastifyReply['raw']) {
   let waiting = ''
   const flush = () => {
     if (waiting) raw.write(waiting)
@@ -73,7 +73,7 @@ function bufferedWriter(raw: FastifyReply['raw']) {
 }
 
 /** Without this, writing to a client that has disconnected would wait for ever. */
-function closing({ raw }: FastifyReply): AbortSignal {
+function createCloseSignal({ raw }: FastifyReply): AbortSignal {
   const closed = new AbortController()
   raw.once('close', () => {
     if (!raw.writableFinished) closed.abort()

@@ -54,19 +54,19 @@ export function toFailure(thrown: unknown): Failure {
 export type FieldErrors = Record<string, string[]>
 
 /** The first issues as sentences that name their fields. */
-export function fieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
-  const told = truncateIssues(issues).flatMap((issue) =>
-    [issue.path, ...impliedBy(issue)].map((path) => {
+export function toFieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
+  const entries = truncateIssues(issues).flatMap((issue) =>
+    [issue.path, ...listImpliedPaths(issue)].map((path) => {
       const field = [...(root === undefined ? [] : [root]), ...path].join('.')
-      return { field, sentence: sentence(field, issue) }
+      return { field, sentence: writeSentence(field, issue) }
     }),
   )
-  const byField = Map.groupBy(told.slice(0, MAX_ISSUES), ({ field }) => field)
+  const byField = Map.groupBy(entries.slice(0, MAX_ISSUES), ({ field }) => field)
   return Object.fromEntries([...byField].map(([field, all]) => [field, all.map(({ sentence }) => sentence)]))
 }
 
 /** Where a message has no content, its text is missing as well. */
-const impliedBy = ({ path, missing }: DetailedIssue) =>
+const listImpliedPaths = ({ path, missing }: DetailedIssue) =>
   path.at(-1) === 'content' && missing ? [[...path, 'text']] : []
 
-const sentence = (field: string, { message }: DetailedIssue) => `The ${field} field ${message}.`
+const writeSentence = (field: string, { message }: DetailedIssue) => `The ${field} field ${message}.`

@@ -10,11 +10,11 @@ declare module 'fastify' {
 }
 
 /** Reads forms, in both ways that browsers send them, as bodies: their fields as text, and a file as base64. */
-export async function readForms(app: FastifyInstance): Promise<void> {
+export async function registerForms(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string' },
-    async (_: unknown, body: string) => withoutToken(Object.fromEntries(new URLSearchParams(body))),
+    async (_: unknown, body: string) => dropToken(Object.fromEntries(new URLSearchParams(body))),
   )
   await app.register(multipart)
   app.addHook('preValidation', async (request) => {
@@ -23,7 +23,7 @@ export async function readForms(app: FastifyInstance): Promise<void> {
 }
 
 /** Earlier front ends put the token of their page into every form; whether a request may come is judged by its headers. */
-const withoutToken = ({ _token, ...fields }: Record<string, unknown>) => fields
+const dropToken = ({ _token, ...fields }: Record<string, unknown>) => fields
 
 async function readFields(request: FastifyRequest): Promise<Record<string, unknown>> {
   const { bodyLimit } = request.routeOptions
@@ -51,7 +51,7 @@ async function readFields(request: FastifyRequest): Promise<Record<string, unkno
     const isTooLarge = (error as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE'
     throw new Problem(isTooLarge ? 'too_large' : 'invalid_document', { cause: error })
   }
-  return withoutToken(fields)
+  return dropToken(fields)
 }
 
 /** What a form has beside its file is short; how large the file may be, its procedure says. */
@@ -80,7 +80,7 @@ async function* readParts(request: FastifyRequest): AsyncGenerator<Multipart, vo
   try {
     yield* request.parts({ limits: { ...limits, fileSize: Number.POSITIVE_INFINITY } })
   } catch (error) {
-    throw brokenForm(error, request)
+    throw toFormProblem(error, request)
   }
 }
 
@@ -89,13 +89,13 @@ async function* readContent({ file }: MultipartFile, parts: AsyncGenerator<Multi
   try {
     yield* file
   } catch (error) {
-    throw brokenForm(error, request)
+    throw toFormProblem(error, request)
   }
   const { done } = await parts.next()
-  if (!done) throw new Problem('invalid_document', { issues: [behindFile] })
+  if (!done) throw new Problem('invalid_document', { issues: [notLastPart] })
 }
 
-const behindFile: Issue = { path: ['file'], message: 'must be the last part of the form' }
+const notLastPart: Issue = { path: ['file'], message: 'must be the last part of the form' }
 
 function readFileName(part: MultipartFile): string {
   if (part.fieldname === 'file') return part.filename
@@ -103,7 +103,7 @@ function readFileName(part: MultipartFile): string {
 }
 
 /** What is wrong with a form, or that its sender went away. */
-function brokenForm(error: unknown, { raw }: FastifyRequest): Problem {
+function toFormProblem(error: unknown, { raw }: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   if (raw.destroyed && !raw.complete) return new Problem('client_gone', { cause: error })
   return new Problem('invalid_document', { detail: 'The body is not a valid form.', cause: error })

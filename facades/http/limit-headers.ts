@@ -5,7 +5,7 @@ import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
 /** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
-export function limitHeaders({
+export function toLimitHeaders({
   limits = [],
   isFinal,
   answeredBy,
@@ -29,11 +29,11 @@ const MAX_NAME = 64
 /** As many names as a header has room for, and the number of the others. */
 function writeNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES
-  return [...names.slice(0, MAX_NAMES).map(encodedName), ...(more > 0 ? [`+${more}`] : [])].join(', ')
+  return [...names.slice(0, MAX_NAMES).map(encodeName), ...(more > 0 ? [`+${more}`] : [])].join(', ')
 }
 
 /** A name cut to its length before a character that is not whole. */
-function encodedName(name: string): string {
+function encodeName(name: string): string {
   let encoded = ''
   for (const character of name) {
     const next = encoded + encodeURIComponent(character)
@@ -44,15 +44,15 @@ function encodedName(name: string): string {
 }
 
 const writePolicy = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
-  `;q=${integer(cap)};w=${integer(windowSeconds)}${unit === 'requests' ? '' : `;qu="${unit === 'tokens' ? unit : `${currency}-millionths`}"`}`
+  `;q=${clampInteger(cap)};w=${clampInteger(windowSeconds)}${unit === 'requests' ? '' : `;qu="${unit === 'tokens' ? unit : `${currency}-millionths`}"`}`
 
 const writeState = ({ left, resetsAt }: LimitLeft) =>
-  `;r=${integer(left)};t=${integer(Math.ceil((resetsAt - Date.now()) / 1000))}`
+  `;r=${clampInteger(left)};t=${clampInteger(Math.ceil((resetsAt - Date.now()) / 1000))}`
 
 /** An integer of a structured field has fifteen digits at most. */
 const MAX_INTEGER = 999_999_999_999_999
 
-const integer = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
+const clampInteger = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
 
 /** The text of a structured field has only ASCII letters. */
 const writeName = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`
@@ -73,7 +73,7 @@ export function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitSta
 const RETRY_AFTER_SECONDS = 5
 
 /** Sets `Retry-After` where a refusal passes by itself, unless it is set. */
-export function tellWhenToRetry(reply: FastifyReply, hints: ResponseHints | undefined): void {
+export function setRetryAfter(reply: FastifyReply, hints: ResponseHints | undefined): void {
   if (reply.hasHeader('retry-after')) return
   if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
   if (reply.statusCode !== 429 || hints?.retryAfterSeconds === null) return

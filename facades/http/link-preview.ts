@@ -1,6 +1,6 @@
 import type { Api } from '../../routers/index.ts'
 import type { WireNames } from './names.ts'
-import { answered, type Endpoint, json } from './openapi.ts'
+import { describeAnswer, describeJson, type Endpoint } from './openapi.ts'
 
 /** Where previews are served, below the JSON:API. */
 export const previewPath = '/proxy/link-preview'
@@ -10,12 +10,12 @@ export const previewPath = '/proxy/link-preview'
  * `baseUrl` is that of the JSON:API.
  */
 export function toPreview(preview: Awaited<ReturnType<Api['linkPreviews']['metadata']>>, baseUrl: string) {
-  const through = (kind: 'image' | 'favicon') =>
+  const toProxyUrl = (kind: 'image' | 'favicon') =>
     `${baseUrl}${previewPath}/${kind}?url=${encodeURIComponent(preview[kind])}`
-  return { ...preview, image: through('image'), favicon: through('favicon') }
+  return { ...preview, image: toProxyUrl('image'), favicon: toProxyUrl('favicon') }
 }
 
-const shared = {
+const sharedMembers = {
   method: 'get',
   tag: 'links',
   refusals: { statuses: [400, 401, 403, 422, 429] },
@@ -23,13 +23,13 @@ const shared = {
 } as const
 
 /** What links lead to, below JSON:API. */
-export const previewEndpoints = ({ basePath }: WireNames): readonly Endpoint[] => [
+export const listPreviewEndpoints = ({ basePath }: WireNames): readonly Endpoint[] => [
   {
-    ...{ ...shared, path: `${basePath}${previewPath}/metadata`, name: 'linkPreviews.metadata' },
-    answers: (answer) => answered(200, json(answer)),
+    ...{ ...sharedMembers, path: `${basePath}${previewPath}/metadata`, name: 'linkPreviews.metadata' },
+    answers: (answer) => describeAnswer(200, describeJson(answer)),
   },
   ...(['image', 'favicon'] as const).map((kind) => ({
-    ...{ ...shared, path: `${basePath}${previewPath}/${kind}`, name: `linkPreviews.${kind}` },
-    answers: () => answered(200, { 'image/*': { schema: { type: 'string', format: 'binary' } } }),
+    ...{ ...sharedMembers, path: `${basePath}${previewPath}/${kind}`, name: `linkPreviews.${kind}` },
+    answers: () => describeAnswer(200, { 'image/*': { schema: { type: 'string', format: 'binary' } } }),
   })),
 ]

@@ -18,17 +18,17 @@ class AllowedMethods {
     // Preflights are taken at every address.
     if (url === '*' || (config as RefusalConfig | undefined)?.isRefusal) return
     const pattern = url.replaceAll(/:[^/]+/g, ':parameter').replace(/(?<=.)\/$/, '')
-    const methods = this.#byPattern.get(pattern) ?? this.#begin(pattern)
+    const methods = this.#byPattern.get(pattern) ?? this.#addPattern(pattern)
     for (const one of [method].flat()) methods.add(one)
   }
 
   /** Returns the methods of a path; nothing where it is no address. */
-  at(path: string): readonly string[] {
+  findMethods(path: string): readonly string[] {
     const methods = this.#addresses.find('GET', path)?.store as Set<string> | undefined
     return methods ? [...methods, 'OPTIONS'] : []
   }
 
-  #begin(pattern: string): Set<string> {
+  #addPattern(pattern: string): Set<string> {
     const methods = new Set<string>()
     this.#byPattern.set(pattern, methods)
     this.#addresses.on('GET', pattern, () => {}, methods)
@@ -37,14 +37,14 @@ class AllowedMethods {
 }
 
 /** Notes the routes that are registered from here on. */
-export function noteMethods(app: FastifyInstance): void {
+export function recordMethods(app: FastifyInstance): void {
   app.decorate('allowedMethods', new AllowedMethods())
   app.addHook('onRoute', (route) => app.allowedMethods.add(route))
 }
 
 /** Answers a request that no route takes: OPTIONS with the methods of its address; throws for all others. */
 export async function refuseUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const allowed = request.server.allowedMethods.at(request.url)
+  const allowed = request.server.allowedMethods.findMethods(request.url)
   if (allowed.length === 0) throw new Problem('not_found', { detail: 'There is nothing at this address.' })
   reply.header('allow', allowed.join(', '))
   if (request.method !== 'OPTIONS') throw new Problem('method_not_allowed')

@@ -15,7 +15,7 @@ export interface WireNames {
   syncLogMember: string
 }
 
-export const wireNames = (brand: string, memberCase: 'camel' | 'snake' = 'camel'): WireNames => ({
+export const createWireNames = (brand: string, memberCase: 'camel' | 'snake' = 'camel'): WireNames => ({
   brand,
   basePath: apiPath(brand),
   pageApi: memberCase === 'camel' ? apiPath(brand) : '/req/v1',

@@ -23,7 +23,7 @@ export const describeList = (items: Described): Described => ({ type: 'array', i
 export const constant = (value: string): Described => ({ type: 'string', const: value })
 
 export const text: Described = { type: 'string' }
-export const whole: Described = { type: 'integer' }
+export const integer: Described = { type: 'integer' }
 
 /** The schemas that a transform chooses between, which zod cannot tell. */
 export const alternatives = new WeakMap<z.core.$ZodType, readonly z.ZodType[]>()
@@ -55,14 +55,16 @@ export interface Endpoint {
   answers(answer: Described): Described
 }
 
-export const json = (schema: Described): Described => ({ 'application/json': { schema } })
-export const events = (description: string) => ({ 'text/event-stream': { schema: { type: 'string', description } } })
-export const answered = (status: number, content: Described): Described => ({
+export const describeJson = (schema: Described): Described => ({ 'application/json': { schema } })
+export const describeEvents = (description: string) => ({
+  'text/event-stream': { schema: { type: 'string', description } },
+})
+export const describeAnswer = (status: number, content: Described): Described => ({
   [status]: { description: STATUS_CODES[status], content },
 })
 
 /** A body that is sent as it is described. */
-export const asIs = (input: Described) => input
+export const describeAsIs = (input: Described) => input
 
 /** How endpoints without a protocol of their own tell what went wrong. */
 export const refusal = {

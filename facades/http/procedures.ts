@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
 import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
-import { type BodyLimits, countHeldBytes, holdBody } from './body-limits.ts'
+import { type BodyLimits, getReservedBytes, reserveBodyMemory } from './body-limits.ts'
 
 /** The schemas that the input of a procedure passes, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
@@ -13,16 +13,16 @@ const procedures = new Map(Object.entries(appRouter._def.procedures as unknown a
 
 /** What a procedure is given. */
 export function findInput(name: string): z.ZodObject {
-  const procedure = procedureAt(name)
+  const procedure = findProcedure(name)
   const [input] = procedure ? inputsOf(procedure) : []
   if (!input) throw new Error(`There is no input of ${name}.`)
   return input
 }
 
-export const procedureAt = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
+export const findProcedure = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
 /** Who may call a procedure, in a sentence. */
-export function accessSentence({ callers, ability, sessionOnly, fresh }: Access): string {
+export function describeAccess({ callers, ability, sessionOnly, fresh }: Access): string {
   const condition = sessionOnly
     ? `; no token is good for it${fresh ? ', and the sign-in must be recent' : ''}`
     : ability
@@ -32,7 +32,7 @@ export function accessSentence({ callers, ability, sessionOnly, fresh }: Access)
 }
 
 /** Bytes of the body that a procedure may be sent; of a form where there is none of this name. */
-export function bodyLimitOf(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
+export function getBodyLimit(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
   return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
 
@@ -42,7 +42,7 @@ declare module 'fastify' {
     context: Context | null
   }
   interface FastifyContextConfig {
-    facts?: RouteFacts
+    routeMeta?: RouteMeta
   }
 }
 
@@ -61,28 +61,28 @@ interface RouteInput {
 }
 
 /** What a route says of itself. */
-interface RouteFacts extends RouteInput {
+interface RouteMeta extends RouteInput {
   procedure: string
 }
 
 /** A route of front ends that exist, as it was registered. */
-export interface OlderRoute extends RouteFacts {
+export interface LegacyRoute extends RouteMeta {
   method: string
   /** With `:` in front of what varies. */
   url: string
 }
 
 /** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
-export function routeTo(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
-  const procedure = procedureAt(name)
+export function procedureRoute(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
+  const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
-    bodyLimit: bodyLimitOf(procedure, bodyLimits),
-    config: { facts: { procedure: name, ...input } },
+    bodyLimit: getBodyLimit(procedure, bodyLimits),
+    config: { routeMeta: { procedure: name, ...input } },
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
       const ctx = await contextOf(request, reply)
       assertMayCall(ctx, accessOf(procedure))
-      holdBody(ctx, request, reply, countHeldBytes([procedure], bodyLimits))
+      reserveBodyMemory(ctx, request, reply, getReservedBytes([procedure], bodyLimits))
     },
   }
 }

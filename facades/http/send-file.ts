@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ByteRange } from '../../routers/ports/files/file-store.ts'
-import { isKnown, listsStrongly } from './conditional.ts'
+import { matchesIfMatch, matchesIfNoneMatch } from './conditional.ts'
 
 /** A browser may save it, and runs nothing that is in it. */
 const POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
@@ -15,8 +15,8 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Fil
   const etag = `"${tag}"`
   const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = request.headers
   reply.headers({ etag, 'cache-control': 'private, no-cache', 'content-security-policy': POLICY })
-  if (ifMatch !== undefined && !listsStrongly(ifMatch, etag)) throw new Problem('precondition_failed')
-  if (isKnown(ifNoneMatch, etag)) return void reply.code(304)
+  if (ifMatch !== undefined && !matchesIfMatch(ifMatch, etag)) throw new Problem('precondition_failed')
+  if (matchesIfNoneMatch(ifNoneMatch, etag)) return void reply.code(304)
   const range = parseRange(request, reply, { bytes, etag })
   reply.headers({
     'accept-ranges': 'bytes',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
-import type { Members, Names } from './members.ts'
+import type { AnyKeyMapper, Members } from './members.ts'
 
 /** As many as the procedures take. */
 const MAX_LINKS = 1000
@@ -24,7 +24,7 @@ const envelope = z.looseObject({
 })
 
 /** Input members of procedures that are no attributes or relations; no attribute may have such a name. */
-const reserved = new Set(['id', 'ifVersion'])
+const reservedNames = new Set(['id', 'ifVersion'])
 
 /** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */
 export function readResource(of: Resource, members: Members, body: unknown, id?: string): Record<string, unknown> {
@@ -42,10 +42,10 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     const relation = name !== undefined && Object.hasOwn(relations, name) ? relations[name] : undefined
     return relation && { name, relation }
   }
-  const foreign = Object.keys(data.attributes).filter((name) => reserved.has(name) || findRelation(name))
-  if (foreign.length > 0)
-    throwInvalid(foreign.map((name) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
-  const linked = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
+  const misplaced = Object.keys(data.attributes).filter((name) => reservedNames.has(name) || findRelation(name))
+  if (misplaced.length > 0)
+    throwInvalid(misplaced.map((name) => ({ path: ['data', 'attributes', name], message: 'is not an attribute' })))
+  const links = Object.entries(data.relationships).flatMap(([written, { data, links }]) => {
     const path = ['data', 'relationships', written]
     const { name, relation } = findRelation(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
     if (data !== undefined) return [[name, readIds(relation, path, data)]]
@@ -53,7 +53,7 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     return id !== undefined && links !== undefined ? [] : throwInvalid([{ path, message: 'must have data' }])
   })
   const values = readMembers(members.mapAttributes(of), data.attributes, ['data', 'attributes'])
-  return { ...values, ...Object.fromEntries(linked) }
+  return { ...values, ...Object.fromEntries(links) }
 }
 
 /** The ids of a document that is linkage alone. */
@@ -67,12 +67,12 @@ export function readLinkage(relation: Relation, body: unknown): { ids: string[] 
 }
 
 /** Whether an action is given a resource object, and no plain one. */
-export const hasResource = (body: unknown): boolean => typeof body === 'object' && body !== null && 'data' in body
+export const hasResourceObject = (body: unknown): boolean => typeof body === 'object' && body !== null && 'data' in body
 
 /** What an action is given: a plain object, or the attributes of a resource object. */
-export function readAction({ type }: Resource, names: Names, body: unknown): Record<string, unknown> {
-  const given = parse(z.record(z.string(), z.unknown()), body ?? {})
-  if (!hasResource(given)) return readMembers(names, given, [])
+export function readAction({ type }: Resource, names: AnyKeyMapper, body: unknown): Record<string, unknown> {
+  const plain = parsePlain(z.record(z.string(), z.unknown()), body ?? {})
+  if (!hasResourceObject(plain)) return readMembers(names, plain, [])
   const { data } = parseDocument(envelope, body)
   if (data.type !== type)
     throw new Problem('wrong_type', { issues: [{ path: ['data', 'type'], message: `is not ${type}` }] })
@@ -80,11 +80,15 @@ export function readAction({ type }: Resource, names: Names, body: unknown): Rec
 }
 
 /** Members by their declared names; one that is written so, where it is written otherwise, is not known. */
-function readMembers(names: Names, given: Record<string, unknown>, at: Issue['path']): Record<string, unknown> {
+function readMembers(
+  names: AnyKeyMapper,
+  members: Record<string, unknown>,
+  at: Issue['path'],
+): Record<string, unknown> {
   const unknown: Issue[] = []
-  const read = names.read(given, (path) => unknown.push({ path: [...at, ...path], message: 'is not known here' }))
+  const declared = names.read(members, (path) => unknown.push({ path: [...at, ...path], message: 'is not known here' }))
   if (unknown.length > 0) throwInvalid(unknown)
-  return read as Record<string, unknown>
+  return declared as Record<string, unknown>
 }
 
 function readIds(relation: Relation, path: string[], data: Linkage): string | string[] | null {
@@ -97,15 +101,15 @@ function readIds(relation: Relation, path: string[], data: Linkage): string | st
   return relation.many ? ids : (ids[0] ?? null)
 }
 
-function parse<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+function parsePlain<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   assertRawInput(body)
-  return read(schema, body)
+  return parseSchema(schema, body)
 }
 
 /** The same of a document, in which members with an @ in front say nothing, wherever they stand. */
 function parseDocument<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   assertRawInput(body)
-  return read(schema, withoutAtMembers(body))
+  return parseSchema(schema, withoutAtMembers(body))
 }
 
 function withoutAtMembers(value: unknown): unknown {
@@ -115,7 +119,7 @@ function withoutAtMembers(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, withoutAtMembers(member)]))
 }
 
-function read<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+function parseSchema<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
   return throwInvalid(parsed.error.issues.map(({ path, message }) => ({ path: path as (string | number)[], message })))

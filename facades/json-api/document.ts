@@ -7,19 +7,19 @@ import type { DocumentContext } from './members.ts'
 import type { ParsedQuery } from './query.ts'
 import { jsonapi, type Route } from './routes.ts'
 
-const PART = 250
+const PART_SIZE = 250
 
 /**
  * The text of the document for what a procedure returned. A long list that comes whole is written in parts: others get
  * their turn in between, and no row is held as a resource object for longer than that.
  */
 export async function writeDocument(result: RouteResult): Promise<string> {
-  const records = listWhole(result)
-  if (records.length <= PART) return JSON.stringify(toDocument(result))
-  const { data: _, ...frame } = toDocument(withRecords(result, []))
+  const records = listUnpagedRecords(result)
+  if (records.length <= PART_SIZE) return JSON.stringify(toDocument(result))
+  const { data: _, ...frame } = toDocument(replaceRecords(result, []))
   const parts: string[] = []
-  for (let at = 0; at < records.length; at += PART) {
-    const { data } = describeOutput(withRecords(result, records.slice(at, at + PART)))
+  for (let at = 0; at < records.length; at += PART_SIZE) {
+    const { data } = buildDocument(replaceRecords(result, records.slice(at, at + PART_SIZE)))
     parts.push(JSON.stringify(data).slice(1, -1))
     await nextTurn()
   }
@@ -28,21 +28,21 @@ export async function writeDocument(result: RouteResult): Promise<string> {
 
 /** Adds to the document of a write where it stands in the change log. */
 function toDocument(result: RouteResult): Document {
-  const document = describeOutput(result)
+  const document = buildDocument(result)
   const { syncLogMember } = result.documentContext.names
   if (result.route.method !== 'GET') document.meta = { ...document.meta, [syncLogMember]: result.positions }
   return document
 }
 
 /** The rows of an answer that neither comes in pages nor includes others, which would have to be brought together. */
-function listWhole({ route, query, output }: RouteResult): readonly RecordRef[] {
+function listUnpagedRecords({ route, query, output }: RouteResult): readonly RecordRef[] {
   if (route.resource.page || route.relation || query.input.include) return []
   const { items, data } = (output ?? {}) as { items?: unknown; data?: unknown }
   const records = items ?? data
   return Array.isArray(records) ? records : []
 }
 
-function withRecords(result: RouteResult, records: readonly RecordRef[]): RouteResult {
+function replaceRecords(result: RouteResult, records: readonly RecordRef[]): RouteResult {
   const output = result.output as object
   return { ...result, output: { ...output, ['items' in output ? 'items' : 'data']: records } }
 }
@@ -64,7 +64,7 @@ interface ActionOutput {
 }
 
 /** The document for what a procedure returned, by what its route answers with. */
-function describeOutput({ documentContext, route, query, url, output }: RouteResult): Document {
+function buildDocument({ documentContext, route, query, url, output }: RouteResult): Document {
   const { answers, resource, relation } = route
   const sparseFields: SparseFields = { include: query.input.include, fields: query.fields }
   if (answers === 'nothing') return { jsonapi }
@@ -73,11 +73,11 @@ function describeOutput({ documentContext, route, query, url, output }: RouteRes
   const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
   const self =
     answers === 'created'
-      ? buildSelf(documentContext, resource.type, output as RecordRef)
+      ? buildSelfLink(documentContext, resource.type, output as RecordRef)
       : `${documentContext.origin}${url}`
-  const around = isPage(output) && target.page ? describePage(output, self) : { links: { self } }
-  if (answers === 'linkage') return { jsonapi, ...around, data: linkage(target.type, records) }
-  return { ...encode(documentContext, target, records, sparseFields), ...around }
+  const pageMembers = isPage(output) && target.page ? describePage(output, self) : { links: { self } }
+  if (answers === 'linkage') return { jsonapi, ...pageMembers, data: toLinkage(target.type, records) }
+  return { ...buildResourceDocument(documentContext, target, records, sparseFields), ...pageMembers }
 }
 
 function describeAction(
@@ -86,18 +86,19 @@ function describeAction(
   { data, meta }: ActionOutput,
   sparseFields: SparseFields,
 ): Document {
-  const document = data === undefined ? { jsonapi } : encode(documentContext, resource, data, sparseFields)
+  const document =
+    data === undefined ? { jsonapi } : buildResourceDocument(documentContext, resource, data, sparseFields)
   if (!meta) return document
-  const written = Object.entries(meta).map(([name, value]) => [documentContext.members.write(name), value])
-  return { ...document, meta: Object.fromEntries(written) }
+  const members = Object.entries(meta).map(([name, value]) => [documentContext.members.write(name), value])
+  return { ...document, meta: Object.fromEntries(members) }
 }
 
 const isPage = (output: unknown): output is Page<RecordRef> =>
   typeof output === 'object' && output !== null && 'items' in output
 
-function linkage(type: string, records: RecordRef | RecordRef[] | null) {
-  if (Array.isArray(records)) return records.map((record) => identify(type, record))
-  return records && identify(type, records)
+function toLinkage(type: string, records: RecordRef | RecordRef[] | null) {
+  if (Array.isArray(records)) return records.map((record) => toIdentifier(type, record))
+  return records && toIdentifier(type, records)
 }
 
 /** The links and the numbers of one page of a collection. */
@@ -169,33 +170,33 @@ export const writeRecord = (documentContext: DocumentContext, of: Resource, reco
   new DocumentWriter(documentContext, new Map(), undefined).write(of, record)
 
 /** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
-function encode(
+function buildResourceDocument(
   documentContext: DocumentContext,
   of: Resource,
   records: RecordRef | RecordRef[] | null,
   sparseFields: SparseFields,
 ): Document {
   const rows = Array.isArray(records) ? records : records ? [records] : []
-  const compound = sparseFields.include && new Compound(rows.map(({ id }) => `${of.type}/${id}`))
+  const compound = sparseFields.include && new IncludedResources(rows.map(({ id }) => `${of.type}/${id}`))
   const writer = new DocumentWriter(documentContext, sparseFields.fields, compound)
   const written = rows.map((row) => writer.write(of, row))
-  const data = compound ? written.map(compound.whole) : written
+  const data = compound ? written.map(compound.mergeLinkage) : written
   const document: Document = { jsonapi, data: Array.isArray(records) ? data : (data[0] ?? null) }
   if (compound) document.included = [...compound.included.values()]
   return document
 }
 
-const identify = (type: string, { id }: RecordRef): Identifier => ({ type, id })
+const toIdentifier = (type: string, { id }: RecordRef): Identifier => ({ type, id })
 
-export const buildSelf = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
+export const buildSelfLink = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
   `${baseUrl}/${type}/${encodeURIComponent(addressedAs)}`
 
 /** The resources that paths lead to, and what they add to the primary ones. */
-class Compound {
+class IncludedResources {
   readonly included = new Map<string, ResourceObject>()
-  readonly #reached = new Map<string, ResourceObject>()
+  readonly #reachedPrimary = new Map<string, ResourceObject>()
   readonly #primary: ReadonlySet<string>
-  readonly #added = new Set<RecordRef>()
+  readonly #records = new Set<RecordRef>()
 
   constructor(primary: readonly string[]) {
     this.#primary = new Set(primary)
@@ -203,17 +204,17 @@ class Compound {
 
   /** A resource that several paths reach is written once, with the linkage of all of them. */
   add(key: string, record: RecordRef, write: () => ResourceObject): void {
-    if (this.#added.has(record)) return
-    this.#added.add(record)
+    if (this.#records.has(record)) return
+    this.#records.add(record)
     const object = write()
-    const held = this.#primary.has(key) ? this.#reached : this.included
-    const known = held.get(key)
-    held.set(key, known ? merge(known, object) : object)
+    const resources = this.#primary.has(key) ? this.#reachedPrimary : this.included
+    const known = resources.get(key)
+    resources.set(key, known ? merge(known, object) : object)
   }
 
   /** A primary resource with the linkage of the paths that led back to it. */
-  readonly whole = (object: ResourceObject): ResourceObject => {
-    const reached = this.#reached.get(`${object.type}/${object.id}`)
+  readonly mergeLinkage = (object: ResourceObject): ResourceObject => {
+    const reached = this.#reachedPrimary.get(`${object.type}/${object.id}`)
     return reached ? merge(object, reached) : object
   }
 }
@@ -221,28 +222,32 @@ class Compound {
 class DocumentWriter {
   readonly #context: DocumentContext
   readonly #fields: SparseFields['fields']
-  readonly #compound: Compound | undefined
+  readonly #compound: IncludedResources | undefined
 
-  constructor(documentContext: DocumentContext, fields: SparseFields['fields'], compound: Compound | undefined) {
+  constructor(
+    documentContext: DocumentContext,
+    fields: SparseFields['fields'],
+    compound: IncludedResources | undefined,
+  ) {
     this.#context = documentContext
     this.#fields = fields
     this.#compound = compound
   }
 
   write(of: Resource, record: RecordRef): ResourceObject {
-    const self = buildSelf(this.#context, of.type, record)
+    const self = buildSelfLink(this.#context, of.type, record)
     const fields = this.#fields.get(of.type)
     const attributes: Record<string, unknown> = {}
     const names = this.#context.members.mapAttributes(of)
     for (const name in of.attributes) {
       const value = (record as unknown as Record<string, unknown>)[name]
       if (value === undefined || (fields && !fields.has(name))) continue
-      const [member, shown] = names.writeMember(name, value)
-      attributes[member] = shown
+      const [member, writtenValue] = names.writeMember(name, value)
+      attributes[member] = writtenValue
     }
-    const linked = this.#context.members.mapLinked(of)
-    for (const name in linked)
-      if (!fields || fields.has(name)) attributes[linked[name] as string] = readNumber(record.relations?.[name])
+    const linkedNames = this.#context.members.mapLinked(of)
+    for (const name in linkedNames)
+      if (!fields || fields.has(name)) attributes[linkedNames[name] as string] = readNumber(record.relations?.[name])
     const object: ResourceObject = { type: of.type, id: record.id, attributes, links: { self } }
     const relationships = this.#relationships(of, record, self, fields)
     return relationships ? { ...object, relationships } : object
@@ -251,8 +256,8 @@ class DocumentWriter {
   #relationships({ relations }: Resource, record: RecordRef, self: string, fields: ReadonlySet<string> | undefined) {
     let relationships: Record<string, Relationship> | undefined
     for (const name in relations) {
-      const held = record.relations?.[name]
-      const data = held === undefined ? undefined : this.#link(relations[name] as Relation, held)
+      const linked = record.relations?.[name]
+      const data = linked === undefined ? undefined : this.#link(relations[name] as Relation, linked)
       if (fields && !fields.has(name)) continue
       const member = this.#context.members.write(name)
       const links = { self: `${self}/relationships/${member}`, related: `${self}/${member}` }
@@ -262,24 +267,24 @@ class DocumentWriter {
     return relationships
   }
 
-  #link({ to }: Relation, held: RecordRef | RecordRef[] | null): Identifier | Identifier[] | null {
-    if (held === null) return null
-    if (!Array.isArray(held)) return this.#linkOne(to, held)
-    return held.map((record) => this.#linkOne(to, record))
+  #link({ to }: Relation, linked: RecordRef | RecordRef[] | null): Identifier | Identifier[] | null {
+    if (linked === null) return null
+    if (!Array.isArray(linked)) return this.#linkOne(to, linked)
+    return linked.map((record) => this.#linkOne(to, record))
   }
 
   #linkOne(to: string, record: RecordRef): Identifier {
-    const resource = this.#compound && isWhole(record) ? this.#context.resources.get(to) : undefined
+    const resource = this.#compound && isRecord(record) ? this.#context.resources.get(to) : undefined
     if (resource) this.#compound?.add(`${to}/${record.id}`, record, () => this.write(resource, record))
     return { type: to, id: record.id }
   }
 }
 
-const readNumber = (held: RecordRef | RecordRef[] | null | undefined) =>
-  held && !Array.isArray(held) ? Number(held.id) : null
+const readNumber = (linked: RecordRef | RecordRef[] | null | undefined) =>
+  linked && !Array.isArray(linked) ? Number(linked.id) : null
 
 /** More than a link: links have nothing but an id. */
-const isWhole = (record: RecordRef) => record.relations !== undefined
+const isRecord = (record: RecordRef) => record.relations !== undefined
 
 function merge(known: ResourceObject, object: ResourceObject): ResourceObject {
   const relationships = { ...known.relationships }

@@ -9,7 +9,7 @@ import {
 import { type ErrorCode, getErrorKind, type Issue, Problem } from '../../routers/core/problems.ts'
 import { toFailure } from '../http/failure.ts'
 import { inputsOf } from '../http/procedures.ts'
-import { hasResource } from './body.ts'
+import { hasResourceObject } from './body.ts'
 import type { DocumentContext } from './members.ts'
 import { jsonapi, type Route } from './routes.ts'
 
@@ -40,41 +40,41 @@ export interface FailedRequest {
 }
 
 /** The error document of any thrown value: one entry for each problem, and no internal details. */
-export function errorDocument(thrown: unknown, failed: FailedRequest): ErrorDocument {
+export function buildErrorDocument(thrown: unknown, request: FailedRequest): ErrorDocument {
   const { status, code, message, error } = toFailure(thrown)
   const issues = readIssues(error)
-  const isQuery = isAboutQuery(code, failed)
+  const isQuery = isAboutQuery(code, request)
   // An id that cannot be one is not there.
-  if (code === 'invalid' && issues.some((issue) => isInAddress(issue, failed)))
-    return errorDocument(new Problem('not_found'), failed)
-  const closed = code === 'invalid' && !isQuery ? issues : []
-  if (closed.length > 0 && closed.every((issue) => isReadOnly(issue, failed.route)))
-    return errorDocument(new Problem('read_only', { issues: closed }), failed)
-  const final = isQuery ? queryStatus(issues, failed) : status
-  const found =
+  if (code === 'invalid' && issues.some((issue) => isInAddress(issue, request)))
+    return buildErrorDocument(new Problem('not_found'), request)
+  const bodyIssues = code === 'invalid' && !isQuery ? issues : []
+  if (bodyIssues.length > 0 && bodyIssues.every((issue) => isReadOnly(issue, request.route)))
+    return buildErrorDocument(new Problem('read_only', { issues: bodyIssues }), request)
+  const finalStatus = isQuery ? chooseQueryStatus(issues, request) : status
+  const entries =
     issues.length > 0
-      ? truncateIssues(distinct(issues)).map((issue) =>
-          isQuery ? parameter(issue, failed) : member(issue, code, failed),
+      ? truncateIssues(dropDuplicates(issues)).map((issue) =>
+          isQuery ? toParameterEntry(issue, request) : toMemberEntry(issue, code, request),
         )
-      : [whole(code, message)]
-  const errors = found.map((entry) => ({
-    status: String(final),
+      : [toGeneralEntry(code, message)]
+  const errors = entries.map((entry) => ({
+    status: String(finalStatus),
     ...entry,
-    meta: { requestId: failed.requestId, ...readMeta(error) },
+    meta: { requestId: request.requestId, ...readMeta(error) },
   }))
-  return { status: final, body: { jsonapi, errors } }
+  return { status: finalStatus, body: { jsonapi, errors } }
 }
 
 const isAboutQuery = (code: ErrorCode, { route, valueStatus }: FailedRequest) =>
   code === 'invalid_query' || (code === 'invalid' && (route?.method === 'GET' || valueStatus !== undefined))
 
-const queryStatus = (issues: readonly DetailedIssue[], { valueStatus = 400 }: FailedRequest) =>
+const chooseQueryStatus = (issues: readonly DetailedIssue[], { valueStatus = 400 }: FailedRequest) =>
   issues.some(isUnknownMember) ? 400 : valueStatus
 
 const readMeta = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
 /** One value is one problem, however many rules of its schema it breaks. */
-const distinct = (issues: readonly DetailedIssue[]) =>
+const dropDuplicates = (issues: readonly DetailedIssue[]) =>
   [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()].flatMap(
     ([first]) => first ?? [],
   )
@@ -96,12 +96,12 @@ function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {
 
 type Entry = Omit<ErrorObject, 'status' | 'meta'>
 
-function whole(code: ErrorCode, message: string): Entry {
+function toGeneralEntry(code: ErrorCode, message: string): Entry {
   const { title, header } = getErrorKind(code)
   return { code, title, ...(message !== title && { detail: message }), ...(header && { source: { header } }) }
 }
 
-const titleOf = (code: ErrorCode) => getErrorKind(code).title
+const getTitle = (code: ErrorCode) => getErrorKind(code).title
 
 /** What is wrong with a parameter, by its family. */
 const parameterCodes = new Map<string, ErrorCode>([
@@ -113,18 +113,18 @@ const parameterCodes = new Map<string, ErrorCode>([
   ['url', 'invalid'],
 ])
 
-function parameter(declared: DetailedIssue, failed: FailedRequest): Entry {
-  const issue = writtenParameter(declared, failed)
+function toParameterEntry(declared: DetailedIssue, request: FailedRequest): Entry {
+  const issue = toWrittenParameter(declared, request)
   const { path } = issue
   const [first = '', second] = path.map(String)
   const family = /^\w+/.exec(first)?.[0] ?? first
   const name = second !== undefined && (family === 'page' || family === 'filter') ? `${family}[${second}]` : first
   const code = parameterCodes.get(family) ?? 'unsupported_parameter'
-  return { code, title: titleOf(code), detail: `${name} ${issue.message}.`, source: { parameter: name } }
+  return { code, title: getTitle(code), detail: `${name} ${issue.message}.`, source: { parameter: name } }
 }
 
 /** A parameter's issue in the names that queries are written with. */
-function writtenParameter(
+function toWrittenParameter(
   issue: DetailedIssue,
   { route, documentContext: { members, resources } }: FailedRequest,
 ): DetailedIssue {
@@ -142,28 +142,33 @@ function writtenParameter(
 }
 
 /** A member of the body, or the nearest one above it that is there. */
-function member(issue: DetailedIssue, code: ErrorCode, failed: FailedRequest): Entry {
-  const { route, body } = failed
-  const path = writtenPath(issue.path, failed)
-  const full = path[0] === 'data' ? path : inDocument(path, issue.path, failed)
+function toMemberEntry(issue: DetailedIssue, code: ErrorCode, request: FailedRequest): Entry {
+  const { route, body } = request
+  const path = toWrittenPath(issue.path, request)
+  const full = path[0] === 'data' ? path : toDocumentPath(path, issue.path, request)
   const name = path.join('.') || 'The document'
   const isClosed = isReadOnly(issue, route)
-  const named: ErrorCode = isClosed
+  const namedCode: ErrorCode = isClosed
     ? 'read_only'
     : code.startsWith('invalid')
-      ? (kinds[String(full[1])] ?? 'invalid_document')
+      ? (codesByMember[String(full[1])] ?? 'invalid_document')
       : code
   const phrase = isClosed ? 'is read-only' : issue.message
-  return { code: named, title: titleOf(named), detail: `${name} ${phrase}.`, source: { pointer: existing(body, full) } }
+  return {
+    code: namedCode,
+    title: getTitle(namedCode),
+    detail: `${name} ${phrase}.`,
+    source: { pointer: toPointer(body, full) },
+  }
 }
 
-const kinds: Partial<Record<string, ErrorCode>> = {
+const codesByMember: Partial<Record<string, ErrorCode>> = {
   attributes: 'invalid_attribute',
   relationships: 'invalid_relationship',
 }
 
 /** A path of the procedure's input in the names that bodies are written with. */
-function writtenPath(path: Issue['path'], { route, documentContext: { members } }: FailedRequest): Issue['path'] {
+function toWrittenPath(path: Issue['path'], { route, documentContext: { members } }: FailedRequest): Issue['path'] {
   const [name = '', ...rest] = path
   if (!route || name === 'data') return path
   if (route.answers === 'action' && route.procedure) return members.mapInput(inputsOf(route.procedure)).path(path)
@@ -171,8 +176,8 @@ function writtenPath(path: Issue['path'], { route, documentContext: { members } 
   return members.mapAttributes(route.resource).path(path)
 }
 
-function inDocument(path: Issue['path'], [name]: Issue['path'], { route, body }: FailedRequest): Issue['path'] {
-  if (route?.answers === 'action') return hasResource(body) ? ['data', 'attributes', ...path] : path
+function toDocumentPath(path: Issue['path'], [name]: Issue['path'], { route, body }: FailedRequest): Issue['path'] {
+  if (route?.answers === 'action') return hasResourceObject(body) ? ['data', 'attributes', ...path] : path
   const [written, ...rest] = path
   if (name === undefined || written === undefined) return ['data']
   if (name === 'ids') return rest.length > 0 ? ['data', ...rest, 'id'] : ['data']
@@ -180,7 +185,7 @@ function inDocument(path: Issue['path'], [name]: Issue['path'], { route, body }:
   return isRelation ? ['data', 'relationships', written, 'data', ...rest] : ['data', 'attributes', written, ...rest]
 }
 
-function existing(body: unknown, path: readonly (string | number)[]): string {
+function toPointer(body: unknown, path: readonly (string | number)[]): string {
   const steps: string[] = []
   let at = body
   for (const step of path) {

@@ -7,12 +7,12 @@ import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
-import { entityTag, expectedVersions, isKnown } from '../http/conditional.ts'
+import { createEntityTag, matchesIfNoneMatch, parseIfMatchVersions } from '../http/conditional.ts'
 import { readUpload } from '../http/forms.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
-import { buildSelf, writeDocument } from './document.ts'
+import { buildSelfLink, writeDocument } from './document.ts'
 import type { DocumentContext } from './members.ts'
 import { type ParsedQuery, parseQuery } from './query.ts'
 import { isRepeatable, jsonapi, mediaType, type Route, type ServedRoute } from './routes.ts'
@@ -20,7 +20,7 @@ import { isRepeatable, jsonapi, mediaType, type Route, type ServedRoute } from '
 interface HandlerOptions {
   documentContext: DocumentContext
   route: ServedRoute
-  sharedAnswers: SharedAnswers
+  sharedResponses: SharedResponses
 }
 
 interface ProcedureResult {
@@ -32,12 +32,12 @@ interface ProcedureResult {
 export class RouteHandler {
   readonly #documentContext: DocumentContext
   readonly #route: ServedRoute
-  readonly #sharedAnswers: SharedAnswers
+  readonly #sharedResponses: SharedResponses
 
-  constructor({ documentContext, route, sharedAnswers }: HandlerOptions) {
+  constructor({ documentContext, route, sharedResponses }: HandlerOptions) {
     this.#documentContext = documentContext
     this.#route = route
-    this.#sharedAnswers = sharedAnswers
+    this.#sharedResponses = sharedResponses
   }
 
   /** Returns the body for the framework to send: it would keep a reply that is returned until the whole of it is sent. */
@@ -53,7 +53,8 @@ export class RouteHandler {
     }
     const { status, headers, payload } = await this.#respond(request, ctx)
     reply.headers(headers)
-    const isUnchanged = this.#route.method === 'GET' && isKnown(request.headers['if-none-match'], headers['etag'])
+    const isUnchanged =
+      this.#route.method === 'GET' && matchesIfNoneMatch(request.headers['if-none-match'], headers['etag'])
     reply.code(isUnchanged ? 304 : status)
     if (isUnchanged) return undefined
     if (!reply.hasHeader('content-type')) reply.type(mediaType)
@@ -65,7 +66,7 @@ export class RouteHandler {
     if (typeof key === 'string' && isRepeatable(this.#route)) return this.#respondOnce(request, ctx, key)
     const result = await this.#callProcedure(request, ctx)
     if (this.#route.answers !== 'page') return this.#writeResponse(request, ctx, result)
-    return this.#sharedAnswers.share(request.url, result.output, () => this.#writeResponse(request, ctx, result))
+    return this.#sharedResponses.share(request.url, result.output, () => this.#writeResponse(request, ctx, result))
   }
 
   /** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */
@@ -93,9 +94,9 @@ export class RouteHandler {
   /** The first hook let the caller in: whoever is told here what is wrong with the input may call. */
   async #callProcedure(request: FastifyRequest, ctx: Context, form?: unknown): Promise<ProcedureResult> {
     const { name: path, procedure, takesFile } = this.#route
-    const query = parseQuery(searchOf(request), this.#route, this.#documentContext)
+    const query = parseQuery(readSearch(request), this.#route, this.#documentContext)
     const { members } = this.#documentContext
-    ctx.isRequested = (type, name) => query.fields.get(type)?.has(name) ?? members.isUnasked(type, name)
+    ctx.isRequested = (type, name) => query.fields.get(type)?.has(name) ?? members.isSentByDefault(type, name)
     const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
     const input = this.#readInput(query, request, body)
     const call = { path, type: procedure._def.type, ctx, getRawInput: async () => input }
@@ -124,8 +125,8 @@ export class RouteHandler {
     { output, query }: ProcedureResult,
   ): Promise<StoredResponse> {
     const [documentContext, route] = [this.#documentContext, this.#route]
-    const plain = documentContext.members.plainAnswer(route.resource.type, route.action)
-    if (plain !== undefined) return writePlain(plain, output)
+    const plainMember = documentContext.members.plainAnswer(route.resource.type, route.action)
+    if (plainMember !== undefined) return writePlain(plainMember, output)
     const payload = await writeDocument({ documentContext, route, query, url, output, positions })
     return { status: route.creates ? 201 : 200, headers: this.#writeHeaders(output, payload), payload }
   }
@@ -134,8 +135,10 @@ export class RouteHandler {
     const { answers, creates, resource } = this.#route
     if (answers === 'nothing') return {}
     const record = findRecord(this.#route, output)
-    const etag = entityTag(payload, record?.rowVersion)
-    return creates && record ? { etag, location: buildSelf(this.#documentContext, resource.type, record) } : { etag }
+    const etag = createEntityTag(payload, record?.rowVersion)
+    return creates && record
+      ? { etag, location: buildSelfLink(this.#documentContext, resource.type, record) }
+      : { etag }
   }
 }
 
@@ -143,7 +146,7 @@ export class RouteHandler {
 function writePlain(member: string, output: unknown): StoredResponse {
   const { meta = {} } = output as { meta?: Record<string, unknown> }
   const payload = JSON.stringify({ [member]: meta[member] })
-  const headers = { etag: entityTag(payload), 'content-type': 'application/json; charset=utf-8' }
+  const headers = { etag: createEntityTag(payload), 'content-type': 'application/json; charset=utf-8' }
   return { status: 200, headers, payload }
 }
 
@@ -154,7 +157,7 @@ async function readForm(request: FastifyRequest, ctx: Context): Promise<object> 
   return input
 }
 
-function searchOf({ url }: FastifyRequest): string {
+function readSearch({ url }: FastifyRequest): string {
   const at = url.indexOf('?')
   return at < 0 ? '' : url.slice(at + 1)
 }
@@ -171,7 +174,7 @@ function readIfMatch(
   id: string | undefined,
   { headers }: FastifyRequest,
 ): { ifVersion?: string[] } {
-  const ifVersion = expectedVersions(headers['if-match'])
+  const ifVersion = parseIfMatchVersions(headers['if-match'])
   if (ifVersion && (id === undefined || answers === 'action')) throw new Problem('precondition_failed')
   return ifVersion ? { ifVersion } : {}
 }
@@ -179,9 +182,9 @@ function readIfMatch(
 /** An answer in the bytes that are sent, which are not made of its text again for each who is sent them. */
 export type SharedResponse = Omit<StoredResponse, 'payload'> & { payload: Buffer }
 
-interface SharedAnswer {
+interface SharedEntry {
   output: unknown
-  answer: Promise<SharedResponse>
+  response: Promise<SharedResponse>
 }
 
 /**
@@ -189,17 +192,17 @@ interface SharedAnswer {
  * same: the rows are compared, not the callers. Rows of a shared statement are the same objects; all others are compared value by
  * value.
  */
-export class SharedAnswers {
-  readonly #written = new Map<string, SharedAnswer>()
+export class SharedResponses {
+  readonly #entries = new Map<string, SharedEntry>()
 
   /** The answer for what the read of an address gave, which `write` makes unless there is one. */
   share(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<SharedResponse> {
-    const known = this.#written.get(url)
-    if (known && isDeepStrictEqual(known.output, output)) return known.answer
-    if (this.#written.size === 0) setImmediate(() => this.#written.clear())
-    const answer = write().then(toBytes)
-    this.#written.set(url, { output, answer })
-    return answer
+    const known = this.#entries.get(url)
+    if (known && isDeepStrictEqual(known.output, output)) return known.response
+    if (this.#entries.size === 0) setImmediate(() => this.#entries.clear())
+    const response = write().then(toBytes)
+    this.#entries.set(url, { output, response })
+    return response
   }
 }
 

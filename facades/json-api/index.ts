@@ -9,22 +9,22 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { parseJson } from '../http/json-text.ts'
 import { previewPath, toPreview } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/method-not-allowed.ts'
-import { varyBy } from '../http/negotiation.ts'
-import { bodyLimitOf, type ContextOf, type FacadeOptions } from '../http/procedures.ts'
+import { addVary } from '../http/negotiation.ts'
+import { type ContextOf, type FacadeOptions, getBodyLimit } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
-import { errorDocument } from './errors.ts'
-import { RouteHandler, SharedAnswers } from './handler.ts'
+import { buildErrorDocument } from './errors.ts'
+import { RouteHandler, SharedResponses } from './handler.ts'
 import { type DocumentContext, declaredMembers, type Members } from './members.ts'
-import { ownParameters } from './query.ts'
+import { dropForeignParameters } from './query.ts'
 import {
   buildRoutes,
+  findShadowedMethods,
   formType,
+  getAccess,
   isServed,
   mediaType,
   type Route,
-  routeAccess,
   type ServedRoute,
-  shadowedMethods,
 } from './routes.ts'
 
 export interface JsonApiOptions extends FacadeOptions {
@@ -46,7 +46,7 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     baseUrl: baseUrl + app.prefix,
   }
   readDocuments(app)
-  admit(app, contextOf)
+  registerAdmission(app, contextOf)
   handleErrors(app, documentContext)
   await app.register(appLogos, { contextOf })
   await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
@@ -54,11 +54,11 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
 }
 
 /** Judges what a request wants and who asks, before its body. */
-function admit(app: FastifyInstance, contextOf: ContextOf): void {
+function registerAdmission(app: FastifyInstance, contextOf: ContextOf): void {
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which may have no such parameter.
-    reply.header('cache-control', 'private, no-cache').serializer(asItIs)
-    varyBy(reply, 'Accept')
+    reply.header('cache-control', 'private, no-cache').serializer(passThrough)
+    addVary(reply, 'Accept')
     if (request.is404 && request.method === 'OPTIONS') return refuseUnrouted(request, reply)
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
@@ -77,14 +77,14 @@ async function serveRoutes(
   routes: readonly Route[],
   { bodyLimits, documentContext }: RouteOptions,
 ): Promise<void> {
-  const sharedAnswers = new SharedAnswers()
+  const sharedResponses = new SharedResponses()
   const buildOptions = (route: Route) => ({
     method: route.method,
     url: route.url,
     config: { route } as object,
-    bodyLimit: bodyLimitOf(route.procedure, bodyLimits),
-    ...(route.method !== 'GET' && { preParsing: bodyCheck(route) }),
-    handler: new RouteHandler({ documentContext, route: route as ServedRoute, sharedAnswers }).handle,
+    bodyLimit: getBodyLimit(route.procedure, bodyLimits),
+    ...(route.method !== 'GET' && { preParsing: createBodyCheck(route) }),
+    handler: new RouteHandler({ documentContext, route: route as ServedRoute, sharedResponses }).handle,
   })
   for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(buildOptions(route))
   await app.register(async (forms) => {
@@ -92,7 +92,7 @@ async function serveRoutes(
     await forms.register(multipart)
     for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(buildOptions(route))
   })
-  for (const { method, url } of shadowedMethods(routes)) refuseMethod(app, method, url)
+  for (const { method, url } of findShadowedMethods(routes)) refuseMethod(app, method, url)
 }
 
 function readDocuments(app: FastifyInstance): void {
@@ -112,13 +112,13 @@ const configOf = ({ routeOptions }: FastifyRequest) => routeOptions.config as Ro
 
 /** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
 function assertServed(route: Route, ctx: Context): void {
-  if (isServed(route)) assertMayCall(ctx, routeAccess(route))
+  if (isServed(route)) assertMayCall(ctx, getAccess(route))
   else throw new Problem(ctx.callerContext.current.type === 'guest' ? 'signed_out' : 'read_only')
 }
 
-const asItIs = (payload: unknown) => payload as string
+const passThrough = (payload: unknown) => payload as string
 
-const bodyCheck = (route: Route) => async (request: FastifyRequest) => {
+const createBodyCheck = (route: Route) => async (request: FastifyRequest) => {
   if (hasBody(request)) assertContentType(request.headers['content-type'], route)
 }
 
@@ -128,7 +128,7 @@ const hasBody = ({ headers }: FastifyRequest) =>
 function handleErrors(app: FastifyInstance, documentContext: DocumentContext): void {
   app.setErrorHandler((thrown, request, reply) => {
     const { route, isPlain } = configOf(request)
-    const { status, body } = errorDocument(thrown, {
+    const { status, body } = buildErrorDocument(thrown, {
       requestId: request.id,
       route,
       url: request.routeOptions.url,
@@ -139,7 +139,7 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
     if (status >= 500)
       request.log.error({ error: (thrown as Error).cause ?? thrown }, body.errors[0]?.code ?? 'internal')
     if (status === 401) reply.header('www-authenticate', 'Bearer')
-    return reply.serializer(asItIs).code(status).type(mediaType).send(JSON.stringify(body))
+    return reply.serializer(passThrough).code(status).type(mediaType).send(JSON.stringify(body))
   })
   app.setNotFoundHandler(refuseUnrouted)
 }
@@ -150,11 +150,11 @@ interface MediaRange {
 }
 
 /** Splits at a separator outside of quotes. An unclosed quote runs to the end of the text, and is scanned only once. */
-const split = (text: string, separator: ',' | ';') =>
+const splitOutsideQuotes = (text: string, separator: ',' | ';') =>
   text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g : /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g) ?? []
 
-function parse(range: string): MediaRange {
-  const [type = '', ...rest] = split(range, ';').map((part) => part.trim())
+function parseMediaRange(range: string): MediaRange {
+  const [type = '', ...rest] = splitOutsideQuotes(range, ';').map((part) => part.trim())
   const parameters = rest.map((part): [string, string] => {
     const [name = '', value = ''] = part.split(/=(.*)/s)
     return [name.trim().toLowerCase(), value.trim().replace(/^"|"$/g, '')]
@@ -163,7 +163,7 @@ function parse(range: string): MediaRange {
 }
 
 /** No other parameters than `ext` and `profile`, and no extension, since we have none. Unknown profiles do no harm. */
-const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
+const hasOnlyKnownParameters = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
   [...parameters.keys()].every(
     (name) => name === 'profile' || ignored.includes(name) || (name === 'ext' && !parameters.get('ext')),
   )
@@ -171,28 +171,29 @@ const isOurs = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
 /** Throws where nothing that is accepted is what we send. */
 function assertAcceptable(accept: string | undefined): void {
   if (accept === undefined || accept.trim() === '') return
-  const ranges = split(accept, ',').map(parse)
-  const jsonApi = ranges.filter((range) => range.type === mediaType && weightOf(range) > 0)
-  if (jsonApi.length > 0 && jsonApi.every((range) => !isOurs(range, ['q']))) throw new Problem('not_acceptable')
+  const ranges = splitOutsideQuotes(accept, ',').map(parseMediaRange)
+  const jsonApi = ranges.filter((range) => range.type === mediaType && readWeight(range) > 0)
+  if (jsonApi.length > 0 && jsonApi.every((range) => !hasOnlyKnownParameters(range, ['q'])))
+    throw new Problem('not_acceptable')
   // Of the ranges that we are in, the narrowest says whether we are wanted.
   const narrowest = [mediaType, 'application/*', '*/*'].find((type) => ranges.some((range) => range.type === type))
   const isWanted = ranges.some(
-    (range) => (range.type === narrowest || range.type === 'application/json') && weightOf(range) > 0,
+    (range) => (range.type === narrowest || range.type === 'application/json') && readWeight(range) > 0,
   )
   if (!isWanted) throw new Problem('not_acceptable')
 }
 
-const weightOf = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
+const readWeight = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
 
 /** Throws where a body is not JSON:API; an action takes plain JSON as well, or nothing but a form. */
 function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {
-  const range = parse(contentType ?? '')
+  const range = parseMediaRange(contentType ?? '')
   if (takesFile) {
     if (range.type !== formType) throw new Problem('unsupported_media_type')
     return
   }
   if (answers === 'action' && range.type === 'application/json') return
-  if (range.type !== mediaType || !isOurs(range)) throw new Problem('unsupported_media_type')
+  if (range.type !== mediaType || !hasOnlyKnownParameters(range)) throw new Problem('unsupported_media_type')
 }
 
 interface LogoRequest {
@@ -200,12 +201,12 @@ interface LogoRequest {
   Querystring: { expires: string; signature: string }
 }
 
-const url = '/ext-apps/actions/proxy-logo/:id'
+const logoPath = '/ext-apps/actions/proxy-logo/:id'
 
 /** Logos of external apps; only what goes wrong is a document. */
 async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: ContextOf }) {
-  app.get<LogoRequest>(url, { config: { isPlain: true } as object }, async (request, reply) => {
-    const query = ownParameters(request.query) as LogoRequest['Querystring']
+  app.get<LogoRequest>(logoPath, { config: { isPlain: true } as object }, async (request, reply) => {
+    const query = dropForeignParameters(request.query) as LogoRequest['Querystring']
     const logos = createCaller(await contextOf(request, reply)).appLogos
     const payload = sendFile(request, reply, await logos.read({ ...query, id: request.params.id }))
     reply.header('cache-control', 'private, max-age=3600')
@@ -225,7 +226,7 @@ interface PreviewRequest {
 
 /** Judging it is the procedure's task. */
 const readPreviewInput = ({ query }: FastifyRequest<PreviewRequest>) =>
-  ownParameters(query) as PreviewRequest['Querystring']
+  dropForeignParameters(query) as PreviewRequest['Querystring']
 
 /** What links lead to, as plain JSON and pictures; only what goes wrong is a document. */
 async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {

@@ -5,19 +5,19 @@ export type MemberCase = (name: string) => string
 export interface MemberProfile {
   write: MemberCase
   /** Attributes that are written otherwise, by type and declared name. */
-  renamed?: ByAttribute<string>
+  names?: ByAttribute<string>
   /** Relations to one whose id, as a number, is also an attribute of this name. */
-  linked?: ByAttribute<string>
+  linkedIds?: ByAttribute<string>
   /** Attributes whose inner members stay as they are declared. */
   verbatim?: ByAttribute<true>
   /** Attributes whose value is shown otherwise; without one, the attribute is left out. */
-  shown?: ByAttribute<(value: unknown) => unknown>
+  transforms?: ByAttribute<(value: unknown) => unknown>
   /** Attributes on demand that are sent where `fields` says nothing of their type. */
-  unasked?: ByAttribute<true>
+  sentByDefault?: ByAttribute<true>
   /** Values of filters that mean another one. */
   filters?: ByAttribute<Readonly<Record<string, string>>>
   /** Actions, as `type/action`, that answer with plain JSON, and what of their `meta`. */
-  plain?: Readonly<Record<string, string>>
+  plainAnswers?: Readonly<Record<string, string>>
   /** Whether actions also take the members of their input as they are declared. */
   lenientActions?: boolean
 }
@@ -26,17 +26,17 @@ type ByAttribute<Value> = Readonly<Record<string, Readonly<Record<string, Value>
 
 const snake: MemberCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-const asDeclared = (...names: string[]) => Object.fromEntries(names.map((name) => [name, name]))
+const keepNames = (...names: string[]) => Object.fromEntries(names.map((name) => [name, name]))
 
 /** What front ends of earlier versions expect. */
-const earlier: MemberProfile = {
+const legacyProfile: MemberProfile = {
   write: snake,
-  renamed: {
+  names: {
     'ai-tools': { toolType: 'type' },
     attachments: { fileType: 'type' },
     connections: { connectionType: 'type' },
     // The one type of earlier versions that was never in snake case.
-    'ext-apps': asDeclared(
+    'ext-apps': keepNames(
       'redirectOnConnectionAccepted',
       'redirectOnConnectionDeclined',
       'redirectUrls',
@@ -54,24 +54,27 @@ const earlier: MemberProfile = {
     'room-messages': { replyCount: 'has_thread' },
     'user-keychain-values': { keyType: 'type' },
   },
-  linked: {
+  linkedIds: {
     'room-members': { user: 'user_id', room: 'room_id' },
     'room-messages': { room: 'room_id', member: 'member_id', thread: 'thread_id' },
   },
   verbatim: { connections: { userinfo: true, extAppSecrets: true } },
-  shown: {
+  transforms: {
     connections: { migrationsToApply: (count) => count || undefined },
     'room-messages': { replyCount: (count) => count !== 0 },
     'translation-labels': { labels: (labels) => nest(labels as Record<string, string>) },
   },
-  unasked: { 'room-messages': { readBy: true } },
+  sentByDefault: { 'room-messages': { readBy: true } },
   filters: { 'ai-tools': { assigned: { '1': 'true', '0': 'false' } } },
-  plain: { 'user-keychain-values/validator': 'validator' },
+  plainAnswers: { 'user-keychain-values/validator': 'validator' },
   lenientActions: true,
 }
 
 /** By the setting JSONAPI_MEMBER_CASE; without a profile, everything is written as it is declared. */
-export const memberProfiles: Record<'camel' | 'snake', MemberProfile | undefined> = { camel: undefined, snake: earlier }
+export const memberProfiles: Record<'camel' | 'snake', MemberProfile | undefined> = {
+  camel: undefined,
+  snake: legacyProfile,
+}
 
 type Nested = { [name: string]: string | Nested }
 
@@ -81,17 +84,17 @@ function nest(labels: Readonly<Record<string, string>>): Nested {
   for (const [key, label] of Object.entries(labels)) {
     const path = key.split('.')
     const last = path.pop() as string
-    const at = path.reduce<Nested | undefined>((object, name) => inner(object, name), nested)
+    const at = path.reduce<Nested | undefined>((object, name) => enterObject(object, name), nested)
     if (at && typeof at[last] !== 'object') at[last] = label
     else nested[key] = label
   }
   return nested
 }
 
-function inner(object: Nested | undefined, name: string): Nested | undefined {
-  const held = object?.[name]
-  if (!object || typeof held === 'string') return undefined
-  const next = held ?? Object.create(null)
+function enterObject(object: Nested | undefined, name: string): Nested | undefined {
+  const value = object?.[name]
+  if (!object || typeof value === 'string') return undefined
+  const next = value ?? Object.create(null)
   object[name] = next
   return next
 }

@@ -3,13 +3,13 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import type { WireNames } from '../http/names.ts'
 import type { MemberCase, MemberProfile } from './member-profiles.ts'
 
-export type Names = ObjectNames | UntouchedNames
+export type AnyKeyMapper = KeyMapper | IdentityKeyMapper
 
 /** How names of declarations are written on the wire, in both directions. */
 export class Members {
   readonly #profile: MemberProfile | undefined
-  readonly #ofResources = new WeakMap<Resource, Names>()
-  readonly #ofInputs = new WeakMap<object, Names>()
+  readonly #byResource = new WeakMap<Resource, AnyKeyMapper>()
+  readonly #byInput = new WeakMap<object, AnyKeyMapper>()
 
   /** Without a profile, names are written as they are declared. */
   constructor(profile?: MemberProfile) {
@@ -18,7 +18,7 @@ export class Members {
 
   /** A name, or names with other signs between them, such as a path; one of an attribute with its type. */
   write(text: string, type = ''): string {
-    const { write, renamed } = this.#profile ?? {}
+    const { write, names: renamed } = this.#profile ?? {}
     return write ? text.replace(/\w+/g, (name) => renamed?.[type]?.[name] ?? write(name)) : text
   }
 
@@ -35,45 +35,49 @@ export class Members {
   }
 
   /** Whether an attribute on demand is sent to who does not say which they want. */
-  isUnasked(type: string, name: string): boolean {
-    return this.#profile?.unasked?.[type]?.[name] === true
+  isSentByDefault(type: string, name: string): boolean {
+    return this.#profile?.sentByDefault?.[type]?.[name] === true
   }
 
   /** The attributes of a type, and the members of their values. */
-  mapAttributes(of: Resource): Names {
-    return this.#remember(this.#ofResources, of, ({ write, renamed, verbatim, shown }) => {
+  mapAttributes(of: Resource): AnyKeyMapper {
+    return this.#remember(this.#byResource, of, ({ write, names: renamed, verbatim, transforms: shown }) => {
       const members = Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
       const { type } = of
-      return new ObjectNames(write, members, {
-        renamed: renamed?.[type],
+      return new KeyMapper(write, members, {
+        names: renamed?.[type],
         verbatim: verbatim?.[type],
-        shown: shown?.[type],
+        transforms: shown?.[type],
       })
     })
   }
 
   /** Relations to one whose id is also an attribute, each with its name as it is written. */
   mapLinked({ type }: Resource): Readonly<Record<string, string>> {
-    return this.#profile?.linked?.[type] ?? {}
+    return this.#profile?.linkedIds?.[type] ?? {}
   }
 
   /** What a procedure takes, by the schemas that its input passes. */
-  mapInput(schemas: readonly z.ZodType[]): Names {
-    return this.#remember(this.#ofInputs, schemas, ({ write, lenientActions }) => {
+  mapInput(schemas: readonly z.ZodType[]): AnyKeyMapper {
+    return this.#remember(this.#byInput, schemas, ({ write, lenientActions }) => {
       const members = schemas.flatMap(membersIn)
-      return new ObjectNames(write, members, { takesDeclared: lenientActions })
+      return new KeyMapper(write, members, { takesDeclared: lenientActions })
     })
   }
 
   /** What of an action's `meta` is its whole answer, as plain JSON; undefined where it answers with a document. */
   plainAnswer(type: string, action: string | undefined): string | undefined {
-    return this.#profile?.plain?.[`${type}/${action}`]
+    return this.#profile?.plainAnswers?.[`${type}/${action}`]
   }
 
-  #remember<K extends object>(known: WeakMap<K, Names>, key: K, make: (profile: MemberProfile) => Names): Names {
+  #remember<K extends object>(
+    known: WeakMap<K, AnyKeyMapper>,
+    key: K,
+    make: (profile: MemberProfile) => AnyKeyMapper,
+  ): AnyKeyMapper {
     const found = known.get(key)
     if (found) return found
-    const names = this.#profile ? make(this.#profile) : new UntouchedNames()
+    const names = this.#profile ? make(this.#profile) : new IdentityKeyMapper()
     known.set(key, names)
     return names
   }
@@ -81,26 +85,26 @@ export class Members {
   /** A JSON Schema of a type's attributes, or of another object, whose objects have their members as they are written. */
   schema<S extends Schema>(schema: S, type = ''): S {
     if (!this.#profile) return schema
-    const { verbatim, shown } = this.#profile
-    const isOwn = (name: string) => verbatim?.[type]?.[name] || shown?.[type]?.[name]
-    const of = (name: string, part: unknown) => (isOwn(name) ? part : this.#written(part))
-    return this.#object(schema, of, type) as S
+    const { verbatim, transforms: shown } = this.#profile
+    const isOverridden = (name: string) => verbatim?.[type]?.[name] || shown?.[type]?.[name]
+    const of = (name: string, part: unknown) => (isOverridden(name) ? part : this.#writeSchema(part))
+    return this.#writeObject(schema, of, type) as S
   }
 
-  #object(schema: Schema, of: (name: string, part: unknown) => unknown, type = ''): Schema {
+  #writeObject(schema: Schema, of: (name: string, part: unknown) => unknown, type = ''): Schema {
     const parts = Object.entries(schema).map(([keyword, part]): [string, unknown] => {
       if (keyword === 'required') return [keyword, (part as string[]).map((name) => this.write(name, type))]
-      if (keyword !== 'properties') return [keyword, this.#written(part)]
+      if (keyword !== 'properties') return [keyword, this.#writeSchema(part)]
       const members = Object.entries(part as object).map(([name, it]) => [this.write(name, type), of(name, it)])
       return [keyword, Object.fromEntries(members)]
     })
     return Object.fromEntries(parts)
   }
 
-  #written(schema: unknown): unknown {
-    if (Array.isArray(schema)) return schema.map((part) => this.#written(part))
+  #writeSchema(schema: unknown): unknown {
+    if (Array.isArray(schema)) return schema.map((part) => this.#writeSchema(part))
     if (typeof schema !== 'object' || schema === null) return schema
-    return this.#object(schema as Schema, (_, part) => this.#written(part))
+    return this.#writeObject(schema as Schema, (_, part) => this.#writeSchema(part))
   }
 }
 
@@ -124,32 +128,32 @@ type Path = readonly (string | number)[]
 interface Member {
   written: string
   /** Of the objects in its value; absent where there are none with declared names. */
-  inner: ObjectNames | undefined
+  inner: KeyMapper | undefined
 }
 
 /** What differs for single members, by declared name. */
-interface OwnNames {
-  renamed?: Readonly<Record<string, string>> | undefined
+interface MemberOverrides {
+  names?: Readonly<Record<string, string>> | undefined
   /** Those whose inner members stay as they are declared. */
   verbatim?: Readonly<Record<string, true>> | undefined
-  shown?: Readonly<Record<string, (value: unknown) => unknown>> | undefined
+  transforms?: Readonly<Record<string, (value: unknown) => unknown>> | undefined
   /** Whether a member is also read where it is written as it is declared. */
   takesDeclared?: boolean | undefined
 }
 
 /** The members of one object by their declared names, for a service that writes them otherwise. */
-class ObjectNames {
+class KeyMapper {
   readonly #members = new Map<string, Member>()
   readonly #declared = new Map<string, string>()
-  readonly #own: OwnNames
+  readonly #overrides: MemberOverrides
 
-  constructor(write: MemberCase, members: Iterable<[string, unknown]>, own: OwnNames = {}) {
-    this.#own = own
+  constructor(write: MemberCase, members: Iterable<[string, unknown]>, own: MemberOverrides = {}) {
+    this.#overrides = own
     for (const [name, all] of Map.groupBy(members, ([name]) => name)) {
       const below = own.verbatim?.[name] ? [] : all.flatMap(([, schema]) => membersIn(schema as z.ZodType))
-      const written = own.renamed?.[name] ?? write(name)
+      const written = own.names?.[name] ?? write(name)
       const { takesDeclared } = own
-      const inner = below.length > 0 ? new ObjectNames(write, below, { takesDeclared }) : undefined
+      const inner = below.length > 0 ? new KeyMapper(write, below, { takesDeclared }) : undefined
       this.#members.set(name, { written, inner })
       this.#declared.set(written, name)
     }
@@ -160,9 +164,9 @@ class ObjectNames {
     if (Array.isArray(value)) return value.map((item) => this.write(item))
     if (!isObject(value)) return value
     return Object.fromEntries(
-      Object.entries(value).map(([name, held]) => {
+      Object.entries(value).map(([name, member]) => {
         const { written = name, inner } = this.#members.get(name) ?? {}
-        return [written, inner ? inner.write(held) : held]
+        return [written, inner ? inner.write(member) : member]
       }),
     )
   }
@@ -170,22 +174,22 @@ class ObjectNames {
   /** One attribute, by its declared name. */
   writeMember(name: string, value: unknown): [written: string, value: unknown] {
     const { written = name, inner } = this.#members.get(name) ?? {}
-    const show = this.#own.shown?.[name]
+    const show = this.#overrides.transforms?.[name]
     if (show) return [written, show(value)]
     return [written, inner ? inner.write(value) : value]
   }
 
   /** A value with its members as they are declared; hears of each that is declared and not written so. */
-  read(value: unknown, foreign: (path: Path) => void, path: Path = []): unknown {
-    if (Array.isArray(value)) return value.map((item, index) => this.read(item, foreign, [...path, index]))
+  read(value: unknown, onUnknown: (path: Path) => void, path: Path = []): unknown {
+    if (Array.isArray(value)) return value.map((item, index) => this.read(item, onUnknown, [...path, index]))
     if (!isObject(value)) return value
     return Object.fromEntries(
-      Object.entries(value).map(([written, held]) => {
+      Object.entries(value).map(([written, member]) => {
         const name = this.#declared.get(written)
         const at = [...path, written]
-        if (name === undefined && this.#members.has(written) && !this.#own.takesDeclared) foreign(at)
+        if (name === undefined && this.#members.has(written) && !this.#overrides.takesDeclared) onUnknown(at)
         const inner = this.#members.get(name ?? written)?.inner
-        return [name ?? written, inner ? inner.read(held, foreign, at) : held]
+        return [name ?? written, inner ? inner.read(member, onUnknown, at) : member]
       }),
     )
   }
@@ -200,7 +204,7 @@ class ObjectNames {
 }
 
 /** The same for a service that writes names as they are declared. */
-class UntouchedNames {
+class IdentityKeyMapper {
   write = (value: unknown): unknown => value
   writeMember = (name: string, value: unknown): [written: string, value: unknown] => [name, value]
   read = (value: unknown, _foreign?: (path: Path) => void): unknown => value

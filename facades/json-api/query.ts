@@ -19,16 +19,16 @@ export interface ParsedQuery {
   fields: Map<string, Set<string>>
 }
 
-const family = /^(page|filter|fields)\[([^[\]]+)\]$/
+const parameterFamily = /^(page|filter|fields)\[([^[\]]+)\]$/
 /** Read by the choice of language, in server/http. */
-const elsewhere = new Set(['locale', 'lang'])
+const foreignParameters = new Set(['locale', 'lang'])
 
 /** The parameters that are for an address itself. */
-export const ownParameters = (query: object) =>
-  Object.fromEntries(Object.entries(query).filter(([name]) => !elsewhere.has(name)))
+export const dropForeignParameters = (query: object) =>
+  Object.fromEntries(Object.entries(query).filter(([name]) => !foreignParameters.has(name)))
 
 /** What a route's answer can be asked for. */
-const accepts: Record<ResponseKind, readonly string[]> = {
+const acceptedParameters: Record<ResponseKind, readonly string[]> = {
   page: ['include', 'sort', 'page', 'filter', 'fields'],
   one: ['include', 'fields'],
   related: ['include', 'sort', 'page', 'filter', 'fields'],
@@ -40,9 +40,11 @@ const accepts: Record<ResponseKind, readonly string[]> = {
 }
 
 /** A write is asked for nothing but the members of its answer. */
-export function acceptedBy({ method, answers, procedure }: Route): readonly string[] {
-  if (method !== 'GET') return accepts[answers].filter((name) => name === 'fields' && answers !== 'linkage')
-  return answers === 'action' && procedure && takesPage(procedure) ? [...accepts.action, 'page'] : accepts[answers]
+export function listAcceptedParameters({ method, answers, procedure }: Route): readonly string[] {
+  if (method !== 'GET') return acceptedParameters[answers].filter((name) => name === 'fields' && answers !== 'linkage')
+  return answers === 'action' && procedure && takesPage(procedure)
+    ? [...acceptedParameters.action, 'page']
+    : acceptedParameters[answers]
 }
 
 const takesPage = (procedure: AnyTRPCProcedure) => inputsOf(procedure).some(({ shape }) => 'page' in shape)
@@ -52,29 +54,29 @@ export function parseQuery(search: string, route: Route, documentContext: Docume
   const query: ParsedQuery = { input: {}, fields: new Map() }
   const issues: Issue[] = []
   const seen = new Set<string>()
-  const accepted = acceptedBy(route)
+  const accepted = listAcceptedParameters(route)
   for (const [name, value] of new URLSearchParams(search)) {
-    if (elsewhere.has(name)) continue
-    const problem = seen.has(name) ? 'is there more than once' : take(query, name, value, accepted)
+    if (foreignParameters.has(name)) continue
+    const problem = seen.has(name) ? 'is there more than once' : readParameter(query, name, value, accepted)
     seen.add(name)
     if (problem) issues.push({ path: [name], message: problem })
   }
   issues.push(
-    ...declaredNames(query, route, documentContext),
-    ...unknownFields(query.fields, documentContext.resources),
+    ...translateNames(query, route, documentContext),
+    ...findUnknownFields(query.fields, documentContext.resources),
   )
   if (issues.length > 0) throw new Problem('invalid_query', { issues })
   return query
 }
 
 /** Puts a parameter where it belongs; says what is wrong with its name. */
-function take(
+function readParameter(
   { input, fields }: ParsedQuery,
   name: string,
   value: string,
   accepted: readonly string[],
 ): string | undefined {
-  const [, group, member] = family.exec(name) ?? []
+  const [, group, member] = parameterFamily.exec(name) ?? []
   if (!accepted.includes(group ?? name)) return 'is not a parameter of this address'
   if (name === 'include' || name === 'sort') input[name] = splitList(value)
   else if (group === 'page' || group === 'filter') input[group] = { ...input[group], [member as string]: value }
@@ -84,7 +86,7 @@ function take(
 }
 
 /** Puts the names that a query is written with into those that are declared. */
-function declaredNames(
+function translateNames(
   { input, fields }: ParsedQuery,
   { resource, relation }: Route,
   { resources, members }: DocumentContext,
@@ -123,7 +125,7 @@ function declaredNames(
 
 const splitList = (value: string) => value.split(',').filter(Boolean)
 
-function unknownFields(fields: ParsedQuery['fields'], resources: ReadonlyMap<string, Resource>): Issue[] {
+function findUnknownFields(fields: ParsedQuery['fields'], resources: ReadonlyMap<string, Resource>): Issue[] {
   return [...fields].flatMap(([type, names]) => {
     const path = [`fields[${type}]`]
     const resource = resources.get(type)

@@ -35,9 +35,9 @@ export interface Route {
 /** Whether an idempotency key makes it happen once. */
 export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
 
-type Wire = Pick<Route, 'method' | 'answers' | 'relation' | 'action' | 'creates'> & { suffix: string }
+type RouteShape = Pick<Route, 'method' | 'answers' | 'relation' | 'action' | 'creates'> & { suffix: string }
 
-const standard: Partial<Record<string, Wire>> = {
+const standardShapes: Partial<Record<string, RouteShape>> = {
   list: { method: 'GET', suffix: '', answers: 'page' },
   get: { method: 'GET', suffix: '/:id', answers: 'one' },
   create: { method: 'POST', suffix: '', answers: 'created', creates: true },
@@ -45,26 +45,31 @@ const standard: Partial<Record<string, Wire>> = {
   delete: { method: 'DELETE', suffix: '/:id', answers: 'nothing' },
 }
 
-const changes = { add: 'POST', replace: 'PATCH', remove: 'DELETE' } as const
+const changeMethods = { add: 'POST', replace: 'PATCH', remove: 'DELETE' } as const
 
-function findWires({ resource, verb }: Exposure, isQuery: boolean, members: Members): Wire[] {
+function buildShapes({ resource, verb }: Exposure, isQuery: boolean, members: Members): RouteShape[] {
   if (verb === 'related')
-    return Object.entries(resource.relations).flatMap(([name, of]) => relationReads(name, of, members))
-  if (typeof verb === 'string') return [standard[verb] as Wire]
-  if ('action' in verb) return [actionWire(verb, isQuery)]
+    return Object.entries(resource.relations).flatMap(([name, of]) => buildRelationReads(name, of, members))
+  if (typeof verb === 'string') return [standardShapes[verb] as RouteShape]
+  if ('action' in verb) return [buildActionShape(verb, isQuery)]
   if ('member' in verb) return [{ method: 'GET', suffix: `/${verb.member}`, answers: 'one' }]
   if ('proxy' in verb) return [{ method: 'GET', suffix: `/proxy/${verb.proxy}/:identifier`, answers: 'file' }]
   const { relationship: name, change } = verb
   const relation = { name, of: resource.relations[name] as Relation }
   return [
-    { method: changes[change], suffix: `/:id/relationships/${members.write(name)}`, answers: 'linkage', relation },
+    {
+      method: changeMethods[change],
+      suffix: `/:id/relationships/${members.write(name)}`,
+      answers: 'linkage',
+      relation,
+    },
   ]
 }
 
-function actionWire(
+function buildActionShape(
   { action, ofOne, member, ends, creates }: Extract<Verb, { action: string }>,
   isQuery: boolean,
-): Wire {
+): RouteShape {
   const of = ofOne ? '/:id' : member ? `/${member}` : ''
   return {
     method: isQuery ? 'GET' : ends ? 'DELETE' : 'POST',
@@ -75,7 +80,7 @@ function actionWire(
   }
 }
 
-function relationReads(name: string, of: Relation, members: Members): Wire[] {
+function buildRelationReads(name: string, of: Relation, members: Members): RouteShape[] {
   const [relation, member] = [{ name, of }, members.write(name)]
   return [
     { method: 'GET', suffix: `/:id/${member}`, answers: 'related', relation },
@@ -90,7 +95,7 @@ export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMe
     const { exposes, file } = metaOf(procedure)
     if (!exposes) return []
     const { resource } = exposes
-    return findWires(exposes, procedure._def.type === 'query', members).map(
+    return buildShapes(exposes, procedure._def.type === 'query', members).map(
       ({ suffix, ...wire }): Route => ({
         ...wire,
         ...(file === 'out' && { answers: 'file' }),
@@ -102,17 +107,17 @@ export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMe
       }),
     )
   })
-  return [...declared, ...readOnly(declared)]
+  return [...declared, ...buildReadOnlyRoutes(declared)]
 }
 
 /** What is read and not written says so, rather than that there is no such method: a relation, and an update of a row. */
-function readOnly(declared: readonly Route[]): Route[] {
+function buildReadOnlyRoutes(declared: readonly Route[]): Route[] {
   const taken = new Set(declared.map(({ method, url }) => `${method} ${url}`))
   const refused = declared.flatMap(({ method, url, answers, resource, relation }): Route[] => {
     if (method !== 'GET') return []
     if (answers === 'one' && url.endsWith('/:id')) return [{ method: 'PATCH', url, answers, resource }]
     if (answers !== 'linkage') return []
-    return Object.values(changes).map((change) => ({
+    return Object.values(changeMethods).map((change) => ({
       method: change,
       url,
       answers,
@@ -124,7 +129,7 @@ function readOnly(declared: readonly Route[]): Route[] {
 }
 
 /** Finds the methods of fixed addresses that a route with a parameter would take: `me` is the id of nobody. */
-export function shadowedMethods(routes: readonly Route[]): Pick<Route, 'method' | 'url'>[] {
+export function findShadowedMethods(routes: readonly Route[]): Pick<Route, 'method' | 'url'>[] {
   const taken = new Set(routes.map(({ method, url }) => `${method} ${url}`))
   const urls = [...new Set(routes.map(({ url }) => url))]
   return urls.flatMap((url) => {
@@ -135,10 +140,10 @@ export function shadowedMethods(routes: readonly Route[]): Pick<Route, 'method' 
 }
 
 function matches(pattern: string, url: string): boolean {
-  const [steps, given] = [pattern.split('/'), url.split('/')]
+  const [steps, target] = [pattern.split('/'), url.split('/')]
   return (
-    steps.length === given.length &&
-    steps.every((step, at) => step === given[at] || (step.startsWith(':') && !given[at]?.startsWith(':')))
+    steps.length === target.length &&
+    steps.every((step, at) => step === target[at] || (step.startsWith(':') && !target[at]?.startsWith(':')))
   )
 }
 
@@ -148,7 +153,7 @@ export type ServedRoute = Route & Required<Pick<Route, 'name' | 'procedure'>>
 export const isServed = (route: Route): route is ServedRoute => route.procedure !== undefined
 
 /** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
-export const servedRoutes = (router: AnyTRPCRouter, members?: Members): ServedRoute[] =>
+export const listServedRoutes = (router: AnyTRPCRouter, members?: Members): ServedRoute[] =>
   buildRoutes(router, members).filter(isServed)
 
-export const routeAccess = ({ procedure }: ServedRoute): Access => accessOf(procedure)
+export const getAccess = ({ procedure }: ServedRoute): Access => accessOf(procedure)

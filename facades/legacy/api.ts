@@ -4,17 +4,17 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller, users } from '../../routers/index.ts'
 import type { RecordOf } from '../../routers/resource/record.ts'
 import { sendAnswer } from '../ai/answer.ts'
-import { dropUnknown } from '../ai/request-body.ts'
-import type { Frames } from '../http/event-stream.ts'
+import { dropUnknownMembers } from '../ai/request-body.ts'
+import type { EventWriter } from '../http/event-stream.ts'
 import { toFailure } from '../http/failure.ts'
 import { toPreview } from '../http/link-preview.ts'
-import { prefers } from '../http/negotiation.ts'
-import { type FacadeOptions, findInput, routeTo } from '../http/procedures.ts'
-import { answerErrors } from './errors.ts'
+import { isPreferred } from '../http/negotiation.ts'
+import { type FacadeOptions, findInput, procedureRoute } from '../http/procedures.ts'
+import { setLegacyErrorHandler } from './errors.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
 
-const question = findInput('ai.ask')
+const askInput = findInput('ai.ask')
 
 interface LegacyOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -22,7 +22,7 @@ interface LegacyOptions extends FacadeOptions {
 }
 
 /** The token-authenticated endpoints that predate v1. */
-export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
+export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // Who calls is known before a byte of the body is read.
@@ -30,37 +30,37 @@ export async function legacy(app: FastifyInstance, { contextOf, bodyLimits, hear
   })
   app.removeContentTypeParser('text/plain')
 
-  answerErrors(app, 'payload')
+  setLegacyErrorHandler(app, 'payload')
 
   app.post<{ Body: Record<string, unknown> | null }>(
     '/api/ai-req',
-    routeTo('ai.ask', { contextOf, bodyLimits }),
+    procedureRoute('ai.ask', { contextOf, bodyLimits }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
       const { ai } = createCaller(ctx)
-      const payload = payloadIn(ctx, request.body) as AiRequest
-      const isStreamed = prefers('text/event-stream', request.headers.accept)
+      const payload = readPayload(ctx, request.body) as AiRequest
+      const isStreamed = isPreferred('text/event-stream', request.headers.accept)
       return sendAnswer(ctx, reply, {
-        whole: async () => {
+        complete: async () => {
           const { text, cut } = await ai.ask(payload)
           return { success: true, content: { text }, ...(cut && { cut }) }
         },
         stream: () => ai.stream(payload),
-        frames: isStreamed ? namedEvents(request.id) : undefined,
+        writer: isStreamed ? createEventWriter(request.id) : undefined,
         heartbeat,
       })
     },
   )
 
   app.get('/api/user', async (request, reply) => {
-    return legacyUserOf(await createCaller(await contextOf(request, reply)).users.me())
+    return toLegacyUser(await createCaller(await contextOf(request, reply)).users.me())
   })
 }
 
 /** The payload without members that are not known, here and beside it, which the response names. */
-function payloadIn({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
+function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
   const { payload = {}, ...beside } = body ?? {}
-  const { given, ignored } = dropUnknown(question, payload ?? {}, services.settings.strictParameters)
+  const { given, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
   hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
   return given
 }
@@ -68,16 +68,16 @@ function payloadIn({ services, hints }: Context, body: Record<string, unknown> |
 type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
 
 /** Events by name: `delta`, `usage`, then `done` or `error`. */
-const namedEvents = (requestId: string): Frames<StreamPart> => ({
-  part: ({ type, ...data }) => eventOf(type, data),
-  done: () => eventOf('done', {}),
-  failed(thrown) {
+const createEventWriter = (requestId: string): EventWriter<StreamPart> => ({
+  writePart: ({ type, ...data }) => writeEvent(type, data),
+  writeEnd: () => writeEvent('done', {}),
+  writeError(thrown) {
     const { code, message } = toFailure(thrown)
-    return eventOf('error', { code, message, requestId })
+    return writeEvent('error', { code, message, requestId })
   },
 })
 
-const eventOf = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
+const writeEvent = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`
 
 const { username, displayName, email, role, bio, avatar, publicKey, createdAt, updatedAt } = users.attributes
 
@@ -98,7 +98,7 @@ export const legacyUser = z.object({
   updated_at: updatedAt.schema,
 })
 
-function legacyUserOf({ id, displayName: name, ...me }: RecordOf<typeof users>): z.output<typeof legacyUser> {
+function toLegacyUser({ id, displayName: name, ...me }: RecordOf<typeof users>): z.output<typeof legacyUser> {
   const { username, email, role, bio, avatar, publicKey, createdAt, updatedAt } = me
   return {
     ...{ id: Number(id), username, name, email, role, bio, avatar, publicKey },
@@ -114,10 +114,10 @@ interface LegacyPreviewOptions extends FacadeOptions {
 
 /** A preview for pages that ask for it in the older way; the same as its successor answers. */
 export async function legacyLinkPreview(app: FastifyInstance, { baseUrl, ...options }: LegacyPreviewOptions) {
-  answerErrors(app)
+  setLegacyErrorHandler(app)
   app.post<{ Body: { url: string } | null }>(
     '/api/link-preview',
-    routeTo('linkPreviews.metadata', options),
+    procedureRoute('linkPreviews.metadata', options),
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
       const { linkPreviews } = createCaller(await options.contextOf(request, reply))

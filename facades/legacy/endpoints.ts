@@ -1,4 +1,13 @@
-import { answered, asIs, describeObject, type Endpoint, events, json, refusal, text } from '../http/openapi.ts'
+import {
+  describeAnswer,
+  describeAsIs,
+  describeEvents,
+  describeJson,
+  describeObject,
+  type Endpoint,
+  refusal,
+  text,
+} from '../http/openapi.ts'
 import { legacyUser } from './api.ts'
 
 const wholeAnswer = describeObject(
@@ -18,14 +27,14 @@ export const legacyEndpoints: readonly Endpoint[] = [
     ...{ method: 'post', path: '/api/ai-req', name: 'ai.ask', tag: 'ai' },
     refusals: { statuses: [401, 403, 413, 415, 422, 429, 500], body: refusal },
     body: (input) => describeObject({ payload: input }),
-    answers: () => answered(200, { ...json(wholeAnswer), ...events(pieces) }),
+    answers: () => describeAnswer(200, { ...describeJson(wholeAnswer), ...describeEvents(pieces) }),
   },
   {
     ...{ method: 'get', path: '/api/user', name: 'users.me', tag: 'caller' },
     refusals: { statuses: [401, 403, 500], body: refusal },
     more: { deprecated: true, summary: 'Read the caller, as older programs expect it' },
     answer: legacyUser,
-    answers: (answer) => answered(200, json(answer)),
+    answers: (answer) => describeAnswer(200, describeJson(answer)),
   },
 ]
 
@@ -34,6 +43,6 @@ export const legacyPreviewEndpoint: Endpoint = {
   ...{ method: 'post', path: '/api/link-preview', name: 'linkPreviews.metadata', tag: 'links' },
   refusals: { statuses: [401, 403, 413, 415, 422, 429], body: refusal },
   more: { deprecated: true, summary: 'Read what a page says of itself, as older front ends ask for it' },
-  body: asIs,
-  answers: (answer) => answered(200, json(answer)),
+  body: describeAsIs,
+  answers: (answer) => describeAnswer(200, describeJson(answer)),
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
-import { label } from '../ai/members.ts'
+import { ignoreSilently } from '../ai/members.ts'
 
 type EmbeddingAnswer = Awaited<ReturnType<Api['ai']['embed']>>
 type Input = Parameters<Api['ai']['embed']>[0]['input']
@@ -8,10 +8,10 @@ type Input = Parameters<Api['ai']['embed']>[0]['input']
 /** One text, one list of ids of tokens, or many of either. */
 const input = z
   .union([z.string(), z.array(z.union([z.string(), z.number(), z.array(z.number())]))])
-  .transform((given): Input => {
-    if (typeof given === 'string') return [given]
-    const isTokens = given.length > 0 && given.every((one) => typeof one === 'number')
-    return (isTokens ? [given] : given) as Input
+  .transform((value): Input => {
+    if (typeof value === 'string') return [value]
+    const isTokens = value.length > 0 && value.every((one) => typeof one === 'number')
+    return (isTokens ? [value] : value) as Input
   })
 
 /** A request for embeddings. */
@@ -20,7 +20,7 @@ export const embeddingRequest = z.strictObject({
   input,
   dimensions: z.int().nullish(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
-  user: label('the provider is told nothing of who asks'),
+  user: ignoreSilently('the provider is told nothing of who asks'),
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 
@@ -31,11 +31,11 @@ export const toEmbeddingInput = ({ model, input, dimensions }: EmbeddingRequest)
 })
 
 /** Embeddings in OpenAI's way of writing: as numbers, or as the bytes of them. */
-export function embeddingList({ model, encoding_format }: EmbeddingRequest, { embeddings, usage }: EmbeddingAnswer) {
-  const written = encoding_format === 'base64' ? embeddings.map(toBase64) : embeddings
+export function toEmbeddingList({ model, encoding_format }: EmbeddingRequest, { embeddings, usage }: EmbeddingAnswer) {
+  const encoded = encoding_format === 'base64' ? embeddings.map(toBase64) : embeddings
   return {
     object: 'list',
-    data: written.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+    data: encoded.map((embedding, index) => ({ object: 'embedding', index, embedding })),
     model,
     usage: { prompt_tokens: usage.inputTokens, total_tokens: usage.inputTokens },
   }

@@ -1,60 +1,65 @@
 import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import {
-  answered,
-  asIs,
   constant,
+  describeAnswer,
+  describeAsIs,
+  describeEvents,
+  describeJson,
   describeList,
   describeObject,
   type Endpoint,
-  events,
-  json,
+  integer,
   nullable,
   text,
-  whole,
 } from '../http/openapi.ts'
 import { chatRequest } from './chat/chat-request.ts'
 import { embeddingRequest } from './embeddings.ts'
 import { responseRequest } from './responses/responses-request.ts'
 
 const completion = describeObject({
-  ...{ id: text, object: constant('chat.completion'), created: whole, model: text },
+  ...{ id: text, object: constant('chat.completion'), created: integer, model: text },
   choices: describeList(
     describeObject({
-      index: whole,
+      index: integer,
       message: describeObject({ role: constant('assistant'), content: nullable(text) }),
       finish_reason: text,
     }),
   ),
-  usage: describeObject({ prompt_tokens: whole, completion_tokens: whole, total_tokens: whole }),
+  usage: describeObject({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
 })
 
 const response = describeObject({
-  ...{ id: text, object: constant('response'), created_at: whole, status: text, model: text },
+  ...{ id: text, object: constant('response'), created_at: integer, status: text, model: text },
   output: describeList(describeObject({ id: text, type: text })),
-  usage: describeObject({ input_tokens: whole, output_tokens: whole, total_tokens: whole }),
+  usage: describeObject({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
 })
 
 const embeddings = describeObject({
   ...{ object: constant('list'), model: text },
   data: describeList(
     describeObject({
-      ...{ object: constant('embedding'), index: whole },
+      ...{ object: constant('embedding'), index: integer },
       embedding: {
         anyOf: [describeList({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
       },
     }),
   ),
-  usage: describeObject({ prompt_tokens: whole, total_tokens: whole }),
+  usage: describeObject({ prompt_tokens: integer, total_tokens: integer }),
 })
 
-const asking = { method: 'post', tag, refusals: { statuses: askingStatuses, body: openAiRefusal }, body: asIs } as const
+const sharedMembers = {
+  method: 'post',
+  tag,
+  refusals: { statuses: askingStatuses, body: openAiRefusal },
+  body: describeAsIs,
+} as const
 
 /** What programs written for OpenAI's API call. */
 export const openAiEndpoints: readonly Endpoint[] = [
   {
     ...{
-      ...asking,
+      ...sharedMembers,
       path: '/v1/chat/completions',
       name: 'ai.complete',
       request: chatRequest,
@@ -62,11 +67,14 @@ export const openAiEndpoints: readonly Endpoint[] = [
     },
     more: { summary: "Ask a model as programs written for OpenAI's chat completions do" },
     answers: () =>
-      answered(200, { ...json(completion), ...events('With `stream`: chunks of the completion, then `[DONE]`.') }),
+      describeAnswer(200, {
+        ...describeJson(completion),
+        ...describeEvents('With `stream`: chunks of the completion, then `[DONE]`.'),
+      }),
   },
   {
     ...{
-      ...asking,
+      ...sharedMembers,
       path: '/v1/responses',
       name: 'ai.complete',
       request: responseRequest,
@@ -74,15 +82,15 @@ export const openAiEndpoints: readonly Endpoint[] = [
     },
     more: { summary: "Ask a model as programs written for OpenAI's responses do" },
     answers: () =>
-      answered(200, {
-        ...json(response),
-        ...events('With `stream`: events from `response.created` to `response.completed`.'),
+      describeAnswer(200, {
+        ...describeJson(response),
+        ...describeEvents('With `stream`: events from `response.created` to `response.completed`.'),
       }),
   },
   ...modelEndpoints,
   {
-    ...{ ...asking, path: '/v1/embeddings', name: 'ai.embed', request: embeddingRequest },
+    ...{ ...sharedMembers, path: '/v1/embeddings', name: 'ai.embed', request: embeddingRequest },
     more: { summary: 'Have texts embedded as programs written for OpenAI do' },
-    answers: () => answered(200, json(embeddings)),
+    answers: () => describeAnswer(200, describeJson(embeddings)),
   },
 ]

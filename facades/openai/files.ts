@@ -8,16 +8,16 @@ type Path = readonly (string | number)[]
 const DATA_URL = 'must be a data: URL with base64, as nothing is fetched from elsewhere'
 
 /** An image as bytes. */
-export const toImage = (url: string, path: Path): FilePart => filePart(url, path)
+export const toImage = (url: string, path: Path): FilePart => parseDataUrl(url, path)
 
 /** A document as bytes. */
 const toFile = (data: string, name: string | null | undefined, path: Path): FilePart => ({
-  ...filePart(data, path, name ?? ''),
+  ...parseDataUrl(data, path, name ?? ''),
   ...(name && { name }),
 })
 
 /** The head of a data: URL is short, so only the beginning is searched for it. */
-function filePart(url: string, path: Path, name = ''): FilePart {
+function parseDataUrl(url: string, path: Path, name = ''): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
   const data = url.slice(head.length)
@@ -28,7 +28,7 @@ function filePart(url: string, path: Path, name = ''): FilePart {
 const toAttachment = (id: string) => ({ type: 'attachment' as const, id })
 
 /** What a request has of a file. */
-export const sentFile = {
+export const fileMembers = {
   file_data: z.string().nullish(),
   file_id: z.string().nullish(),
   filename: z.string().nullish(),
@@ -46,14 +46,14 @@ interface SentImage {
 }
 
 /** A file by its bytes or its id, of which there must be one. */
-export function fileOrAttachment({ file_data: data, file_id: id, filename }: SentFile, path: Path) {
+export function toFileOrAttachment({ file_data: data, file_id: id, filename }: SentFile, path: Path) {
   if (data != null && id == null) return toFile(data, filename, [...path, 'file_data'])
   if (id != null && data == null) return toAttachment(id)
   throw new Problem('invalid', { issues: [{ path, message: 'must have either file_data or file_id' }] })
 }
 
 /** An image by its bytes or its id. */
-export function imageOrAttachment({ image_url: url, file_id: id }: SentImage, path: Path) {
+export function toImageOrAttachment({ image_url: url, file_id: id }: SentImage, path: Path) {
   if (url != null && id == null) return toImage(url, [...path, 'image_url'])
   if (id != null && url == null) return toAttachment(id)
   throw new Problem('invalid', { issues: [{ path, message: 'must have either image_url or file_id' }] })

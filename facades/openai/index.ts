@@ -1,19 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
 import { answer } from '../ai/answer.ts'
-import { type OfferedModel, offeredModel, offeredModels } from '../ai/available-models.ts'
+import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
 import { readRequest, remapIssues } from '../ai/request-body.ts'
-import { limitHeaders, setRateLimitHeaders } from '../http/limit-headers.ts'
-import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
+import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 import * as chat from './chat/chat-request.ts'
 import { mapChatErrorPath } from './chat/chat-request.ts'
 import { toCompletion } from './chat/chat-response.ts'
 import { toChunks } from './chat/chat-stream.ts'
 import * as embeddings from './embeddings.ts'
-import { parameterAt, sendError } from './openai-errors.ts'
+import { nameParameter, sendError } from './openai-errors.ts'
 import * as responses from './responses/responses-request.ts'
 import { mapResponsesErrorPath } from './responses/responses-request.ts'
-import { startResponse, wholeResponse } from './responses/responses-response.ts'
+import { startResponse, toWholeResponse } from './responses/responses-response.ts'
 import { ResponseEvents } from './responses/responses-stream.ts'
 import { ToolTable } from './responses/responses-tools.ts'
 
@@ -40,70 +40,70 @@ export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
 
 function modelRoutes(app: FastifyInstance, { contextOf }: OpenAiOptions): void {
   app.get('/v1/models', async (request, reply) => {
-    const models = await offeredModels(await contextOf(request, reply), ['chat', 'embedding'])
+    const models = await listModels(await contextOf(request, reply), ['chat', 'embedding'])
     return { object: 'list', data: models.map(toModel) }
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    return toModel(await offeredModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
+    return toModel(await findModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
   })
 }
 
 function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
-  app.post('/v1/embeddings', routeTo('ai.embed', options), async (request, reply) => {
+  app.post('/v1/embeddings', procedureRoute('ai.embed', options), async (request, reply) => {
     const ctx = await options.contextOf(request, reply)
-    const asked = await readRequest(embeddings.embeddingRequest, options.contextOf, request, reply)
+    const body = await readRequest(embeddings.embeddingRequest, options.contextOf, request, reply)
     try {
-      return embeddings.embeddingList(asked, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(asked)))
+      return embeddings.toEmbeddingList(body, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(body)))
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
-      reply.headers(limitHeaders(ctx.hints))
+      reply.headers(toLimitHeaders(ctx.hints))
     }
   })
 }
 
 function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
-  app.post('/v1/chat/completions', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = await readRequest(chat.chatRequest, options.contextOf, request, reply)
-    const heading = {
-      ...{ id: `chatcmpl-${request.id}`, created: now(), model: asked.model },
-      custom: chat.customNames(asked),
+  app.post('/v1/chat/completions', procedureRoute('ai.complete', options), async (request, reply) => {
+    const body = await readRequest(chat.chatRequest, options.contextOf, request, reply)
+    const header = {
+      ...{ id: `chatcmpl-${request.id}`, created: now(), model: body.model },
+      custom: chat.listCustomTools(body),
     }
     return answer(request, reply, {
       ...options,
-      input: chat.toAiRequest(asked),
-      nameOf: (path) => parameterAt(path, 'chat'),
-      whole: (answered) => toCompletion(heading, answered),
-      frames: asked.stream ? toChunks(heading, asked.stream_options?.include_usage === true) : undefined,
-    }).catch(withClientPaths(request, (path) => mapChatErrorPath(asked, path)))
+      input: chat.toAiRequest(body),
+      nameParameter: (path) => nameParameter(path, 'chat'),
+      toBody: (completed) => toCompletion(header, completed),
+      writer: body.stream ? toChunks(header, body.stream_options?.include_usage === true) : undefined,
+    }).catch(withClientPaths(request, (path) => mapChatErrorPath(body, path)))
   })
 }
 
 function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
-  app.post('/v1/responses', routeTo('ai.complete', options), async (request, reply) => {
-    const asked = await readRequest(responses.responseRequest, options.contextOf, request, reply)
-    const tools = new ToolTable(asked.tools, asked.tool_choice)
-    const response = startResponse(`resp_${request.id}`, now(), asked)
+  app.post('/v1/responses', procedureRoute('ai.complete', options), async (request, reply) => {
+    const body = await readRequest(responses.responseRequest, options.contextOf, request, reply)
+    const tools = new ToolTable(body.tools, body.tool_choice)
+    const response = startResponse(`resp_${request.id}`, now(), body)
     return answer(request, reply, {
       ...options,
-      input: responses.toAiRequest(asked, tools),
-      nameOf: (path) => parameterAt(path, 'responses'),
-      whole: (answered) => wholeResponse(tools, response, answered),
-      frames: asked.stream ? new ResponseEvents(response, tools) : undefined,
-    }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(asked, tools, path)))
+      input: responses.toAiRequest(body, tools),
+      nameParameter: (path) => nameParameter(path, 'responses'),
+      toBody: (completed) => toWholeResponse(tools, response, completed),
+      writer: body.stream ? new ResponseEvents(response, tools) : undefined,
+    }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(body, tools, path)))
   })
 }
 
 /** Throws an error about our request as one about theirs. */
 const withClientPaths =
-  ({ body }: FastifyRequest, placeOf: Parameters<typeof remapIssues>[1]) =>
+  ({ body }: FastifyRequest, mapPath: Parameters<typeof remapIssues>[1]) =>
   (error: unknown): never => {
-    throw remapIssues(error, placeOf, body)
+    throw remapIssues(error, mapPath, body)
   }
 
 /** In seconds since 1970. */
 const now = () => Math.floor(Date.now() / 1000)
 
-const toModel = ({ modelId, provider, created }: OfferedModel) => ({
+const toModel = ({ modelId, provider, created }: AvailableModel) => ({
   id: modelId,
   object: 'model',
   created,

@@ -13,7 +13,7 @@ export interface OpenAiError {
 }
 
 /** What clients know by a word of OpenAI's. */
-const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
+const knownErrors: Partial<Record<ErrorCode, [type: string, code: string]>> = {
   signed_out: ['invalid_request_error', 'invalid_api_key'],
   invalid_token: ['invalid_request_error', 'invalid_api_key'],
   // Clients do not repeat a request by this word.
@@ -25,22 +25,22 @@ const known: Partial<Record<ErrorCode, [type: string, code: string]>> = {
 
 export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'): OpenAiError {
   const { status, code, message } = failure
-  if (code === 'invalid' || code === 'context_length_exceeded') return invalid(failure, names)
-  const usualType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
-  const type = status === 403 ? 'permission_error' : usualType
-  const [knownType, knownCode] = known[code] ?? [type, code]
+  if (code === 'invalid' || code === 'context_length_exceeded') return toInvalidError(failure, names)
+  const defaultType = status >= 500 && !isFinal(failure) ? 'server_error' : 'invalid_request_error'
+  const type = status === 403 ? 'permission_error' : defaultType
+  const [knownType, knownCode] = knownErrors[code] ?? [type, code]
   return { message, type: knownType, param: null, code: knownCode }
 }
 
 /** The first wrong parameter, and in words what is wrong with each. */
-function invalid({ error, message }: Failure, names: ParameterNames): OpenAiError {
-  const issues = truncateIssues(readIssues(error)).map((issue) => ({ param: parameterAt(issue.path, names), issue }))
+function toInvalidError({ error, message }: Failure, names: ParameterNames): OpenAiError {
+  const issues = truncateIssues(readIssues(error)).map((issue) => ({ param: nameParameter(issue.path, names), issue }))
   const [first] = issues
-  const told = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
+  const messages = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
   const isTooLong = first?.issue.reason === 'too_long'
   return {
     // Programs make a conversation shorter by these words.
-    message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${told.join(' ') || message}`,
+    message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${messages.join(' ') || message}`,
     type: 'invalid_request_error',
     param: first?.param ?? null,
     code: first ? chooseCode(first.issue, error) : null,
@@ -53,7 +53,7 @@ function chooseCode({ path, reason }: Issue, error: unknown): string {
 }
 
 /** Clients expect 400 for what the other faces answer with 422, and 404 for a model. Most repeat a request by any status of 500 and above. */
-const statusOf = (failure: Failure, { code }: OpenAiError) =>
+const chooseStatus = (failure: Failure, { code }: OpenAiError) =>
   code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
@@ -61,7 +61,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const error = toOpenAiError(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
-  return reply.code(statusOf(failure, error)).send({ error })
+  return reply.code(chooseStatus(failure, error)).send({ error })
 }
 
 type Path = readonly (string | number)[]
@@ -98,7 +98,7 @@ const names = {
 type ParameterNames = keyof typeof names
 
 /** A parameter in OpenAI's way of writing, such as `messages[0].content`; undefined for the body as a whole. */
-export function parameterAt(path: Path, endpoint: ParameterNames): string | undefined {
+export function nameParameter(path: Path, endpoint: ParameterNames): string | undefined {
   if (path.length === 0) return undefined
   const table = names[endpoint]
   const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(table, name))

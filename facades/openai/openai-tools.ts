@@ -6,9 +6,9 @@ import { textOr } from '../ai/request-body.ts'
 /** A text is a reference to a tool that the service has for the model, where others say what they run themselves. */
 export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) => textOr(z.string(), tool)
 
-export const isOwn = <T extends object>(tool: T | string): tool is T => typeof tool !== 'string'
+export const isDeclaration = <T extends object>(tool: T | string): tool is T => typeof tool !== 'string'
 
-export function referencesAmong(tools: readonly unknown[] | null | undefined): Pick<CoreRequest, 'modelTools'> {
+export function pickReferences(tools: readonly unknown[] | null | undefined): Pick<CoreRequest, 'modelTools'> {
   const references = (tools ?? []).filter((tool) => typeof tool === 'string')
   return references.length > 0 ? { modelTools: references } : {}
 }
@@ -18,19 +18,19 @@ export const allowedTools = {
   mode: z.enum(['auto', 'required']),
   tools: z.array(z.looseObject({ type: z.string(), name: z.string().nullish() })),
 }
-type Allowed = z.output<z.ZodObject<typeof allowedTools>>
+type AllowedTools = z.output<z.ZodObject<typeof allowedTools>>
 
 /** Those of the tools that may be called; all where nothing is said. */
-export function narrowed<Tool extends object>(
+export function filterAllowed<Tool extends object>(
   tools: readonly (Tool | string)[],
-  allowed: Allowed | undefined,
-  nameOf: (tool: Tool) => string,
+  allowed: AllowedTools | undefined,
+  readName: (tool: Tool) => string,
 ): readonly (Tool | string)[] {
   if (!allowed) return tools
   const names = new Set(
     allowed.tools.map(({ type, name, ...more }) => name ?? (more[type] as { name?: unknown })?.name),
   )
-  return tools.filter((tool) => !isOwn(tool) || names.has(nameOf(tool)))
+  return tools.filter((tool) => !isDeclaration(tool) || names.has(readName(tool)))
 }
 
 type Path = readonly (string | number)[]
@@ -39,7 +39,7 @@ type Path = readonly (string | number)[]
 export function mapToolPath(tools: readonly (object | string)[] | null | undefined, path: Path): Path {
   const [list, at, member, ...rest] = path
   if (typeof at !== 'number' || (list !== 'tools' && list !== 'modelTools')) return path
-  const isMeant = (tool: object | string) => isOwn(tool) === (list === 'tools')
+  const isMeant = (tool: object | string) => isDeclaration(tool) === (list === 'tools')
   const places = [...(tools ?? []).entries()].filter(([, tool]) => isMeant(tool))
   const [index = at, tool] = places[at] ?? []
   const inner = typeof tool === 'object' ? ['function', 'custom'].filter((name) => name in tool) : []
@@ -73,24 +73,24 @@ const inputSchema: JsonSchema = {
 }
 
 /** A custom tool as a function of one text. Providers are not told the grammar in words of their own, so the model reads it. */
-export function customFunction({ name, description, format }: CustomTool): CallerTool {
+export function toFunction({ name, description, format }: CustomTool): CallerTool {
   const grammar = format?.type === 'grammar' ? (format.grammar ?? format) : undefined
   const rule = grammar?.definition
     ? `The text in \`input\` must follow this grammar (${grammar.syntax ?? 'lark'}):\n${grammar.definition}`
     : undefined
-  const told = [description, rule].filter(Boolean).join('\n\n')
-  return { name, inputSchema, ...(told && { description: told }) }
+  const fullDescription = [description, rule].filter(Boolean).join('\n\n')
+  return { name, inputSchema, ...(fullDescription && { description: fullDescription }) }
 }
 
 /** The text that a model calls a custom tool with; what is not the object that it was told to write is the text itself. */
-export function customInput(written: string): string {
+export function readCustomInput(text: string): string {
   try {
-    const { input } = JSON.parse(written) as { input?: unknown }
-    return typeof input === 'string' ? input : written
+    const { input } = JSON.parse(text) as { input?: unknown }
+    return typeof input === 'string' ? input : text
   } catch {
-    return written
+    return text
   }
 }
 
 /** The arguments of the function for a text. */
-export const customArguments = (input: string): string => JSON.stringify({ input })
+export const writeCustomArguments = (input: string): string => JSON.stringify({ input })

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
-import { type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 
 interface AuthOptions extends FacadeOptions {
   path: string
 }
 
-interface Asked {
+interface AuthRequest {
   Body: { socket_id?: string; channel_name?: string } | null
 }
 
@@ -19,17 +19,17 @@ export async function broadcastingAuth(app: FastifyInstance, { path, ...options 
     { parseAs: 'string' },
     async (_: unknown, body: string) => Object.fromEntries(new URLSearchParams(body)),
   )
-  const { onRequest, bodyLimit } = routeTo('realtime.authorize', options)
-  app.post<Asked>(
+  const { onRequest, bodyLimit } = procedureRoute('realtime.authorize', options)
+  app.post<AuthRequest>(
     path,
     { bodyLimit, onRequest: (request, reply) => onRequest(request, reply).catch(forbidGuests(path)) },
-    authorize(options),
+    createAuthorizeHandler(options),
   )
 }
 
-const authorize =
+const createAuthorizeHandler =
   ({ contextOf }: FacadeOptions) =>
-  async (request: FastifyRequest<Asked>, reply: FastifyReply) => {
+  async (request: FastifyRequest<AuthRequest>, reply: FastifyReply) => {
     const { socket_id: socketId = '', channel_name: channel = '' } = request.body ?? {}
     return createCaller(await contextOf(request, reply)).realtime.authorize({ socketId, channel })
   }

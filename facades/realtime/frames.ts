@@ -11,7 +11,7 @@ export interface Refusal {
 }
 
 /** The key in the address of a handshake; undefined where nothing listens. A proxy may have cut off what is before `/app`. */
-export function keyIn(url: string, basePath: string): string | undefined {
+export function readKey(url: string, basePath: string): string | undefined {
   const [path = ''] = url.split('?')
   const prefixes = [`${basePath}${SOCKET_PATH}`, SOCKET_PATH, '']
   const prefix = prefixes.find((it) => path.startsWith(`${it}/app/`))
@@ -20,7 +20,7 @@ export function keyIn(url: string, basePath: string): string | undefined {
 }
 
 /** What is wrong with the version that a client asks for; without one it is 7. */
-export function versionRefusal(url: string): Refusal | undefined {
+export function checkVersion(url: string): Refusal | undefined {
   const version = new URLSearchParams(url.split('?')[1]).get('protocol') ?? '7'
   if (!/^\d{1,3}$/.test(version)) return { code: codes.badVersion, message: 'The protocol version is no number.' }
   if (Number(version) >= 5 && Number(version) <= 7) return undefined
@@ -28,38 +28,39 @@ export function versionRefusal(url: string): Refusal | undefined {
 }
 
 /** Data goes as a JSON text inside the frame, as clients of the protocol expect it. */
-const frame = (event: string, data: unknown, rest: object = {}) =>
+const writeFrame = (event: string, data: unknown, rest: object = {}) =>
   JSON.stringify({ event, data: JSON.stringify(data), ...rest })
 
-export const established = (socketId: string, activitySeconds: number) =>
-  frame('pusher:connection_established', { socket_id: socketId, activity_timeout: activitySeconds })
+export const writeEstablished = (socketId: string, activitySeconds: number) =>
+  writeFrame('pusher:connection_established', { socket_id: socketId, activity_timeout: activitySeconds })
 
-export const pong = frame('pusher:pong', {})
+export const PONG = writeFrame('pusher:pong', {})
 
-export const failed = (code: number, message: string) => frame('pusher:error', { code, message })
+export const writeError = (code: number, message: string) => writeFrame('pusher:error', { code, message })
 
 /** With the position in the change log before the first packet: the library hands it to whoever listens. */
-export const subscribed = (channel: string, { epoch, seq }: Position) =>
-  frame('pusher_internal:subscription_succeeded', { epoch, seq }, { channel })
+export const writeSubscribed = (channel: string, { epoch, seq }: Position) =>
+  writeFrame('pusher_internal:subscription_succeeded', { epoch, seq }, { channel })
 
 /** With everybody who is there, by id. */
-export function subscribedWith(channel: string, members: ReadonlyMap<string, object>): string {
+export function writePresence(channel: string, members: ReadonlyMap<string, object>): string {
   const presence = { count: members.size, ids: [...members.keys()], hash: Object.fromEntries(members) }
-  return frame('pusher_internal:subscription_succeeded', { presence }, { channel })
+  return writeFrame('pusher_internal:subscription_succeeded', { presence }, { channel })
 }
 
-export const memberAdded = (channel: string, id: string, info: object) =>
-  frame('pusher_internal:member_added', { user_id: id, user_info: info }, { channel })
+export const writeMemberAdded = (channel: string, id: string, info: object) =>
+  writeFrame('pusher_internal:member_added', { user_id: id, user_info: info }, { channel })
 
-export const memberRemoved = (channel: string, id: string) =>
-  frame('pusher_internal:member_removed', { user_id: id }, { channel })
+export const writeMemberRemoved = (channel: string, id: string) =>
+  writeFrame('pusher_internal:member_removed', { user_id: id }, { channel })
 
 /** Tells a channel that it may not, or no longer, be listened to. */
-export const unsubscribed = (channel: string, status: number, error: string) =>
-  frame('pusher:subscription_error', { type: 'AuthError', error, status }, { channel })
+export const writeSubscriptionError = (channel: string, status: number, error: string) =>
+  writeFrame('pusher:subscription_error', { type: 'AuthError', error, status }, { channel })
 
 /** Changes were lost for good: whoever listens reads the data anew. */
-export const moved = (channel: string, { epoch, seq }: Position) => frame('position', { epoch, seq }, { channel })
+export const writePosition = (channel: string, { epoch, seq }: Position) =>
+  writeFrame('position', { epoch, seq }, { channel })
 
 interface ClientEvent {
   event: string
@@ -68,7 +69,7 @@ interface ClientEvent {
 }
 
 /** What one subscriber tells the others, and who that is. */
-export const relayed = ({ event, channel, data }: ClientEvent, userId: string) =>
+export const writeClientEvent = ({ event, channel, data }: ClientEvent, userId: string) =>
   JSON.stringify({ event, channel, data, user_id: userId })
 
 /**
@@ -107,59 +108,59 @@ const channel = z
   .max(MAX_CHANNEL)
   .regex(/^[A-Za-z0-9_\-=@,.;]+$/)
 const envelope = z.object({ event: z.string().min(1), channel: z.unknown().optional(), data: z.unknown().optional() })
-const subscribing = z.object({
+const subscribeData = z.object({
   channel,
   auth: z.string().max(300).default(''),
   channel_data: z.string().max(2048).default(''),
 })
-const unsubscribing = z.object({ channel })
+const unsubscribeData = z.object({ channel })
 
-const bad = (message: string): ClientFrame => ({ type: 'refused', refusal: { code: codes.badFrame, message } })
-const rejected = (message: string): ClientFrame => ({
+const refuseFrame = (message: string): ClientFrame => ({ type: 'refused', refusal: { code: codes.badFrame, message } })
+const rejectEvent = (message: string): ClientFrame => ({
   type: 'refused',
   refusal: { code: codes.eventRejected, message },
 })
 
 /** Reads what a client sends; whatever is wrong with it is said, and changes nothing. */
 export function readFrame(text: string): ClientFrame {
-  const { data: given } = envelope.safeParse(parsed(text))
-  if (!given) return bad('A frame is a JSON object with an event.')
-  if (given.event.length > MAX_EVENT) return rejected(`The name of an event has at most ${MAX_EVENT} characters.`)
-  if (given.event.startsWith('client-')) return clientEvent(given.event, given.channel, given.data)
-  return readers.get(given.event)?.(given.data) ?? bad('There is no such event.')
+  const { data: message } = envelope.safeParse(parseText(text))
+  if (!message) return refuseFrame('A frame is a JSON object with an event.')
+  if (message.event.length > MAX_EVENT) return rejectEvent(`The name of an event has at most ${MAX_EVENT} characters.`)
+  if (message.event.startsWith('client-')) return readClientEvent(message.event, message.channel, message.data)
+  return readers.get(message.event)?.(message.data) ?? refuseFrame('There is no such event.')
 }
 
 /** By the names of events. An object would have its own members, too, such as `constructor`. */
 const readers: ReadonlyMap<string, (data: unknown) => ClientFrame> = new Map([
   ['pusher:ping', (): ClientFrame => ({ type: 'ping' })],
   ['pusher:pong', (): ClientFrame => ({ type: 'pong' })],
-  ['pusher:subscribe', subscribe],
-  ['pusher:unsubscribe', unsubscribe],
+  ['pusher:subscribe', readSubscribe],
+  ['pusher:unsubscribe', readUnsubscribe],
 ])
 
-function subscribe(data: unknown): ClientFrame {
-  const { data: given } = subscribing.safeParse(objectIn(data))
-  if (!given) return bad('To subscribe takes a channel and its auth.')
-  return { type: 'subscribe', channel: given.channel, auth: given.auth, channelData: given.channel_data }
+function readSubscribe(data: unknown): ClientFrame {
+  const { data: message } = subscribeData.safeParse(toObject(data))
+  if (!message) return refuseFrame('To subscribe takes a channel and its auth.')
+  return { type: 'subscribe', channel: message.channel, auth: message.auth, channelData: message.channel_data }
 }
 
-function unsubscribe(data: unknown): ClientFrame {
-  const { data: given } = unsubscribing.safeParse(objectIn(data))
-  return given ? { type: 'unsubscribe', channel: given.channel } : bad('To unsubscribe takes a channel.')
+function readUnsubscribe(data: unknown): ClientFrame {
+  const { data: message } = unsubscribeData.safeParse(toObject(data))
+  return message ? { type: 'unsubscribe', channel: message.channel } : refuseFrame('To unsubscribe takes a channel.')
 }
 
-function clientEvent(event: string, name: unknown, data: unknown): ClientFrame {
-  const { data: of } = channel.safeParse(name)
-  if (!of) return rejected('A client event names its channel.')
+function readClientEvent(event: string, name: unknown, data: unknown): ClientFrame {
+  const { data: channelName } = channel.safeParse(name)
+  if (!channelName) return rejectEvent('A client event names its channel.')
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > MAX_DATA)
-    return rejected(`A client event carries at most ${MAX_DATA} bytes.`)
-  return { type: 'client event', event, channel: of, data }
+    return rejectEvent(`A client event carries at most ${MAX_DATA} bytes.`)
+  return { type: 'client event', event, channel: channelName, data }
 }
 
 /** Some clients send data as JSON text. */
-const objectIn = (data: unknown) => (typeof data === 'string' ? parsed(data) : data)
+const toObject = (data: unknown) => (typeof data === 'string' ? parseText(data) : data)
 
-function parsed(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     return findExcess(Buffer.from(text)) ? undefined : JSON.parse(text)
   } catch {
@@ -179,9 +180,9 @@ interface Change {
 }
 
 /** The event that older front ends listen for. */
-const OLDER_EVENT = 'App\\Events\\RoomMessageEvent'
+const LEGACY_EVENT = 'App\\Events\\RoomMessageEvent'
 
-const olderTypes: Partial<Record<string, string>> = {
+const legacyTypes: Partial<Record<string, string>> = {
   'room-messages.created': 'message',
   'room-messages.updated': 'messageUpdate',
 }
@@ -189,31 +190,32 @@ const olderTypes: Partial<Record<string, string>> = {
 /** The frames that tell a channel of a change: what older front ends understand of it, and the change itself. */
 export function buildPackets(channel: string, change: Change): string[] {
   const { epoch, seq, kind, subject, at } = change
-  const own = packet('change', channel, { epoch, seq, kind, subject, at })
-  const older = olderPacket(channel, change)
-  return older ? [older, own] : [own]
+  const own = writePacket('change', channel, { epoch, seq, kind, subject, at })
+  const legacy = buildLegacyPacket(channel, change)
+  return legacy ? [legacy, own] : [own]
 }
 
 /** The frame of what is told in passing. */
-export const passingPacket = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
-  packet('passing', channel, { kind, subject, content })
+export const writePassingEvent = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
+  writePacket('passing', channel, { kind, subject, content })
 
-function olderPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {
+function buildLegacyPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {
   const [, slug] = /^private-Rooms\.(.+)$/.exec(channel) ?? []
   if (!slug) return undefined
-  if (status) return packet(OLDER_EVENT, channel, { data: { type: 'status', data: statusData(slug, status) }, seq })
-  const type = olderTypes[kind]
+  if (status)
+    return writePacket(LEGACY_EVENT, channel, { data: { type: 'status', data: toStatusData(slug, status) }, seq })
+  const type = legacyTypes[kind]
   if (!type || number === null) return undefined
-  return packet(OLDER_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
+  return writePacket(LEGACY_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
 }
 
 /** Says that a model is giving an answer, or that its answer has ended. */
-const statusData = (slug: string, { model, isGenerating, error }: NonNullable<Change['status']>) => ({
+const toStatusData = (slug: string, { model, isGenerating, error }: NonNullable<Change['status']>) => ({
   slug,
   isGenerating,
   model,
   ...(error !== null && { error: getErrorKind(error as ErrorCode).title }),
 })
 
-const packet = (event: string, channel: string, data: object) =>
+const writePacket = (event: string, channel: string, data: object) =>
   JSON.stringify({ event, data: JSON.stringify(data), channel })

@@ -3,41 +3,45 @@ import type { Context } from '../../routers/core/context.ts'
 import { readIssues } from '../../routers/core/issues.ts'
 import { isAccountProblem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { type Failure, type FieldErrors, fieldErrors, toFailure } from '../http/failure.ts'
-import { readForms } from '../http/forms.ts'
-import { isNavigation, prefers } from '../http/negotiation.ts'
-import { type ContextOf, type FacadeOptions, routeTo } from '../http/procedures.ts'
+import { type Failure, type FieldErrors, toFailure, toFieldErrors } from '../http/failure.ts'
+import { registerForms } from '../http/forms.ts'
+import { isNavigation, isPreferred } from '../http/negotiation.ts'
+import { type ContextOf, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 
 /** The requests of the pages beside JSON:API. */
-export async function req(app: FastifyInstance, options: ReqOptions) {
+export async function webActions(app: FastifyInstance, options: WebActionOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
-  await readForms(app)
+  await registerForms(app)
   for (const part of [login, session, invitation, keys, tokens, language]) await app.register(part, options)
 }
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
 
 /** Routes by which people make their keys and recover them, and fetch a copy of their data. */
-async function keys(app: FastifyInstance, options: ReqOptions) {
+async function keys(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler((refusal) => refusal))
+  app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
-  app.post<{ Body: FirstKeys }>('/handshake', routeTo('registration.complete', options), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
-    const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
-    setCsrfToken(ctx, reply)
-    return { success: true, redirectUri }
-  })
+  app.post<{ Body: FirstKeys }>(
+    '/handshake',
+    procedureRoute('registration.complete', options),
+    async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
+      setCsrfToken(ctx, reply)
+      return { success: true, redirectUri }
+    },
+  )
 
-  app.get('/req/profile/passkey-backup', routeTo('passkey.backup', options), async (request, reply) => {
+  app.get('/req/profile/passkey-backup', procedureRoute('passkey.backup', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
 
   app.get<{ Params: { exportId: string } }>(
     '/req/profile/export/:exportId',
-    routeTo('personExports.download', options),
+    procedureRoute('personExports.download', options),
     async (request, reply) => {
       const { exportId } = request.params
       const { personExports } = createCaller(await contextOf(request, reply))
@@ -45,7 +49,7 @@ async function keys(app: FastifyInstance, options: ReqOptions) {
     },
   )
 
-  app.post('/req/profile/reset', routeTo('passkey.reset', options), async (request, reply) => {
+  app.post('/req/profile/reset', procedureRoute('passkey.reset', options), async (request, reply) => {
     const ctx = await contextOf(request, reply)
     const { redirectUri } = await createCaller(ctx).passkey.reset()
     setCsrfToken(ctx, reply)
@@ -53,25 +57,25 @@ async function keys(app: FastifyInstance, options: ReqOptions) {
   })
 }
 
-type Accepted = Parameters<Api['accountInvitations']['accept']>[0]
+type AcceptedInvitation = Parameters<Api['accountInvitations']['accept']>[0]
 
 /** Routes by which invited people set the password of their account. */
-async function invitation(app: FastifyInstance, options: ReqOptions) {
+async function invitation(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler((refusal) => refusal))
+  app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
-  app.post<{ Body: Pick<Accepted, 'secret'> }>(
+  app.post<{ Body: Pick<AcceptedInvitation, 'secret'> }>(
     '/req/invitation/open',
-    routeTo('accountInvitations.open', options),
+    procedureRoute('accountInvitations.open', options),
     async (request, reply) => ({
       success: true,
       ...(await createCaller(await contextOf(request, reply)).accountInvitations.open(request.body)),
     }),
   )
 
-  app.post<{ Body: Accepted }>(
+  app.post<{ Body: AcceptedInvitation }>(
     '/req/invitation',
-    routeTo('accountInvitations.accept', options),
+    procedureRoute('accountInvitations.accept', options),
     async (request, reply) => ({
       success: true,
       ...(await createCaller(await contextOf(request, reply)).accountInvitations.accept(request.body)),
@@ -79,30 +83,34 @@ async function invitation(app: FastifyInstance, options: ReqOptions) {
   )
 }
 
-type Choice = Parameters<Api['language']['change']>[0]
+type LanguageChoice = Parameters<Api['language']['change']>[0]
 
 /** Route to choose the language of a browser. */
-async function language(app: FastifyInstance, options: ReqOptions) {
+async function language(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
+  app.setErrorHandler(createErrorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
 
-  app.post<{ Body: Choice }>('/req/changeLanguage', routeTo('language.change', options), async (request, reply) => {
-    await createCaller(await contextOf(request, reply)).language.change(request.body)
-    return { success: true }
-  })
+  app.post<{ Body: LanguageChoice }>(
+    '/req/changeLanguage',
+    procedureRoute('language.change', options),
+    async (request, reply) => {
+      await createCaller(await contextOf(request, reply)).language.change(request.body)
+      return { success: true }
+    },
+  )
 }
 
 type Credentials = Parameters<Api['sessions']['login']>[0]
 
-interface Coming {
+interface LoginQuery {
   Querystring: { redirectUri?: string; state?: string }
 }
 
 /** Routes to sign in, with the bodies that existing front ends expect. */
-async function login(app: FastifyInstance, options: ReqOptions) {
+async function login(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(
-    errorHandler(({ code, message: error }) => ({
+    createErrorHandler(({ code, message: error }) => ({
       error,
       message: 'Login Failed!',
       ...(isAccountProblem(code) && { code }),
@@ -110,36 +118,41 @@ async function login(app: FastifyInstance, options: ReqOptions) {
   )
 
   for (const path of ['/req/login', '/req/login-ldap'])
-    app.post<{ Body: Credentials }>(path, routeTo('sessions.login', options), async ({ body, context }, reply) => {
-      const ctx = context as Context
-      const { redirectUri } = await createCaller(ctx).sessions.login(body)
-      setCsrfToken(ctx, reply)
-      return { success: true, redirectUri }
-    })
-
-  const elsewhere = (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<Coming>, reply: FastifyReply) => {
-    const { sessions } = createCaller(await contextOf(request, reply))
-    const { redirectUri, state } = request.query
-    // A provider redirects back to the address where its sign-in began, with a state.
-    const isBack = by === undefined && state !== undefined
-    return redirectOn(request, reply, () =>
-      isBack ? sessions.finishLogin({ query: searchOf(request) }) : sessions.beginLogin({ by, redirectUri }),
+    app.post<{ Body: Credentials }>(
+      path,
+      procedureRoute('sessions.login', options),
+      async ({ body, context }, reply) => {
+        const ctx = context as Context
+        const { redirectUri } = await createCaller(ctx).sessions.login(body)
+        setCsrfToken(ctx, reply)
+        return { success: true, redirectUri }
+      },
     )
-  }
-  app.get<Coming>('/req/login', elsewhere())
-  app.get<Coming>('/req/login/oidc', elsewhere('oidc'))
-  app.get<Coming>('/req/login/proxy', elsewhere('proxy'))
+
+  const createLoginRedirect =
+    (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<LoginQuery>, reply: FastifyReply) => {
+      const { sessions } = createCaller(await contextOf(request, reply))
+      const { redirectUri, state } = request.query
+      // A provider redirects back to the address where its sign-in began, with a state.
+      const isBack = by === undefined && state !== undefined
+      return redirectOn(request, reply, () =>
+        isBack ? sessions.finishLogin({ query: readSearch(request) }) : sessions.beginLogin({ by, redirectUri }),
+      )
+    }
+  app.get<LoginQuery>('/req/login', createLoginRedirect())
+  app.get<LoginQuery>('/req/login/oidc', createLoginRedirect('oidc'))
+  app.get<LoginQuery>('/req/login/proxy', createLoginRedirect('proxy'))
   // As earlier front ends call them, some with a form.
   for (const [path, by] of [
     ['/req/login-oidc', 'oidc'],
     ['/req/login-shibboleth', 'proxy'],
   ] as const) {
-    app.get<Coming>(path, elsewhere(by))
-    app.post<Coming>(path, elsewhere(by))
+    app.get<LoginQuery>(path, createLoginRedirect(by))
+    app.post<LoginQuery>(path, createLoginRedirect(by))
   }
 }
 
-const searchOf = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
+const readSearch = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
 /** Redirects the browser to where the step leads, or to the login page with an error code. */
 async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
@@ -153,8 +166,8 @@ async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: ()
 }
 
 /** Routes to read the state of a session and to end it. */
-async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOptions) {
-  app.setErrorHandler(errorHandler((refusal) => refusal))
+async function session(app: FastifyInstance, { contextOf, peekContextOf }: WebActionOptions) {
+  app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
   app.get('/check-session', async (request, reply) => {
     const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
@@ -163,37 +176,41 @@ async function session(app: FastifyInstance, { contextOf, peekContextOf }: ReqOp
 
   app.post('/logout', async (request, reply) => {
     const { sessions } = createCaller(await contextOf(request, reply))
-    return signedOut(request, reply, await sessions.logout())
+    return answerSignedOut(request, reply, await sessions.logout())
   })
 }
 
 /** Redirects a form; tells a script the address. */
-function signedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
-  const isForm = prefers('text/html', headers.accept)
+function answerSignedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
+  const isForm = isPreferred('text/html', headers.accept)
   return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
 }
 
-type Wanted = Parameters<Api['tokens']['create']>[0]
+type NewToken = Parameters<Api['tokens']['create']>[0]
 
 /** Routes for a person's access tokens. */
-async function tokens(app: FastifyInstance, options: ReqOptions) {
+async function tokens(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
+  app.setErrorHandler(createErrorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
-  app.post<{ Body: Wanted }>('/req/profile/create-token', routeTo('tokens.create', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
-    const { id, name, token } = await api.tokens.create(request.body)
-    return { success: true, id, name, token }
-  })
+  app.post<{ Body: NewToken }>(
+    '/req/profile/create-token',
+    procedureRoute('tokens.create', options),
+    async (request, reply) => {
+      const api = createCaller(await contextOf(request, reply))
+      const { id, name, token } = await api.tokens.create(request.body)
+      return { success: true, id, name, token }
+    },
+  )
 
-  app.get('/req/profile/fetch-tokens', routeTo('tokens.list', options), async (request, reply) => {
+  app.get('/req/profile/fetch-tokens', procedureRoute('tokens.list', options), async (request, reply) => {
     const api = createCaller(await contextOf(request, reply))
     return { success: true, tokens: await api.tokens.list() }
   })
 
   app.post<{ Body: { tokenId: number } }>(
     '/req/profile/revoke-token',
-    routeTo('tokens.revoke', options),
+    procedureRoute('tokens.revoke', options),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
       await api.tokens.revoke(request.body)
@@ -206,7 +223,7 @@ async function tokens(app: FastifyInstance, options: ReqOptions) {
 const setCsrfToken = ({ browser }: Context, reply: FastifyReply) =>
   reply.header('x-csrf-token', browser?.session?.csrfToken)
 
-interface ReqOptions extends FacadeOptions {
+interface WebActionOptions extends FacadeOptions {
   /** The context of a request that does not renew its session. */
   peekContextOf: ContextOf
 }
@@ -221,19 +238,19 @@ export interface Refusal {
 }
 
 /** Makes an error handler that answers with a body of the surface's own shape. */
-function errorHandler(bodyOf: (refusal: Refusal) => object) {
+function createErrorHandler(toBody: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = toFailure(thrown)
     const { status, code, message, error } = failure
     // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown
     if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    const body = bodyOf({ code, message, requestId: request.id, ...wrongFields(failure) })
+    const body = toBody({ code, message, requestId: request.id, ...readFieldErrors(failure) })
     return reply.code(status).send({ success: false, ...body })
   }
 }
 
-function wrongFields({ status, error }: Failure): { errors?: FieldErrors } {
+function readFieldErrors({ status, error }: Failure): { errors?: FieldErrors } {
   const issues = status === 422 ? readIssues(error) : []
-  return issues.length > 0 ? { errors: fieldErrors(issues) } : {}
+  return issues.length > 0 ? { errors: toFieldErrors(issues) } : {}
 }

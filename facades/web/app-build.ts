@@ -29,11 +29,11 @@ const sources = [
 const KEEP_MS = 24 * 60 * 60 * 1000
 
 /** Where builds are looked for: beside the packages, or where those are only to be read, in a folder of the service. */
-export const buildFolders = (fallback?: string): string[] => (fallback === undefined ? [cache] : [cache, fallback])
+export const listBuildFolders = (fallback?: string): string[] => (fallback === undefined ? [cache] : [cache, fallback])
 
 /** The folder with the built front end; it is built first if its sources have changed. */
-export async function builtApp(folders = buildFolders()): Promise<string> {
-  const name = await fingerprint()
+export async function buildIfChanged(folders = listBuildFolders()): Promise<string> {
+  const name = await hashSources()
   for (const folder of folders) if (await exists(join(folder, name, MANIFEST))) return join(folder, name)
   const built = join(await findWritable(folders), name)
   // In a process of its own, so that the service never holds what the builder takes.
@@ -42,12 +42,12 @@ export async function builtApp(folders = buildFolders()): Promise<string> {
     env: { NODE_ENV: 'production' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let complaint = ''
+  let errorOutput = ''
   builder.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint = (complaint + text).slice(-4000)
+    errorOutput = (errorOutput + text).slice(-4000)
   })
   const [code] = await once(builder, 'close')
-  if (code !== 0) throw new Error(`The front end could not be built: ${complaint}`)
+  if (code !== 0) throw new Error(`The front end could not be built: ${errorOutput}`)
   return built
 }
 
@@ -64,21 +64,21 @@ async function findWritable(folders: readonly string[]): Promise<string> {
 }
 
 /** Builds of earlier sources that are still kept. */
-export async function earlierBuilds(folders: readonly string[]): Promise<string[]> {
+export async function listEarlierBuilds(folders: readonly string[]): Promise<string[]> {
   const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))
   return folders.flatMap((folder, at) => (names[at] ?? []).map((name) => join(folder, name)))
 }
 
 export const MANIFEST = '.vite/manifest.json'
 
-async function fingerprint(): Promise<string> {
+async function hashSources(): Promise<string> {
   const hash = createHash('sha256').update(process.version)
-  for (const file of (await Promise.all(sources.map(filesIn))).flat())
+  for (const file of (await Promise.all(sources.map(listFiles))).flat())
     hash.update(file).update(await readFile(join(root, file)))
   return hash.digest('hex').slice(0, 20)
 }
 
-async function filesIn(path: string): Promise<string[]> {
+async function listFiles(path: string): Promise<string[]> {
   if (!(await stat(join(root, path))).isDirectory()) return [path]
   const entries = await readdir(join(root, path), { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
@@ -133,7 +133,7 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
       reportCompressedSize: false,
       rolldownOptions: {
         input: join(root, 'facades/web/app/main.tsx'),
-        output: { manualChunks: (id, { getModuleInfo }) => (isNeededAtOnce(id, getModuleInfo) ? 'first' : null) },
+        output: { manualChunks: (id, { getModuleInfo }) => (isNeededByEntry(id, getModuleInfo) ? 'first' : null) },
       },
     },
   })
@@ -167,8 +167,8 @@ async function bundleArchivePage(outDir: string): Promise<void> {
 
 /** It may run its own script, and reach nothing. */
 function writeArchivePage(script: string, style: string): string {
-  const allow = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-  const policy = `default-src 'none'; script-src ${allow(script)}; style-src ${allow(style)}; base-uri 'none'; form-action 'none'`
+  const hashSource = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+  const policy = `default-src 'none'; script-src ${hashSource(script)}; style-src ${hashSource(style)}; base-uri 'none'; form-action 'none'`
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -188,11 +188,15 @@ interface ModuleInfo {
 }
 
 /** What the first view needs comes in one file, however many later ones share parts of it. */
-function isNeededAtOnce(id: string, infoOf: (id: string) => ModuleInfo | null, seen: Set<string> = new Set()): boolean {
+function isNeededByEntry(
+  id: string,
+  infoOf: (id: string) => ModuleInfo | null,
+  seen: Set<string> = new Set(),
+): boolean {
   if (seen.has(id)) return false
   seen.add(id)
   const { isEntry = false, importers = [] } = infoOf(id) ?? {}
-  return isEntry || importers.some((importer) => isNeededAtOnce(importer, infoOf, seen))
+  return isEntry || importers.some((importer) => isNeededByEntry(importer, infoOf, seen))
 }
 
 const compress = { br: promisify(brotliCompress), gz: promisify(gzip) }
@@ -207,7 +211,7 @@ async function compressAll(outDir: string): Promise<void> {
 }
 
 async function dropOldBuilds(newest: string): Promise<void> {
-  for (const path of await earlierBuilds([dirname(newest)])) {
+  for (const path of await listEarlierBuilds([dirname(newest)])) {
     const isOld = path !== newest && Date.now() - (await stat(path)).mtimeMs > KEEP_MS
     if (isOld) await rm(path, { recursive: true, force: true })
   }
@@ -215,4 +219,4 @@ async function dropOldBuilds(newest: string): Promise<void> {
 
 const [, script, target] = process.argv
 // Without a folder it builds what the service would, as an image does beforehand.
-if (script === fileURLToPath(import.meta.url)) await (target === undefined ? builtApp() : build(target))
+if (script === fileURLToPath(import.meta.url)) await (target === undefined ? buildIfChanged() : build(target))

@@ -6,7 +6,7 @@ import mime from 'mime'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
-import { APP_BASE, ARCHIVE_PAGE, buildFolders, builtApp, earlierBuilds, MANIFEST } from './app-build.ts'
+import { APP_BASE, ARCHIVE_PAGE, buildIfChanged, listBuildFolders, listEarlierBuilds, MANIFEST } from './app-build.ts'
 
 /** What the page of the front end loads first, by addresses that change with the content. */
 export interface AppEntry {
@@ -31,11 +31,11 @@ export class AppFiles implements AppSource {
 
   /** Takes a folder for builds where the usual one cannot be written. */
   constructor(fallback?: string) {
-    this.#folders = buildFolders(fallback)
+    this.#folders = listBuildFolders(fallback)
   }
 
   /** Builds what has changed. */
-  readonly build = lazyPromise(() => builtApp(this.#folders))
+  readonly build = lazyPromise(() => buildIfChanged(this.#folders))
   readonly entry = lazyPromise(() => this.build().then(readEntry))
 
   serve(app: FastifyInstance): void {
@@ -50,7 +50,7 @@ export class AppFiles implements AppSource {
     const read = (folder: string) => readFile(join(folder, name)).catch(() => undefined)
     const newest = await read(await this.build())
     if (newest) return newest
-    for (const folder of await earlierBuilds(this.#folders)) {
+    for (const folder of await listEarlierBuilds(this.#folders)) {
       const body = await read(folder)
       if (body) return body
     }
@@ -69,17 +69,17 @@ async function readEntry(folder: string): Promise<AppEntry> {
   const manifest = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as Record<string, Chunk>
   const main = Object.values(manifest).find(({ isEntry }) => isEntry)
   if (!main) throw new Error('The build of the front end has no entry.')
-  const chunks = reachable(manifest, main)
+  const chunks = listReachable(manifest, main)
   const imports = chunks.map(({ file }) => file).filter((file) => file !== main.file)
   return {
-    script: addressOf(main.file),
-    styles: chunks.flatMap(({ css = [] }) => css).map(addressOf),
-    imports: imports.map(addressOf),
+    script: toAddress(main.file),
+    styles: chunks.flatMap(({ css = [] }) => css).map(toAddress),
+    imports: imports.map(toAddress),
   }
 }
 
 /** A chunk with all that it imports at once. */
-function reachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
+function listReachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
   const found = new Set([main])
   for (const { imports = [] } of found)
     for (const name of imports) {
@@ -89,10 +89,10 @@ function reachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
   return [...found]
 }
 
-const addressOf = (file: string) => APP_BASE + file
+const toAddress = (file: string) => APP_BASE + file
 
 const fileName = /^[\w-]+(\.[\w-]+)*\.(js|css|svg|woff2?|ttf)$/
-const endings = { br: '.br', gzip: '.gz' } as const
+const suffixes = { br: '.br', gzip: '.gz' } as const
 
 /** Serves the built files, compressed as they were built. */
 function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
@@ -107,7 +107,7 @@ function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
 
 async function readCompressed(files: AppFiles, name: string, accepted = '') {
   const coding = negotiate(accepted, [...contentCodings])
-  const compressed = coding && (await files.read(name + endings[coding]))
+  const compressed = coding && (await files.read(name + suffixes[coding]))
   if (compressed) return { body: compressed, coding }
   const body = await files.read(name)
   if (!body) throw new Problem('not_found')

@@ -6,7 +6,7 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
-import { colorSchemeOf, schemeAttribute, siteFiles, siteLinks, type Translate, translator } from './layout.ts'
+import { createTranslator, readColorScheme, schemeAttribute, siteFiles, siteLinks, type Translate } from './layout.ts'
 import type { SiteView } from './site.ts'
 
 /** The addresses of the front end, and no others: an unknown address stays unknown. */
@@ -53,9 +53,9 @@ export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, source:
       reply.headers({ 'cache-control': 'no-store', 'content-security-policy': pagePolicy })
       if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)
       const { locale, services } = ctx
-      const translate = translator(services.labels[locale as keyof typeof services.labels] ?? {})
-      const shown = { locale, labels: labels.addressFor(locale, services.labels), translate }
-      return sendShell(reply, await source.entry(), shown)
+      const translate = createTranslator(services.labels[locale as keyof typeof services.labels] ?? {})
+      const language = { locale, labels: labels.getAddress(locale, services.labels), translate }
+      return sendShell(reply, await source.entry(), language)
     })
 }
 
@@ -67,7 +67,7 @@ function sendShell(
   const { brand, pageApi } = reply.server.names
   const { site } = reply.server
   const { locale, labels, translate } = language
-  const scheme = colorSchemeOf(reply.request)
+  const scheme = readColorScheme(reply.request)
   const page = html`<!doctype html>
 <html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site, siteLinks(translate, site))}>
 <head>
@@ -99,20 +99,20 @@ type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
 class LabelFiles {
   readonly #files = new Map<string, { name: string; asset: Asset }>()
 
-  addressFor(locale: string, all: LabelsByLocale): string {
-    return `/assets/labels/${this.#fileOf(locale, all).name}`
+  getAddress(locale: string, all: LabelsByLocale): string {
+    return `/assets/labels/${this.#getFile(locale, all).name}`
   }
 
   find(name: string, all: LabelsByLocale): Asset {
     const locale = name.slice(0, 5)
-    const file = Object.hasOwn(all, locale) ? this.#fileOf(locale, all) : undefined
+    const file = Object.hasOwn(all, locale) ? this.#getFile(locale, all) : undefined
     if (file?.name !== name) throw new Problem('not_found')
     return file.asset
   }
 
-  #fileOf(locale: string, all: LabelsByLocale) {
-    const known = this.#files.get(locale)
-    if (known) return known
+  #getFile(locale: string, all: LabelsByLocale) {
+    const cached = this.#files.get(locale)
+    if (cached) return cached
     const body = JSON.stringify(all[locale] ?? {})
     const name = `${locale}-${hash('sha1', body, 'hex').slice(0, 12)}.json`
     const file = {

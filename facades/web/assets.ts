@@ -8,9 +8,9 @@ import { Asset } from '../http/asset.ts'
 /** The style and the scripts of the pages, the same for everybody. */
 export async function assets(app: FastifyInstance) {
   // Loaded with the first page: the TypeScript parser takes memory that a service without visitors never needs.
-  const loaded = lazyPromise(loadAssets)
+  const loadOnce = lazyPromise(loadAssets)
   app.get('/assets/*', async (request, reply) => {
-    const asset = (await loaded()).get(request.url.split('?', 1)[0] ?? '')
+    const asset = (await loadOnce()).get(request.url.split('?', 1)[0] ?? '')
     if (!asset) throw new Problem('not_found')
     return asset.send(request, reply)
   })

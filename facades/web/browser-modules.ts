@@ -7,10 +7,10 @@ const folder = join(import.meta.dirname, 'browser')
 /** The browser's modules as JavaScript, by the path of their URL. Types are blanked out, so lines and columns stay. */
 export async function loadBrowserModules(): Promise<Map<string, string>> {
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
-  return new Map(await Promise.all(files.map(async (file) => [urlOf(file), await load(file)] as const)))
+  return new Map(await Promise.all(files.map(async (file) => [toUrl(file), await load(file)] as const)))
 }
 
-const urlOf = (file: string) => `/assets/${file.split(sep).join('/').replace(/\.ts$/, '.js')}`
+const toUrl = (file: string) => `/assets/${file.split(sep).join('/').replace(/\.ts$/, '.js')}`
 
 async function load(file: string): Promise<string> {
   const code = stripTypeScriptTypes(await readFile(join(folder, file), 'utf8'))

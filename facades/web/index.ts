@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { entityTag, isKnown } from '../http/conditional.ts'
+import { createEntityTag, matchesIfNoneMatch } from '../http/conditional.ts'
 import { toFailure } from '../http/failure.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { AppSource } from './app-files.ts'
 import { serveAppPage, servePreview } from './app-page.ts'
 import { Html, html } from './html.ts'
-import { dataProtection, type Page, sendPage, type Translate, translator } from './layout.ts'
+import { createTranslator, dataProtection, type Page, sendPage, type Translate } from './layout.ts'
 import { connectBody } from './pages/connect.ts'
 import { invitationBody } from './pages/invitation.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
@@ -39,17 +39,17 @@ export async function web(app: FastifyInstance, { contextOf, appSource }: WebOpt
       const { view } = visit
       const target = paths[view === 'unlock' ? 'handshake' : view]
       if (target !== path || view === 'chat')
-        return reply.header('cache-control', 'no-store').redirect(target + comingBack(page, request))
-      const translate = translatorOf(ctx)
-      const { query, params } = request as FastifyRequest<Asking>
-      const shown = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
-      return sendPage(reply, translate, ctx.locale, { ...shown, signedIn: isSignedIn(ctx) })
+        return reply.header('cache-control', 'no-store').redirect(target + writeReturnQuery(page, request))
+      const translate = createTranslatorFor(ctx)
+      const { query, params } = request as FastifyRequest<PageRequest>
+      const content = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
+      return sendPage(reply, translate, ctx.locale, { ...content, signedIn: isSignedIn(ctx) })
     })
   }
 }
 
-const translatorOf = ({ services, locale }: Context) =>
-  translator(services.labels[locale as keyof typeof services.labels] ?? {})
+const createTranslatorFor = ({ services, locale }: Context) =>
+  createTranslator(services.labels[locale as keyof typeof services.labels] ?? {})
 
 const isSignedIn = ({ callerContext }: Context) => callerContext.current.type !== 'guest'
 
@@ -65,23 +65,23 @@ const paths = {
 } as const
 
 /** The page of consent is where an app sent somebody, so they come back to it from the pages that come first. */
-const comingBack = (page: string, { url }: FastifyRequest) =>
+const writeReturnQuery = (page: string, { url }: FastifyRequest) =>
   page === 'connect' ? `?redirectUri=${encodeURIComponent(url)}` : ''
 
-interface Asking {
+interface PageRequest {
   Querystring: Arrival & { redirectUrl?: string }
   Params: { connectRequest?: string }
 }
 
 type Visit = Awaited<ReturnType<Api['pages']['visit']>>
-type Shown = Omit<Page, 'signedIn'>
-interface Arrived {
+type PageContent = Omit<Page, 'signedIn'>
+interface PageContext {
   ctx: Context
   siteName: string
-  query: Asking['Querystring']
-  params: Asking['Params']
+  query: PageRequest['Querystring']
+  params: PageRequest['Params']
 }
-type Write = (translate: Translate, visit: Visit, arrived: Arrived) => Shown | Promise<Shown>
+type Write = (translate: Translate, visit: Visit, context: PageContext) => PageContent | Promise<PageContent>
 
 /** What stands on the page of each view. */
 const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
@@ -101,8 +101,8 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
   async handshake(translate, { mayPaste }, { ctx }) {
     const policy = await latestPolicy(ctx)
     const { announcementBody } = await announcementTexts()
-    const shown = policy && { ...policy, body: announcementBody(policy) }
-    const body = handshakeBody(translate, mayPaste, shown)
+    const content = policy && { ...policy, body: announcementBody(policy) }
+    const body = handshakeBody(translate, mayPaste, content)
     return { title: translate('page.handshake.title'), module: 'handshake', body }
   },
   unlock: (translate, { mayPaste }) => ({
@@ -111,11 +111,11 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
     body: unlockBody(translate, mayPaste),
   }),
   async connect(translate, { mayPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
-    const asked = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
+    const request = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
     return {
-      title: translate('page.connect.title').replace(':app', () => asked.name),
+      title: translate('page.connect.title').replace(':app', () => request.name),
       module: 'connect',
-      body: connectBody(translate, asked, mayPaste),
+      body: connectBody(translate, request, mayPaste),
     }
   },
   invitation: (translate) => ({
@@ -129,10 +129,10 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
 /** What reads Markdown is loaded with the first page that shows some. */
 const announcementTexts = () => import('./pages/announcements.ts')
 
-const latestPolicy = (ctx: Context) => unlessMissing(createCaller(ctx).announcements.latestPolicy())
+const latestPolicy = (ctx: Context) => catchMissing(createCaller(ctx).announcements.latestPolicy())
 
 /** Undefined for an announcement that is not there, or whose text is missing. */
-const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
+const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((error: unknown) => {
     if (toFailure(error).code === 'not_found') return undefined
     throw error
@@ -142,8 +142,8 @@ const unlessMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
 function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
   app.get(dataProtection.path, async (request, reply) => {
     const ctx = await contextOf(request, reply)
-    const translate = translatorOf(ctx)
-    if (!dataProtection.isThere(translate)) throw new Problem('not_found')
+    const translate = createTranslatorFor(ctx)
+    if (!dataProtection.exists(translate)) throw new Problem('not_found')
     return sendPage(reply, translate, ctx.locale, {
       title: translate('page.dataProtection'),
       body: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
@@ -160,9 +160,9 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
     app.get<{ Params: { id: string }; Querystring: { size?: 'small' } }>(path, async (request, reply) => {
       const input = { id: request.params.id, size: request.query.size }
       const picture = Buffer.from(await createCaller(await contextOf(request, reply))[of].picture(input))
-      const etag = entityTag(picture)
+      const etag = createEntityTag(picture)
       reply.headers({ etag, 'cache-control': 'private, max-age=300', 'content-security-policy': "default-src 'none'" })
-      if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) return reply.code(304).send()
       return reply.type('image/webp').send(picture)
     })
 }

@@ -14,16 +14,16 @@ interface ColorScheme {
   supported: string
 }
 
-export function colorSchemeOf({ cookies }: FastifyRequest): ColorScheme {
-  const wish = cookies?.[SCHEME_COOKIE]
-  const chosen = wish === 'light' || wish === 'dark' ? wish : undefined
+export function readColorScheme({ cookies }: FastifyRequest): ColorScheme {
+  const cookie = cookies?.[SCHEME_COOKIE]
+  const chosen = cookie === 'light' || cookie === 'dark' ? cookie : undefined
   return { chosen, supported: chosen ?? 'light dark' }
 }
 
 /** A text by its key. */
 export type Translate = (key: string) => string
 
-export const translator =
+export const createTranslator =
   (labels: Labels): Translate =>
   (key) =>
     labels[key] ?? key
@@ -32,7 +32,7 @@ export const translator =
 export const dataProtection = {
   path: '/dataprotection',
   label: '_DataProtection',
-  isThere: (translate: Translate): boolean => translate('_DataProtection') !== '_DataProtection',
+  exists: (translate: Translate): boolean => translate('_DataProtection') !== '_DataProtection',
 }
 
 export interface Page {
@@ -96,7 +96,7 @@ export const siteFiles = ({
 
 /** The pages on this installation that it has, each by the key of its text; its own notice on data protection unless another is named. */
 export function siteLinks(translate: Translate, { links }: SiteView): { text: string; address: string }[] {
-  const own = dataProtection.isThere(translate) ? dataProtection.path : undefined
+  const own = dataProtection.exists(translate) ? dataProtection.path : undefined
   return [
     { text: 'page.site.help', address: links.help },
     { text: 'page.dataProtection', address: links.privacy ?? own },
@@ -146,7 +146,7 @@ ${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p
 }
 
 /** What a field for a passkey says where passkeys are not to be pasted. */
-export const typedOnly = (translate: Translate, mayPaste: boolean) =>
+export const getPasteWarning = (translate: Translate, mayPaste: boolean) =>
   mayPaste ? undefined : translate('page.handshake.noPaste')
 
 /** Where a form says how it went. */
@@ -173,14 +173,18 @@ const policy = [
 
 export function sendPage(reply: FastifyReply, translate: Translate, locale: string, page: Page): FastifyReply {
   reply.header('cache-control', 'no-store').header('content-security-policy', policy)
-  return reply
-    .type('text/html; charset=utf-8')
-    .send(
-      layout(
-        { names: reply.server.names, site: reply.server.site, scheme: colorSchemeOf(reply.request), translate, locale },
-        page,
-      ),
-    )
+  return reply.type('text/html; charset=utf-8').send(
+    layout(
+      {
+        names: reply.server.names,
+        site: reply.server.site,
+        scheme: readColorScheme(reply.request),
+        translate,
+        locale,
+      },
+      page,
+    ),
+  )
 }
 
 interface Language {
@@ -195,8 +199,8 @@ export function sendErrorPage(
   { status, code }: Pick<Failure, 'status' | 'code'>,
   language: Language,
 ) {
-  const translate = translator(language.labels)
-  const kind = byCode[code] ?? kindOf(status)
+  const translate = createTranslator(language.labels)
+  const kind = kindsByCode[code] ?? chooseKind(status)
   const mayRepeat = status >= 500 && request.method === 'GET'
   const body = html`
 <p>${translate(`page.${kind}.text`)}</p>
@@ -210,10 +214,10 @@ ${mayRepeat && html`<a class="button quiet" href="">${translate('page.again')}</
   })
 }
 
-const byCode: Partial<Record<Failure['code'], string>> = {
+const kindsByCode: Partial<Record<Failure['code'], string>> = {
   connect_request_invalid: 'outdated',
   external_apps_off: 'appsOff',
 }
-const kinds: Record<number, string> = { 403: 'forbidden', 404: 'notFound', 503: 'unavailable' }
+const kindsByStatus: Record<number, string> = { 403: 'forbidden', 404: 'notFound', 503: 'unavailable' }
 
-const kindOf = (status: number) => kinds[status] ?? (status >= 500 ? 'failed' : 'refused')
+const chooseKind = (status: number) => kindsByStatus[status] ?? (status >= 500 ? 'failed' : 'refused')

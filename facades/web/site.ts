@@ -44,8 +44,8 @@ const FOREVER = 'public, max-age=31536000, immutable'
 
 /** Serves logo and colours, and lets all pages know of them. */
 export function serveSite(app: FastifyInstance, { name, links, logo, accent, security }: Site): void {
-  const style = accent && styleOf(accent)
-  const view = { name, links, logo: logo && logoAddress(logo), style: style && `/assets/site-${digest(style)}.css` }
+  const style = accent && writeStyle(accent)
+  const view = { name, links, logo: logo && toLogoAddress(logo), style: style && `/assets/site-${hashBody(style)}.css` }
   app.decorate('site', view)
   if (security) serveSecurityText(app, security)
   if (view.style && style) {
@@ -78,11 +78,11 @@ function serveSecurityText(app: FastifyInstance, { contact, expires, baseUrl }: 
   })
 }
 
-const digest = (body: string | Buffer) => hash('sha1', body, 'hex').slice(0, 12)
+const hashBody = (body: string | Buffer) => hash('sha1', body, 'hex').slice(0, 12)
 
-const logoAddress = ({ type, body }: Logo) => `/assets/site-${digest(body)}.${type === 'image/png' ? 'png' : 'svg'}`
+const toLogoAddress = ({ type, body }: Logo) => `/assets/site-${hashBody(body)}.${type === 'image/png' ? 'png' : 'svg'}`
 
-const styleOf = ({ light, dark }: AccentColors) => `:root {
+const writeStyle = ({ light, dark }: AccentColors) => `:root {
   --accent: light-dark(${light.accent}, ${dark.accent});
   --accent-strong: light-dark(${light.strong}, ${dark.strong});
   --on-accent: light-dark(${light.ink}, ${dark.ink});

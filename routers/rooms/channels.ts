@@ -5,21 +5,21 @@ import { resourceId } from '../resource/ids.ts'
 
 /** What a channel is of. A `presence-` channel is private, too, and tells who is in it. */
 export type Channel =
-  | { of: 'room'; slug: string; isPresence: boolean }
-  | { of: 'person'; id: number }
-  | { of: 'everybody' }
+  | { kind: 'room'; slug: string; isPresence: boolean }
+  | { kind: 'person'; id: number }
+  | { kind: 'everybody' }
 
 /** Reads the name of a channel; undefined where there is none of this name. */
 export function readChannel(name: string): Channel | undefined {
-  if (name === 'private-AllUsers') return { of: 'everybody' }
+  if (name === 'private-AllUsers') return { kind: 'everybody' }
   const [, person] = /^private-User\.(\d+)$/.exec(name) ?? []
-  if (person) return resourceId.safeParse(person).success ? { of: 'person', id: Number(person) } : undefined
-  const [, kind, slug] = /^(private|presence)-Rooms\.([A-Za-z0-9-]{1,140})$/.exec(name) ?? []
-  return slug ? { of: 'room', slug, isPresence: kind === 'presence' } : undefined
+  if (person) return resourceId.safeParse(person).success ? { kind: 'person', id: Number(person) } : undefined
+  const [, prefix, slug] = /^(private|presence)-Rooms\.([A-Za-z0-9-]{1,140})$/.exec(name) ?? []
+  return slug ? { kind: 'room', slug, isPresence: prefix === 'presence' } : undefined
 }
 
 /** That somebody may subscribe to a channel. */
-export interface Admission {
+export interface ChannelAccess {
   /** The stream of the change log that it shows. */
   stream: string
   /** In a room, the id of their membership: the subscription ends with it. */
@@ -30,21 +30,21 @@ export interface Admission {
 const RECENT_MS = 500
 
 /** Asks whether a person may subscribe; undefined where they may not. `since` says how fresh the answer must be. */
-export async function admit(
+export async function findChannelAccess(
   directory: RoomDirectory,
   person: number,
   channel: Channel,
   since = 0,
-): Promise<Admission | undefined> {
-  if (channel.of === 'everybody') return { stream: 'all' }
-  if (channel.of === 'person') return channel.id === person ? { stream: `user:${person}` } : undefined
-  const find = async (from: number) => (await currentRooms(directory, person, from)).get(channel.slug)
-  const own = (await find(since)) ?? (await find(performance.now() - RECENT_MS))
-  return own && { stream: `room:${own.room}`, member: own.member }
+): Promise<ChannelAccess | undefined> {
+  if (channel.kind === 'everybody') return { stream: 'all' }
+  if (channel.kind === 'person') return channel.id === person ? { stream: `user:${person}` } : undefined
+  const find = async (from: number) => (await readCurrentRooms(directory, person, from)).get(channel.slug)
+  const membership = (await find(since)) ?? (await find(performance.now() - RECENT_MS))
+  return membership && { stream: `room:${membership.room}`, member: membership.member }
 }
 
 /** Reads again where something has changed while the answer came. */
-async function currentRooms(directory: RoomDirectory, person: number, since: number) {
+async function readCurrentRooms(directory: RoomDirectory, person: number, since: number) {
   let rooms = await directory.findRooms(person, since)
   while (!directory.isCurrent(person, rooms)) rooms = await directory.findRooms(person, since)
   return rooms
@@ -53,7 +53,7 @@ async function currentRooms(directory: RoomDirectory, person: number, since: num
 /** What others in a presence channel see of somebody. */
 const userInfo = z.strictObject({ name: z.string(), username: z.string() })
 
-const grant = z.strictObject({
+const grantSchema = z.strictObject({
   user_id: resourceId,
   user_info: userInfo,
   /** By what the person called: the subscription ends with it. */
@@ -64,7 +64,7 @@ const grant = z.strictObject({
 })
 
 /** For whom a subscription was signed. */
-export type Grant = z.output<typeof grant>
+export type Grant = z.output<typeof grantSchema>
 
 export interface SignedGrant {
   /** `{key}:{hex}`. */
@@ -73,7 +73,7 @@ export interface SignedGrant {
   channel_data: string
 }
 
-interface Signing {
+interface SigningContext {
   key: string
   secret: string
   /** What is signed: the connection and the channel. */
@@ -81,17 +81,21 @@ interface Signing {
   channel: string
 }
 
-export function signGrant(signing: Signing, given: Grant): SignedGrant {
-  const channelData = JSON.stringify(given)
-  return { auth: `${signing.key}:${sign(signing, channelData)}`, channel_data: channelData }
+export function signGrant(context: SigningContext, grant: Grant): SignedGrant {
+  const channelData = JSON.stringify(grant)
+  return { auth: `${context.key}:${sign(context, channelData)}`, channel_data: channelData }
 }
 
 /** The grant, where it was signed for this connection and channel. Takes as long for a wrong signature as for the right one. */
-export function readGrant(signing: Signing, { auth, channel_data: channelData }: SignedGrant): Grant | undefined {
-  const [given, expected] = [auth, `${signing.key}:${sign(signing, channelData)}`].map((it) => Buffer.from(it))
-  if (!given || !expected || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  return grant.safeParse(JSON.parse(channelData)).data
+export function readGrant(
+  context: SigningContext,
+  { auth, channel_data: channelData }: SignedGrant,
+): Grant | undefined {
+  const [received, expected] = [auth, `${context.key}:${sign(context, channelData)}`].map((it) => Buffer.from(it))
+  if (!received || !expected || received.length !== expected.length || !timingSafeEqual(received, expected))
+    return undefined
+  return grantSchema.safeParse(JSON.parse(channelData)).data
 }
 
-const sign = ({ secret, socketId, channel }: Signing, channelData: string) =>
+const sign = ({ secret, socketId, channel }: SigningContext, channelData: string) =>
   createHmac('sha256', secret).update(`${socketId}:${channel}:${channelData}`).digest('hex')

@@ -16,15 +16,15 @@ export const content = z
 
 export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that opens the content.')
 
-export const noContent = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
+export const contentRequired = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
 
 /** Refuses a text that is larger than the settings allow. */
 export function assertContentFits(
   { services }: Context,
-  given: Record<string, unknown>,
+  message: Record<string, unknown>,
   messageSize = services.settings.messageSize,
 ): void {
-  const text = given['content']
+  const text = message['content']
   if (typeof text !== 'string' || text.length <= messageSize) return
   throw new Problem('invalid', {
     issues: [{ path: ['content'], message: `must have at most ${messageSize} characters` }],

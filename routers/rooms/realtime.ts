@@ -5,20 +5,20 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, adminSession, host, router, userWith } from '../core/trpc.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
-import { admit, type Grant, readChannel, type SignedGrant, signGrant } from './channels.ts'
+import { findChannelAccess, type Grant, readChannel, type SignedGrant, signGrant } from './channels.ts'
 
 const socketId = z.string().regex(/^\d{1,10}\.\d{1,10}$/, 'is no id of a connection')
-const signed = z.object({
+const signedGrant = z.object({
   auth: z.string().describe('`{key}:{signature}`.'),
   channel_data: z.string().describe('For whom it was signed, as JSON. The signature covers it.'),
 })
 
 export const realtimeRouter = router({
   /** What is open at every replica. */
-  replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => askReplicas(ctx.services.changeBus)),
+  replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => collectReplicaReports(ctx.services.changeBus)),
 
   authorize: userWith('read')
-    .meta(about('Sign that the caller may subscribe a real-time connection of theirs to a channel.', signed))
+    .meta(about('Sign that the caller may subscribe a real-time connection of theirs to a channel.', signedGrant))
     .input(z.strictObject({ socketId, channel: z.string().max(164) }))
     .mutation(async ({ ctx, input }): Promise<SignedGrant> => {
       await assertMaySubscribe(ctx, ctx.caller.person.id, input.channel)
@@ -28,8 +28,8 @@ export const realtimeRouter = router({
 
 async function assertMaySubscribe({ services }: Context, person: number, name: string): Promise<void> {
   const channel = readChannel(name)
-  if (channel?.of === 'person' && channel.id !== person) throw new Problem('not_permitted')
-  const admission = channel && (await admit(services.roomDirectory, person, channel))
+  if (channel?.kind === 'person' && channel.id !== person) throw new Problem('not_permitted')
+  const admission = channel && (await findChannelAccess(services.roomDirectory, person, channel))
   if (!admission) throw new Problem('not_found', { detail: 'There is no such channel.' })
 }
 
@@ -46,12 +46,12 @@ const toCredential = ({ id, abilities }: { id: number; abilities: readonly strin
 })
 
 /** What is told over the bus: a replica of itself, and whoever wants to hear it of all. */
-export const REPLICA = 'replica'
-export const ASKED = 'replicas asked'
+export const REPLICA_TOPIC = 'replica'
+export const REPLICA_QUERY_TOPIC = 'replicas asked'
 
 /** How long replicas have to answer, in milliseconds. */
-const PATIENCE_MS = 1500
-const TIMES = 5
+const REPLY_TIMEOUT_MS = 1500
+const ATTEMPTS = 5
 
 /** What is open at a replica. */
 export interface ReplicaStats {
@@ -73,17 +73,17 @@ export interface ReplicaReport extends ReplicaStats {
 }
 
 /** Asks all replicas; none answers where there is no bus between them. */
-export async function askReplicas(bus: ChangeBus): Promise<ReplicaReport[]> {
+export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaReport[]> {
   const reports = new Map<string, ReplicaReport>()
   const told = (topic: string, content: unknown) => {
     const report = content as ReplicaReport
-    if (topic === REPLICA) reports.set(report.replica, report)
+    if (topic === REPLICA_TOPIC) reports.set(report.replica, report)
   }
   const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage: told })
   // The bus may have just begun to connect.
-  for (let asked = 0; asked < TIMES; asked++) {
-    bus.broadcast(ASKED, {})
-    await pause(PATIENCE_MS / TIMES)
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    bus.broadcast(REPLICA_QUERY_TOPIC, {})
+    await pause(REPLY_TIMEOUT_MS / ATTEMPTS)
   }
   stop()
   return [...reports.values()]

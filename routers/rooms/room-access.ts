@@ -62,17 +62,17 @@ export async function assertMayEnterOneMore({ services }: Context, em: EntityMan
   const { perPerson } = services.settings.rooms
   await runStatement(em, lockPerson, [person])
   const { rooms } = await runForOneRow(em, countRooms, [person])
-  if (rooms >= perPerson) throw full(`A person is in at most ${perPerson} rooms.`)
+  if (rooms >= perPerson) throw quotaExceeded(`A person is in at most ${perPerson} rooms.`)
 }
 
 export function assertRoomForMember({ services }: Context, { members }: RoomSize): void {
   const { members: limit } = services.settings.rooms
-  if (members >= limit) throw full(`A room has at most ${limit} members.`)
+  if (members >= limit) throw quotaExceeded(`A room has at most ${limit} members.`)
 }
 
 export function assertRoomForInvitation({ services }: Context, { invitations }: RoomSize): void {
   const { invitations: limit } = services.settings.rooms
-  if (invitations >= limit) throw full(`At most ${limit} invitations to a room wait for an answer.`)
+  if (invitations >= limit) throw quotaExceeded(`At most ${limit} invitations to a room wait for an answer.`)
 }
 
-const full = (detail: string) => new Problem('invalid', { detail })
+const quotaExceeded = (detail: string) => new Problem('invalid', { detail })

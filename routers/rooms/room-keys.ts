@@ -45,28 +45,28 @@ const storedKeysInput = z.strictObject({
 
 const MAX_MEMBERS = 500
 const base64 = '[A-Za-z0-9+/]+={0,2}'
-const asBase64 = (parts: number) => new RegExp(`^${Array(parts).fill(base64).join('\\|')}$`)
+const toBase64Pattern = (parts: number) => new RegExp(`^${Array(parts).fill(base64).join('\\|')}$`)
 
 const wrappedKey = z
   .string()
   .max(1024)
-  .regex(asBase64(1), { error: 'must be base64' })
+  .regex(toBase64Pattern(1), { error: 'must be base64' })
   .describe('The new key, encrypted with the public key of the member.')
 
 const previousKey = z
   .string()
   .max(1024)
-  .regex(asBase64(3), { error: 'must be iv|tag|ciphertext, each in base64' })
+  .regex(toBase64Pattern(3), { error: 'must be iv|tag|ciphertext, each in base64' })
   .optional()
   .describe(
     'The key before, encrypted with the new one: needed where the room shares its earlier keys, and refused elsewhere.',
   )
 
 const textNames = ['roomDescription', 'systemPrompt'] as const
-const sameText = roomText.min(1).optional()
+const reencryptedText = roomText.min(1).optional()
 
 /** What a browser sends that has made the next key of a room. */
-const newKey = z.strictObject({
+const newKeyInput = z.strictObject({
   id: resourceId,
   keyEpoch: z.int().min(1).max(1_000_000).describe('The number of the new key, which is one more than that in use.'),
   recipients: z
@@ -79,8 +79,8 @@ const newKey = z.strictObject({
     .max(MAX_MEMBERS)
     .refine((keys) => new Set(keys.map(({ user }) => user)).size === keys.length, 'names a member twice'),
   previousKey,
-  roomDescription: sameText.describe('The same description, encrypted with the new key by an administrator.'),
-  systemPrompt: sameText.describe('The same system prompt, encrypted with the new key by an administrator.'),
+  roomDescription: reencryptedText.describe('The same description, encrypted with the new key by an administrator.'),
+  systemPrompt: reencryptedText.describe('The same system prompt, encrypted with the new key by an administrator.'),
 })
 
 /** The keys of a room, which the service stores and cannot open. */
@@ -101,7 +101,7 @@ export const roomKeysRouter = router({
 
   rekey: rowAction(rooms, 'rekey', userWith('write'))
     .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...withBodySize('room keys') })
-    .input(newKey)
+    .input(newKeyInput)
     .mutation(({ ctx, input }) => rekey(ctx, input)),
 })
 
@@ -165,48 +165,48 @@ function hashRecipients(recipients: readonly Recipient[], { roomDescription, sys
   return hash.update(JSON.stringify([roomDescription, systemPrompt])).digest('hex')
 }
 
-type NewKey = z.output<typeof newKey>
+type NewKey = z.output<typeof newKeyInput>
 
 /** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
-async function rekey(ctx: Context, given: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
-  const id = Number(given.id)
+async function rekey(ctx: Context, input: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
+  const id = Number(input.id)
   const replaceKey = async (em: EntityManager, changes: ChangeRecorder) => {
     const room = await enterAsWriter(ctx, em, id)
-    assertNextEpoch(room, given)
+    assertNextEpoch(room, input)
     const found = await findRecipients(em, room)
-    assertWrappedForAll(found, given)
-    assertMayReplaceTexts(found, given)
-    const texts = textNames.map((name) => given[name] ?? null)
-    await runStatement(em, beginKeyEpoch, [id, given.keyEpoch, given.previousKey ?? null, ...texts])
-    await runStatement(em, storeWrappedKeys, [id, given.keyEpoch, JSON.stringify(given.keys)])
+    assertWrappedForAll(found, input)
+    assertMayReplaceTexts(found, input)
+    const texts = textNames.map((name) => input[name] ?? null)
+    await runStatement(em, beginKeyEpoch, [id, input.keyEpoch, input.previousKey ?? null, ...texts])
+    await runStatement(em, storeWrappedKeys, [id, input.keyEpoch, JSON.stringify(input.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
   }
   await withChangeLog(ctx, replaceKey, `room:${id}`)
-  return { data: await getRow(ctx, rooms, given.id) }
+  return { data: await getRow(ctx, rooms, input.id) }
 }
 
-function assertNextEpoch({ keyEpoch, sharesEarlierKeys }: EnteredRoom, given: NewKey): void {
-  if (given.keyEpoch !== keyEpoch + 1)
+function assertNextEpoch({ keyEpoch, sharesEarlierKeys }: EnteredRoom, input: NewKey): void {
+  if (input.keyEpoch !== keyEpoch + 1)
     throw new Problem('conflict', { detail: `The next key of the room has the number ${keyEpoch + 1}.` })
-  if (sharesEarlierKeys === (given.previousKey !== undefined)) return
+  if (sharesEarlierKeys === (input.previousKey !== undefined)) return
   const message = sharesEarlierKeys
     ? 'is needed: the room shares its earlier keys'
     : 'must be absent: the room does not share its earlier keys'
   throw new Problem('invalid', { issues: [{ path: ['previousKey'], message }] })
 }
 
-function assertWrappedForAll({ recipients, version }: Recipients, given: NewKey): void {
-  const users = new Set(given.keys.map(({ user }) => user))
+function assertWrappedForAll({ recipients, version }: Recipients, input: NewKey): void {
+  const users = new Set(input.keys.map(({ user }) => user))
   const isExact = users.size === recipients.length && recipients.every(({ id }) => users.has(id))
-  if (isExact && given.recipients === version) return
+  if (isExact && input.recipients === version) return
   throw new Problem('conflict', {
     detail: 'The members of the room, their public keys or its texts are others: read them anew.',
   })
 }
 
 /** What is said to be the same text may be another one, so only who may change the room sends it; and only where there is one. */
-function assertMayReplaceTexts(found: Recipients, given: NewKey): void {
-  const replaced = textNames.filter((name) => given[name] !== undefined)
+function assertMayReplaceTexts(found: Recipients, input: NewKey): void {
+  const replaced = textNames.filter((name) => input[name] !== undefined)
   if (replaced.length > 0 && found.role !== 'admin') throw new Problem('not_permitted')
   const missing = replaced.filter((name) => found[name] === null)
   const issues = missing.map((name) => ({ path: [name], message: 'must be absent: the room has none' }))

@@ -37,15 +37,15 @@ import { lockRow, type Version } from '../verbs/lock-row.ts'
 import { defineReads, getRow } from '../verbs/read.ts'
 import { updateRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
-import { dropAttachments } from './attachments/message-attachments.ts'
-import { assertKeyOfEditInUse } from './key-epochs.ts'
-import { assertContentFits, content, keyEpoch, noContent } from './message-content.ts'
-import { type Sending, sendMessage } from './send-message.ts'
+import { deleteAttachmentsOfMessage } from './attachments/message-attachments.ts'
+import { assertKeyOfEditedMessageInUse } from './key-epochs.ts'
+import { assertContentFits, content, contentRequired, keyEpoch } from './message-content.ts'
+import { type OutgoingMessage, sendMessage } from './send-message.ts'
 
 const number = z
   .string()
   .describe('`12.000`, of a reply to it `12.001`: without a hole in its room, sorted as numbers.')
-const givenNumber = z.string().regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
+const numberInput = z.string().regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
 const clientId = z
   .string()
   .regex(/^[\x21-\x7e]{1,64}$/, { error: 'must be 1 to 64 visible characters' })
@@ -121,7 +121,7 @@ export const roomMessagesRouter = router({
 
   find: userWith('read')
     .meta(about('Read a message by its number in a room.'))
-    .input(z.strictObject({ room: resourceId, number: givenNumber }))
+    .input(z.strictObject({ room: resourceId, number: numberInput }))
     .query(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       const [found] = await ctx.services.sql(findMessageByNumber, [input.room, ...input.number.split('.').map(Number)])
       const unknown = new Problem('not_found', { detail: 'There is no such message.' })
@@ -136,7 +136,7 @@ export const roomMessagesRouter = router({
     .meta({ ...exposeAs(roomMessages, 'create'), ...withBodySize('long text') })
     .input(buildCreateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
-      const id = await sendMessage(ctx, input as unknown as Sending)
+      const id = await sendMessage(ctx, input as unknown as OutgoingMessage)
       return getRow(ctx, roomMessages, String(id))
     }),
 
@@ -147,11 +147,11 @@ export const roomMessagesRouter = router({
     .input(buildUpdateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
-      if (input['content'] === null) throw noContent()
+      if (input['content'] === null) throw contentRequired()
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
         beforeWrite: (em) => lockRoom(em, input),
-        afterFlush: ({ em, row }) => assertKeyOfEditInUse(ctx, em, row.id),
+        afterFlush: ({ em, row }) => assertKeyOfEditedMessageInUse(ctx, em, row.id),
       })
     }),
 
@@ -169,7 +169,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
     const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.keyOf(id)])
     if (!erased) return
-    await dropAttachments({ em, changes }, roomMessages.ids.keyOf(id))
+    await deleteAttachmentsOfMessage({ em, changes }, roomMessages.ids.keyOf(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   }
   await withChangeLog(ctx, erase, await findStream(ctx, { id }))

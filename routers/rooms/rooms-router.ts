@@ -6,7 +6,7 @@ import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { Room } from '../../entities/rooms/room.ts'
 import { findMembership, setRoomMarks } from '../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
-import { findLastMessages, markRead as markReadText } from '../../entities/rooms/room-message.sql.ts'
+import { findLastMessages, markRead as updateReadMark } from '../../entities/rooms/room-message.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
@@ -27,15 +27,15 @@ import { defineReads, getRow } from '../verbs/read.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
-import { noteInvitations } from './members/member-events.ts'
+import { recordInvitationChanges } from './members/member-events.ts'
 import { roomMembers } from './members/members.ts'
-import { noteRoomGone } from './members/memberships.ts'
+import { prepareRoomDeletion } from './members/memberships.ts'
 import { assertMayEnterOneMore, noSuchRoom } from './room-access.ts'
 import { rooms } from './rooms.ts'
 
 type RoomChange = UpdateInput<typeof rooms>
 
-const arrangement = z.strictObject({
+const arrangementInput = z.strictObject({
   id: resourceId,
   isMuted: z.boolean().optional().describe('Whether the caller wants to hear nothing of it.'),
   isArchived: z.boolean().optional().describe('Whether it stands apart from their other rooms.'),
@@ -91,8 +91,8 @@ export const roomsRouter = router({
 
   arrange: rowAction(rooms, 'arrange', userWith('write'))
     .meta(about('Mute a room or put it aside, for the caller alone. What is left out stays as it is.'))
-    .input(arrangement)
-    .mutation(({ ctx, input }) => arrange(ctx, input)),
+    .input(arrangementInput)
+    .mutation(({ ctx, input }) => arrangeRoomOfCaller(ctx, input)),
 
   lastMessages: userWith('read')
     .meta(about('Read what came last in each room of the caller, encrypted, the newest first.', z.array(lastMessage)))
@@ -105,7 +105,7 @@ export const roomsRouter = router({
     .mutation(({ ctx, input }): Promise<RecordOf<typeof rooms>> => {
       const { id } = ctx.caller.person
       return createRow(ctx, rooms, input, {
-        completeRow: ({ name }) => ({ slug: makeSlug(String(name)) }),
+        completeRow: ({ name }) => ({ slug: createSlug(String(name)) }),
         beforeWrite: (em) => assertMayEnterOneMore(ctx, em, id),
         afterFlush: (written) => addFirstMembers(written, id),
       })
@@ -142,23 +142,23 @@ async function addFirstMembers({ em, changes, row: { id: room } }: WrittenRow, c
   changes.add([`user:${creator}`], 'created', 'rooms', room)
 }
 
-async function updateRoom(ctx: Context, { avatar: image, ...given }: RoomChange) {
-  if (image === undefined) return write(ctx, given)
-  const { avatar } = await getRow(ctx, rooms, given.id)
+async function updateRoom(ctx: Context, { avatar: image, ...change }: RoomChange) {
+  if (image === undefined) return writeRoom(ctx, change)
+  const { avatar } = await getRow(ctx, rooms, change.id)
   const before = avatar && toPictureKey(avatar)
   // Nobody has a picture decoded that they may not set.
-  await assertPermitted(ctx, ctx.services.sql, rooms, { id: given.id, verb: 'update' })
-  return replacePicture(ctx, { before, image, write: (avatar) => write(ctx, { ...given, avatar }) })
+  await assertPermitted(ctx, ctx.services.sql, rooms, { id: change.id, verb: 'update' })
+  return replacePicture(ctx, { before, image, write: (avatar) => writeRoom(ctx, { ...change, avatar }) })
 }
 
-const write = (ctx: Context, change: RowChange) =>
-  updateRow(ctx, rooms, change, { afterFlush: noteNewName, stream: toStream(change) })
+const writeRoom = (ctx: Context, change: RowChange) =>
+  updateRow(ctx, rooms, change, { afterFlush: recordNewName, stream: toStream(change) })
 
 const toStream = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
 /** Invitations show the name, too. */
-async function noteNewName({ em, changes, row, input }: WrittenRow): Promise<void> {
-  if (input['name'] !== undefined) await noteInvitations({ em, changes, room: row.id })
+async function recordNewName({ em, changes, row, input }: WrittenRow): Promise<void> {
+  if (input['name'] !== undefined) await recordInvitationChanges({ em, changes, room: row.id })
 }
 
 async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersion'>): Promise<{ id: string }> {
@@ -166,7 +166,7 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   const deleted = await deleteRow(ctx, rooms, version, {
     stream: toStream(version),
     async beforeDelete({ em, changes, row }) {
-      await noteRoomGone({ em, changes, room: row.id })
+      await prepareRoomDeletion({ em, changes, room: row.id })
       const { avatar } = await em.findOneOrFail(Room, row.id)
       if (avatar) files.push(avatar)
     },
@@ -180,7 +180,7 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   const { viewer } = toViewer(ctx)
   await assertMember(ctx, room)
   const mark = async (em: EntityManager, changes: ChangeRecorder) => {
-    const [marked] = await runStatement(em, markReadText, [upTo, room, viewer])
+    const [marked] = await runStatement(em, updateReadMark, [upTo, room, viewer])
     if (!marked) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['upTo'])] })
     if (!marked.isNew) return
     changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
@@ -191,11 +191,11 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
 }
 
 /** Their other windows hear of it, and nobody else. */
-async function arrange(ctx: Context, { id, isMuted, isArchived }: z.output<typeof arrangement>) {
+async function arrangeRoomOfCaller(ctx: Context, { id, isMuted, isArchived }: z.output<typeof arrangementInput>) {
   const { viewer } = toViewer(ctx)
   await withChangeLog(ctx, async (em, changes) => {
-    const [arranged] = await runStatement(em, setRoomMarks, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
-    if (!arranged) throw noSuchRoom(Number(id))
+    const [updated] = await runStatement(em, setRoomMarks, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
+    if (!updated) throw noSuchRoom(Number(id))
     changes.add([`user:${viewer}`], 'updated', 'rooms', Number(id))
   })
   return { meta: {} }
@@ -208,10 +208,10 @@ async function assertMember(ctx: Context, room: number): Promise<void> {
   throw new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${room}.` })
 }
 
-type Following = Context & { caller: Extract<Caller, { type: 'user' }> }
+type FollowContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
 /** Tells a member what changes in a room, up to the change that ends the membership or the room. */
-function followRoom(ctx: Following, room: number, after: string | undefined) {
+function followRoom(ctx: FollowContext, room: number, after: string | undefined) {
   const admit = async () => {
     const [member] = await ctx.services.sql(findMembership, [room, ctx.caller.person.id])
     if (!member) throw noSuchRoom(room)
@@ -221,17 +221,19 @@ function followRoom(ctx: Following, room: number, after: string | undefined) {
   return followChanges(ctx, { stream: `room:${room}`, after, admit })
 }
 
-const signs = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-const RANDOM_SIGNS = 10
+const SLUG_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const RANDOM_CHARACTERS = 10
 /** A sign of a name may stand for several letters. */
 const MAX_WORDS = 120
 
 /** `Chess & Go` gives `chess-go-` and random signs: the slug stays when the room gets another name. */
-function makeSlug(name: string): string {
+function createSlug(name: string): string {
   const words = name
     .normalize('NFKD')
     .toLowerCase()
     .match(/[a-z0-9]+/g)
-  const random = Array.from({ length: RANDOM_SIGNS }, () => signs[randomInt(signs.length)]).join('')
+  const random = Array.from({ length: RANDOM_CHARACTERS }, () => SLUG_ALPHABET[randomInt(SLUG_ALPHABET.length)]).join(
+    '',
+  )
   return `${(words ?? []).join('-').slice(0, MAX_WORDS)}-${random}`
 }

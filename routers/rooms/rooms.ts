@@ -15,7 +15,7 @@ export const roomText = z.string().max(MAX_CIPHERTEXT)
 const ciphertext = roomText.nullable()
 
 /** Nothing for an administrator of the installation who is no member. */
-const forMembers =
+const onlyForMembers =
   (value: (room: string) => string): SqlPredicate =>
   (room, sql) =>
     sql.unrestricted ? `case when ${joinedRooms(room, sql)} then ${value(room)} end` : value(room)
@@ -34,20 +34,20 @@ export const rooms = defineResource({
     avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
       write: 'update',
       input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
-      sql: forMembers((room) => pictureIdentifier('room_avatars', `${room}.avatar`)),
+      sql: onlyForMembers((room) => pictureIdentifier('room_avatars', `${room}.avatar`)),
     }),
     roomDescription: attribute(
       ciphertext.describe('Ciphertext, which names the number of its key itself: only the members can read it.'),
       {
         write: true,
         default: null,
-        sql: forMembers((room) => `${room}.room_description`),
+        sql: onlyForMembers((room) => `${room}.room_description`),
       },
     ),
     systemPrompt: attribute(ciphertext.describe('Ciphertext of what a model is told about the room.'), {
       write: true,
       default: null,
-      sql: forMembers((room) => `${room}.system_prompt`),
+      sql: onlyForMembers((room) => `${room}.system_prompt`),
     }),
     keyEpoch: attribute(z.int().describe('The number of the key in use; the first key has 0.')),
     rekeyRequired: attribute(

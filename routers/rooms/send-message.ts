@@ -13,12 +13,12 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { createUnknownIssue } from '../verbs/lock-row.ts'
 import { toViewer } from '../verbs/viewer.ts'
-import { assertFewAttachments, linkToMessage } from './attachments/message-attachments.ts'
+import { assertAttachmentCount, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
-import { assertContentFits, noContent } from './message-content.ts'
+import { assertContentFits, contentRequired } from './message-content.ts'
 
 /** What a message is sent with. */
-export interface Sending {
+export interface OutgoingMessage {
   room: string
   thread: string | null
   /** Nothing where it has attachments alone. */
@@ -29,22 +29,22 @@ export interface Sending {
 }
 
 /** Gives a message its number and keeps it; returns its id. One that was sent before with the same client id stays as it is. */
-export async function sendMessage(ctx: Context, sending: Sending): Promise<number> {
-  assertContentFits(ctx, { ...sending })
-  assertFewAttachments(ctx, sending.attachments)
-  if (sending.content === null && sending.attachments.length === 0) throw noContent()
+export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<number> {
+  assertContentFits(ctx, { ...message })
+  assertAttachmentCount(ctx, message.attachments)
+  if (message.content === null && message.attachments.length === 0) throw contentRequired()
   const send = async (em: EntityManager, changes: ChangeRecorder) => {
-    const writer = await lockForWriter(ctx, em, Number(sending.room))
-    const logged = await insert(em, writer, sending)
+    const writer = await lockForWriter(ctx, em, Number(message.room))
+    const logged = await insertRow(em, writer, message)
     const [created] = logged
-    if (!created) return findSent(em, writer, sending)
-    assertKeyInUse(ctx, sending.keyEpoch, writer)
+    if (!created) return findEarlierMessage(em, writer, message)
+    assertKeyInUse(ctx, message.keyEpoch, writer)
     changes.addLogged(logged)
-    const [room, message] = [Number(sending.room), Number(created.subject)]
-    await linkToMessage(ctx, { em, changes, room, message, ids: sending.attachments })
-    return message
+    const [room, messageId] = [Number(message.room), Number(created.subject)]
+    await linkToMessage(ctx, { em, changes, room, message: messageId, ids: message.attachments })
+    return messageId
   }
-  return withChangeLog(ctx, send, `room:${Number(sending.room)}`)
+  return withChangeLog(ctx, send, `room:${Number(message.room)}`)
 }
 
 /** Locks the room for a member who may write; a room that they do not see is not there. */
@@ -55,16 +55,20 @@ export async function lockForWriter(ctx: Context, em: EntityManager, room: numbe
   return writer
 }
 
-function insert(em: EntityManager, { member }: Writer, sending: Sending): Promise<LoggedChange[]> {
-  const { room, content, keyEpoch, clientId, thread } = sending
+function insertRow(em: EntityManager, { member }: Writer, message: OutgoingMessage): Promise<LoggedChange[]> {
+  const { room, content, keyEpoch, clientId, thread } = message
   const reply = thread === null ? null : Number(thread)
   const values = [Number(room), member, content, keyEpoch, clientId, reply, null, null]
   return runStatement(em, insertMessage, values)
 }
 
 /** The message that was sent before with the same client id; without one, there was nothing to reply to. */
-async function findSent(em: EntityManager, { member }: Writer, { clientId }: Sending): Promise<number> {
-  const [known] = clientId === null ? [] : await runStatement(em, findSentMessage, [member, clientId])
-  if (known) return known.id
+async function findEarlierMessage(
+  em: EntityManager,
+  { member }: Writer,
+  { clientId }: OutgoingMessage,
+): Promise<number> {
+  const [earlier] = clientId === null ? [] : await runStatement(em, findSentMessage, [member, clientId])
+  if (earlier) return earlier.id
   throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['thread'])] })
 }

@@ -23,7 +23,7 @@ import { type NewAnnouncementTexts, viewPattern } from '../ports/announcement-te
 import { moment } from '../ports/days.ts'
 import { availableLocales } from '../ports/locales.ts'
 
-const dateOf = moment.transform((text) => new Date(text))
+const dateInput = moment.transform((text) => new Date(text))
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
 
@@ -38,7 +38,7 @@ const text = z
 
 const texts = z
   .partialRecord(z.enum(availableLocales), text)
-  .refine((given) => Object.keys(given).length > 0, 'must have one language at least')
+  .refine((value) => Object.keys(value).length > 0, 'must have one language at least')
 
 const newAnnouncement = z
   .strictObject({
@@ -54,8 +54,8 @@ const newAnnouncement = z
       .string()
       .regex(/^[A-Za-z][A-Za-z0-9]{0,59}$/, 'must be the name of an event')
       .optional(),
-    start: dateOf.optional(),
-    expire: dateOf.optional(),
+    start: dateInput.optional(),
+    expire: dateInput.optional(),
   })
   .refine(({ start = new Date(), expire }) => !expire || expire > start, {
     path: ['expire'],
@@ -67,15 +67,24 @@ const newAnnouncement = z
   })
 
 /** Shows an announcement from its start on to those it is for. Its texts must be there. */
-async function publishAnnouncement(ctx: Context, { users, texts = {}, ...given }: z.output<typeof newAnnouncement>) {
+async function publishAnnouncement(
+  ctx: Context,
+  { users, texts = {}, ...announcement }: z.output<typeof newAnnouncement>,
+) {
   const { announcementText, writeAnnouncementTexts, settings } = ctx.services
-  if (given.view !== undefined && !(await announcementText(given.view, settings.defaultLocale)))
+  if (announcement.view !== undefined && !(await announcementText(announcement.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
   return runInTransaction(ctx, undefined, async (em) => {
     const targets = await findTargets(em, users ?? [])
-    const { start: startsAt = new Date(), expire: expiresAt = null, force: isForced, anchor = null, ...rest } = given
+    const {
+      start: startsAt = new Date(),
+      expire: expiresAt = null,
+      force: isForced,
+      anchor = null,
+      ...rest
+    } = announcement
     // Written when all else is known to be right, so that no folder stays of what was refused.
-    const view = given.view ?? (await writeAnnouncementTexts(given.title, texts)).view
+    const view = announcement.view ?? (await writeAnnouncementTexts(announcement.title, texts)).view
     const row = em.create(Announcement, { ...rest, view, isForced, anchor, startsAt, expiresAt, isGlobal: !users })
     await em.flush()
     if (targets.length > 0)
@@ -85,7 +94,7 @@ async function publishAnnouncement(ctx: Context, { users, texts = {}, ...given }
       )
     ctx.auditedCall
       ?.setSubject(`announcements:${row.id}`)
-      .recordChange({ after: { ...given, view }, people: users ? targets.length : null })
+      .recordChange({ after: { ...announcement, view }, people: users ? targets.length : null })
     return { id: row.id, title: row.title, people: users ? targets.length : null }
   })
 }
@@ -98,8 +107,8 @@ async function findTargets(em: EntityManager, users: readonly string[]) {
   throw new Problem('invalid', { issues: [{ path: ['users'], message: `names nobody there is: ${names}` }] })
 }
 
-const chosen = z.strictObject({ id: resourceId })
-const receiptPage = chosen.extend({
+const announcementSelector = z.strictObject({ id: resourceId })
+const receiptPage = announcementSelector.extend({
   page: z.int().min(1).max(100_000).default(1),
   size: z.int().min(1).max(1000).default(100),
 })
@@ -118,36 +127,36 @@ export const announcementsRouter = router({
 
   read: userWith('read')
     .meta(about('Read an announcement in the language of the caller.'))
-    .input(chosen)
+    .input(announcementSelector)
     .query(async ({ ctx, input }) => {
       const [found] = await ctx.services.sql(findAnnouncement, [input.id, ctx.caller.person.id])
-      return withText(ctx, found)
+      return addText(ctx, found)
     }),
 
   /** Also for those who are about to register. */
   latestPolicy: anyone.meta(about('Read the newest policy that is for everybody.')).query(async ({ ctx }) => {
     const [found] = await ctx.services.sql(findLatestPolicy)
-    return withText(ctx, found)
+    return addText(ctx, found)
   }),
 
   markSeen: sessionUser
     .meta(about('Record that the caller has seen an announcement.'))
-    .input(chosen)
+    .input(announcementSelector)
     .mutation(async ({ ctx, input }) => {
       const [seen] = await ctx.services.sql(markAnnouncementSeen, [input.id, ctx.caller.person.id])
-      if (!seen) throw unknown()
+      if (!seen) throw noSuchAnnouncement()
     }),
 
   /** By the person, never by a program of theirs. */
   accept: sessionUser
     .meta(about('Record that the caller accepts an announcement, in the version that they have read.'))
-    .input(chosen.extend({ version: version.optional() }))
+    .input(announcementSelector.extend({ version: version.optional() }))
     .mutation(async ({ ctx, input: { id, version } }) => {
       const person = ctx.caller.person.id
       const [found] = await ctx.services.sql(findAnnouncement, [id, person])
-      if (!found) throw unknown()
+      if (!found) throw noSuchAnnouncement()
       const current = await ctx.services.announcementText(found.view, ctx.locale)
-      if (!current) throw withoutText()
+      if (!current) throw textMissing()
       await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
     }),
 
@@ -161,14 +170,15 @@ export const announcementsRouter = router({
 
   /** Writes the texts into a new folder, from which they are published; without any, a draft for each language. */
   make: freshAdmin.input(z.strictObject({ title, texts: texts.optional() })).mutation(async ({ ctx, input }) => {
-    const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, draft(input.title)])) } = input
-    const made = await ctx.services.writeAnnouncementTexts(title, texts)
-    ctx.auditedCall?.recordChange({ after: { title, view: made.view } })
-    return made
+    const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, writeDraft(input.title)])) } =
+      input
+    const written = await ctx.services.writeAnnouncementTexts(title, texts)
+    ctx.auditedCall?.recordChange({ after: { title, view: written.view } })
+    return written
   }),
 
   /** Reads the texts of an announcement in each language that it has. */
-  texts: adminSession.input(chosen).query(async ({ ctx, input: { id } }) => {
+  texts: adminSession.input(announcementSelector).query(async ({ ctx, input: { id } }) => {
     const { view } = await findRow(ctx.em(), id)
     const read = await Promise.all(availableLocales.map((locale) => ctx.services.announcementText(view, locale)))
     // In place of a language that it has not, the text of another one comes.
@@ -176,7 +186,7 @@ export const announcementsRouter = router({
   }),
 
   changeTexts: freshAdmin
-    .input(chosen.extend({ texts }))
+    .input(announcementSelector.extend({ texts }))
     .mutation(({ ctx, input: { id, texts } }) => changeTexts(ctx, id, texts)),
 
   publish: freshAdmin.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
@@ -184,7 +194,7 @@ export const announcementsRouter = router({
 
 async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) {
   const row = await em.findOne(Announcement, id, { lockMode })
-  if (!row) throw unknown()
+  if (!row) throw noSuchAnnouncement()
   return row
 }
 
@@ -196,29 +206,29 @@ const changeTexts = (ctx: Context, id: number, texts: NewAnnouncementTexts) =>
   runInTransaction(ctx, undefined, async (em) => {
     const row = await findRow(em, id, LockMode.PESSIMISTIC_WRITE)
     const [accepted] = await runStatement(em, findAcceptance, [row.id])
-    if (row.isForced && accepted) throw new Problem('conflict', { detail: ACCEPTED })
+    if (row.isForced && accepted) throw new Problem('conflict', { detail: ALREADY_ACCEPTED })
     const { view } = await ctx.services.writeAnnouncementTexts(row.title, texts)
     ctx.auditedCall?.setSubject(`announcements:${id}`).recordChange({ before: { view: row.view }, after: { view } })
     row.view = view
     return { id, view }
   })
 
-const ACCEPTED = 'People have accepted this text already: publish another announcement.'
+const ALREADY_ACCEPTED = 'People have accepted this text already: publish another announcement.'
 
-const draft = (title: string) => `# ${title}
+const writeDraft = (title: string) => `# ${title}
 
 What people should know, in Markdown.
 
 [CONFIRM](OK)
 `
 
-async function withText({ services, locale }: Context, found: AnnouncementRow | undefined) {
-  if (!found) throw unknown()
+async function addText({ services, locale }: Context, found: AnnouncementRow | undefined) {
+  if (!found) throw noSuchAnnouncement()
   const text = await services.announcementText(found.view, locale)
-  if (!text) throw withoutText()
+  if (!text) throw textMissing()
   return { ...found, id: String(found.id), ...text }
 }
 
-const unknown = () => new Problem('not_found', { detail: 'There is no such announcement.' })
-const withoutText = () =>
+const noSuchAnnouncement = () => new Problem('not_found', { detail: 'There is no such announcement.' })
+const textMissing = () =>
   new Problem('not_found', { detail: 'The announcement has no text. Please ask your administrator to restore it.' })

@@ -15,7 +15,7 @@ import { day } from '../ports/days.ts'
 import { AUDIT_ANCHOR, type Vault } from '../ports/vault.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
 
-const filters = {
+const filterMembers = {
   /** Such as `aiModels.update`, or how it begins with a dot at its end, such as `aiModels.`. */
   act: z
     .string()
@@ -32,14 +32,14 @@ const filters = {
 }
 
 const page = z.strictObject({
-  ...filters,
+  ...filterMembers,
   /** The number of the last entry of the page before. */
   before: z.int().min(1).optional(),
   limit: z.int().min(1).max(1000).default(50),
 })
 
 /** How many rows one statement deletes. */
-const BATCH = 1000
+const BATCH_SIZE = 1000
 
 const anchor = z.strictObject({
   seq: z.int().min(1),
@@ -54,8 +54,16 @@ export const auditRouter = router({
   list: adminWith('read')
     .meta(about('List the entries of the audit log, the newest first; `next` is where the page after it begins.'))
     .input(page.prefault({}))
-    .query(async ({ ctx, input: { before, limit, ...given } }) => {
-      const values = [toPattern(given.act), given.actor, given.subject, given.outcome, given.from, given.to, before]
+    .query(async ({ ctx, input: { before, limit, ...filters } }) => {
+      const values = [
+        toPattern(filters.act),
+        filters.actor,
+        filters.subject,
+        filters.outcome,
+        filters.from,
+        filters.to,
+        before,
+      ]
       const rows = await ctx.services.sql(listAuditEntries, [...values.map((value) => value ?? null), limit])
       return { entries: rows.map(toRecord), next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : null }
     }),
@@ -71,11 +79,11 @@ export const auditRouter = router({
     .input(z.strictObject({ anchors: z.array(anchor).max(10_000).default([]) }).prefault({}))
     .query(async ({ ctx, input: { anchors } }) => {
       const ends = await findEnds(ctx)
-      const walk = new ChainWalk(ends, anchors)
-      walk.proveAnchors(ctx.services.vault, anchors)
+      const verifier = new ChainVerifier(ends, anchors)
+      verifier.checkAnchorSeals(ctx.services.vault, anchors)
       for await (const entries of ctx.services.readInBatches(readAuditChain, [ends.seq]))
-        for (const e of entries) walk.visit(e)
-      return walk.finish()
+        for (const e of entries) verifier.check(e)
+      return verifier.finish()
     }),
 
   /** Removes what is older than the setting says, and writes an anchor to the log. */
@@ -85,15 +93,15 @@ export const auditRouter = router({
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
     const [removed] = await sql(markAuditRemoved, [before])
     if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
-    await deleteInBatches(BATCH, () => sql(deleteRemovedAudit, [BATCH]))
+    await deleteInBatches(BATCH_SIZE, () => sql(deleteRemovedAudit, [BATCH_SIZE]))
     const { seq, hash } = await findEnds(ctx)
-    if (seq > 0) log.info({ seq, hash, seal: vault.seal(textOfAnchor({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
+    if (seq > 0) log.info({ seq, hash, seal: vault.seal(writeAnchorText({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
     return { seq, hash }
   }),
 })
 
 /** The text of an anchor that is sealed. */
-const textOfAnchor = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
+const writeAnchorText = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
 
 const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
 
@@ -125,7 +133,7 @@ const MAX_FINDINGS = 100
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** Compares each entry with the one before it, and with what its own digests say. */
-class ChainWalk {
+class ChainVerifier {
   readonly #ends: AuditEnds
   readonly #anchors: Map<number, string>
   readonly #findings: Finding[] = []
@@ -140,13 +148,13 @@ class ChainWalk {
   }
 
   /** Finds anchors that somebody wrote who can write into the log, and has no application key. */
-  proveAnchors(vault: Vault, anchors: readonly Anchor[]): void {
+  checkAnchorSeals(vault: Vault, anchors: readonly Anchor[]): void {
     for (const { seq, hash, seal } of anchors)
-      if (seal !== undefined && openSeal(vault, seal) !== textOfAnchor({ seq, hash }))
+      if (seal !== undefined && openSeal(vault, seal) !== writeAnchorText({ seq, hash }))
         this.#report(seq, 'has an anchor in the log that no known application key has sealed')
   }
 
-  visit(entry: ChainedEntry): void {
+  check(entry: ChainedEntry): void {
     // Removed in a moment.
     if (entry.seq <= this.#ends.removedSeq) return
     const { seq, hash, previous, origin, originDigest, change, changeDigest } = entry
@@ -154,9 +162,9 @@ class ChainWalk {
     if ((originDigest && origin === null) || (changeDigest && change === null)) this.#erased++
     if (seq !== this.#last.seq + 1) this.#report(seq, `entries ${this.#last.seq + 1} to ${seq - 1} are missing`)
     if (previous !== this.#last.hash) this.#report(seq, 'does not follow the entry before it')
-    if (hash !== hashOf(entry)) this.#report(seq, 'was changed')
-    if (!isDigestOf(origin, originDigest)) this.#report(seq, 'says another origin than it did')
-    if (!isDigestOf(change, changeDigest)) this.#report(seq, 'says another change than it did')
+    if (hash !== computeHash(entry)) this.#report(seq, 'was changed')
+    if (!matchesDigest(origin, originDigest)) this.#report(seq, 'says another origin than it did')
+    if (!matchesDigest(change, changeDigest)) this.#report(seq, 'says another change than it did')
     this.#compareAnchor(seq, hash)
     this.#last = { seq, hash }
   }
@@ -197,7 +205,7 @@ function openSeal(vault: Vault, seal: string): string | undefined {
 }
 
 /** As the database computed it: see `entities/events/audit-entry.ts`. */
-function hashOf({
+function computeHash({
   seq,
   at,
   act,
@@ -213,4 +221,4 @@ function hashOf({
   return sha256(texts.map((text) => text ?? '').join('\n'))
 }
 
-const isDigestOf = (text: string | null, digest: string | null) => text === null || sha256(text) === digest
+const matchesDigest = (text: string | null, digest: string | null) => text === null || sha256(text) === digest

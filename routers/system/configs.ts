@@ -32,7 +32,7 @@ export const configs = defineResource({
 type Config = RecordOf<typeof configs>
 
 /** What a block may look at. */
-export function blockContext({ callerContext, usage, locale, services: { settings, sql } }: Context): BlockContext {
+export function toBlockContext({ callerContext, usage, locale, services: { settings, sql } }: Context): BlockContext {
   return { caller: callerContext.current, usage, locale, settings, sql }
 }
 
@@ -41,18 +41,18 @@ export async function readBlocks(
   ctx: Context,
   blocks: readonly ConfigBlock[],
 ): Promise<[string, Record<string, unknown>][]> {
-  const given = blockContext(ctx)
-  const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(given)] as const))
+  const context = toBlockContext(ctx)
+  const read = await Promise.all(blocks.map(async ({ key, of }) => [key, await of(context)] as const))
   return read.flatMap(([key, values]) => (values ? [[key, values]] : []))
 }
 
-const all = async (ctx: Context): Promise<Config[]> => {
+const readAllConfigs = async (ctx: Context): Promise<Config[]> => {
   const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
   return blocks.map(([id, values]) => ({ id, values }))
 }
 
 export const configsRouter = router({
-  ...defineComputedReads(configs, all, anyone),
+  ...defineComputedReads(configs, readAllConfigs, anyone),
 
   public: member(configs, 'public', anyone)
     .meta(about('Read all public blocks at once.'))
@@ -78,14 +78,14 @@ const findAiUser = coalescedStatement<{ name: string; username: string; avatar: 
 )
 
 /** Who is still registering needs what the first keys are made with, and no more. */
-export function saltsFor({ caller, settings }: BlockContext): Partial<Salts> | undefined {
+export function selectSalts({ caller, settings }: BlockContext): Partial<Salts> | undefined {
   const { userdata, passkey, backup } = settings.public.salts
   if (caller.type === 'user') return settings.public.salts
   return caller.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
 
 /** Where clients of the Pusher protocol connect: in front of `/app/{key}` they put the path. */
-export function websocketFor(key: string, baseUrl: string) {
+export function describeWebsocket(key: string, baseUrl: string) {
   const { protocol, hostname, port, pathname } = new URL(baseUrl)
   const forceTls = protocol === 'https:'
   const path = `${pathname.replace(/\/$/, '')}${SOCKET_PATH}`
@@ -95,7 +95,7 @@ export function websocketFor(key: string, baseUrl: string) {
 /** The blocks that come with the service, each for those who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [
   { key: 'locale', of: ({ settings }) => ({ default: settings.defaultLocale, available: describedLocales }) },
-  { key: 'salts', of: (ctx) => saltsFor(ctx) as Record<string, unknown> | undefined },
+  { key: 'salts', of: (ctx) => selectSalts(ctx) as Record<string, unknown> | undefined },
   {
     key: 'security',
     of: ({
@@ -111,7 +111,7 @@ export const builtInBlocks: readonly ConfigBlock[] = [
     key: 'transfer',
     of: (ctx) => ({
       baseUrl: ctx.settings.baseUrl,
-      ...(isUser(ctx) && { websocket: websocketFor(ctx.settings.realtime.key, ctx.settings.baseUrl) }),
+      ...(isUser(ctx) && { websocket: describeWebsocket(ctx.settings.realtime.key, ctx.settings.baseUrl) }),
     }),
   },
   {

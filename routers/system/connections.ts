@@ -11,7 +11,7 @@ import { keyHash } from '../identity/salts.ts'
 import { attribute, defineResource } from '../resource/declare.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
-import { blockContext, builtInBlocks, readBlocks, saltsFor, websocketFor } from './configs.ts'
+import { builtInBlocks, describeWebsocket, readBlocks, selectSalts, toBlockContext } from './configs.ts'
 
 const connectionTypes = [
   'internal',
@@ -21,7 +21,7 @@ const connectionTypes = [
   'external_app_authenticated',
 ] as const
 
-const open = z.record(z.string(), z.unknown())
+const openObject = z.record(z.string(), z.unknown())
 const userinfo = z.strictObject({
   id: z.int().describe('0 before registration is complete.'),
   name: z.string(),
@@ -32,11 +32,11 @@ const userinfo = z.strictObject({
   bio: z.string().nullable(),
 })
 
-const sealed = z.string().nullable()
+const sealedText = z.string().nullable()
 const secrets = z.strictObject({
-  passkey: sealed.describe('As the browser of the person sealed it; null for a link without keys.'),
+  passkey: sealedText.describe('As the browser of the person sealed it; null for a link without keys.'),
   apiToken: z.string().describe('A token of the person that is good for what they agreed to.'),
-  privateKey: sealed.describe('Of a pair of this link alone; null for a link without keys.'),
+  privateKey: sealedText.describe('Of a pair of this link alone; null for a link without keys.'),
 })
 
 const sparse = { sparse: true } as const
@@ -51,14 +51,14 @@ export const connections = defineResource({
     locale: attribute(z.string().describe('The language of the caller, a key of `translation-labels`.')),
     userinfo: attribute(userinfo.describe('Who the caller is, once that is known.'), sparse),
     migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
-    websocket: attribute(open.describe('Where to listen for changes, as in the block `transfer`.'), sparse),
-    salts: attribute(open.describe('As in the block `salts`.'), sparse),
+    websocket: attribute(openObject.describe('Where to listen for changes, as in the block `transfer`.'), sparse),
+    salts: attribute(openObject.describe('As in the block `salts`.'), sparse),
     extAppConnectRequest: attribute(
       z.string().describe('What an app has a person open here, whose account is to be linked.'),
       sparse,
     ),
     extAppSecrets: attribute(secrets.describe('Of a linked user, each sealed for the key of the app.'), sparse),
-    configs: attribute(z.record(z.string(), open).describe('The blocks of `configs` by key.')),
+    configs: attribute(z.record(z.string(), openObject).describe('The blocks of `configs` by key.')),
   },
 })
 
@@ -67,10 +67,10 @@ const userId = z.string().min(1).max(255)
 
 type Connection = RecordOf<typeof connections>
 
-type KnownUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
+type ConnectionUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
 
 /** Values: the user's id. A page that boots asks several times at once. */
-const findKnown = coalescedStatement<KnownUser>(
+const findConnectionUser = coalescedStatement<ConnectionUser>(
   'find-connection-user',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from ${User.tableName} u where id = $1`,
@@ -83,14 +83,14 @@ export const connectionsRouter = router({
     .query(async ({ ctx, input }): Promise<Connection> => {
       const { callerContext, usage, requestId } = ctx
       const { current } = callerContext
-      if (current.type === 'external-app') return ofApp(ctx, current.appId, input.id)
+      if (current.type === 'external-app') return readAppConnection(ctx, current.appId, input.id)
       const { brand } = ctx.services.settings
       if (input.id !== brand || usage !== 'main') {
         ctx.services.log.warn({ requestId, userType: current.type, usage }, 'a connection was refused')
         throw new Problem('not_found', { detail: 'There is no such connection.' })
       }
-      const [shared, known] = await Promise.all([around(ctx, brand), about(ctx)])
-      return { ...shared, ...known, ...withSalts(ctx), ...withWebsocket(ctx) }
+      const [shared, known] = await Promise.all([readSharedMembers(ctx, brand), describeCaller(ctx)])
+      return { ...shared, ...known, ...saltsMember(ctx), ...websocketMember(ctx) }
     }),
 
   /** What the app has under way for the person stops. */
@@ -105,46 +105,46 @@ export const connectionsRouter = router({
 })
 
 /** What every connection says of the service. */
-async function around(ctx: Context, id: string) {
+async function readSharedMembers(ctx: Context, id: string) {
   const configs = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
   const { version } = ctx.services.settings
   return { id, version, locale: ctx.locale, configs: Object.fromEntries(configs) }
 }
 
 /** A connection of another app's user cannot be asked for: the app is the one of the credential. */
-async function ofApp(ctx: Context, appId: number, id: string): Promise<Connection> {
+async function readAppConnection(ctx: Context, appId: number, id: string): Promise<Connection> {
   const { userId, ...found } = { userId: undefined, ...(await findConnection(ctx, appId, id)) }
-  const known = userId === undefined ? undefined : await authenticated(ctx, userId)
+  const known = userId === undefined ? undefined : await describeUser(ctx, userId)
   return {
-    ...(await around(ctx, id)),
+    ...(await readSharedMembers(ctx, id)),
     ...known,
     ...found,
     connectionType: known ? 'external_app_authenticated' : 'external_app',
   }
 }
 
-const withSalts = (ctx: Context) => {
-  const salts = saltsFor(blockContext(ctx))
+const saltsMember = (ctx: Context) => {
+  const salts = selectSalts(toBlockContext(ctx))
   return salts ? { salts: { ...salts } } : {}
 }
 
-const withWebsocket = ({ callerContext: { current }, services: { settings } }: Context) =>
-  current.type === 'user' ? { websocket: websocketFor(settings.realtime.key, settings.baseUrl) } : {}
+const websocketMember = ({ callerContext: { current }, services: { settings } }: Context) =>
+  current.type === 'user' ? { websocket: describeWebsocket(settings.realtime.key, settings.baseUrl) } : {}
 
-type About = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply'>
+type CallerDescription = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply'>
 
 /** What a caller may know of themselves, by how far they have come. */
-async function about(ctx: Context): Promise<About> {
+async function describeCaller(ctx: Context): Promise<CallerDescription> {
   const { current } = ctx.callerContext
-  if (current.type === 'user') return authenticated(ctx, current.person.id)
+  if (current.type === 'user') return describeUser(ctx, current.person.id)
   if (current.type !== 'registering') return { connectionType: 'internal' }
   const { name, username, email } = current
   const registering = { id: 0, name, username, email, hash: '', avatar: null, bio: null }
   return { connectionType: 'internal_registering_user', userinfo: registering }
 }
 
-async function authenticated(ctx: Context, id: number): Promise<About> {
-  const [user] = await ctx.services.sql(findKnown, [id])
+async function describeUser(ctx: Context, id: number): Promise<CallerDescription> {
+  const [user] = await ctx.services.sql(findConnectionUser, [id])
   if (!user) throw new Problem('signed_out')
   const { publicKey, pending, ...rest } = user
   return {

@@ -30,15 +30,15 @@ export const migrations = defineResource({
 
 type Migration = RecordOf<typeof migrations>
 
-const filterOwn =
+const readOwnMigrations =
   (statement: typeof listPendingMigrations) =>
   async (ctx: Context): Promise<Migration[]> => {
     const { current } = ctx.callerContext
     const rows = await ctx.services.sql(statement, [current.type === 'user' ? current.person.id : 0])
-    return rows.map(({ name, data }) => ({ id: name, data: opened(ctx, data) }))
+    return rows.map(({ name, data }) => ({ id: name, data: openData(ctx, data) }))
   }
 
-const opened = ({ services }: Context, sealed: string | null): Migration['data'] =>
+const openData = ({ services }: Context, sealed: string | null): Migration['data'] =>
   sealed ? JSON.parse(services.vault.open(sealed, USERDATA)) : null
 
 /** Front ends of old write the name in their way. */
@@ -49,9 +49,9 @@ const acceptLegacyKeys = (input: unknown): unknown => {
 }
 
 export const migrationsRouter = router({
-  list: defineComputedReads(migrations, filterOwn(listPendingMigrations)).list,
+  list: defineComputedReads(migrations, readOwnMigrations(listPendingMigrations)).list,
   // The answer to a person who has applied one links to it.
-  get: defineComputedReads(migrations, filterOwn(listOwnMigrations)).get,
+  get: defineComputedReads(migrations, readOwnMigrations(listOwnMigrations)).get,
 
   /** Keeps those of the configured files that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
@@ -73,6 +73,6 @@ async function markApplied(ctx: Context, user: number, name: string): Promise<Mi
     const userdata = await em.findOne(FrontendMigrationUserdata, key)
     await em.nativeDelete(FrontendMigrationUserdata, key)
     await em.upsert(AppliedFrontendMigration, key, { onConflictAction: 'ignore' })
-    return { id: name, data: opened(ctx, userdata?.data ?? null) }
+    return { id: name, data: openData(ctx, userdata?.data ?? null) }
   })
 }

@@ -28,7 +28,7 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 export const healthRouter = router({
   check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
     const { healthTimer } = ctx.services
-    if (!(await healthTimer.isDeepCheckDue())) return report([await run(ctx, 'quick_database')])
+    if (!(await healthTimer.isDeepCheckDue())) return buildReport([await runCheck(ctx, 'quick_database')])
     const health = await checkParts(ctx)
     await healthTimer.recordDeepCheck(health.status === 'unhealthy')
     return health
@@ -53,7 +53,7 @@ export const healthRouter = router({
 
 /** The deep check, without a look at the timer. */
 export const checkParts = async (ctx: Context) =>
-  report(await withCustom(ctx, await Promise.all(deepChecks.map((name) => run(ctx, name)))))
+  buildReport(await addCustomChecks(ctx, await Promise.all(deepChecks.map((name) => runCheck(ctx, name)))))
 
 /** The sentences of the parts of this replica that are not well. */
 function collectTroubles({ services: { hooks } }: Context): Record<string, string> {
@@ -63,7 +63,7 @@ function collectTroubles({ services: { hooks } }: Context): Record<string, strin
   return Object.fromEntries(troubles.map(([name, { message }]) => [name, message]))
 }
 
-async function run({ services: { healthChecks, log } }: Context, name: HealthCheckName): Promise<HealthResult> {
+async function runCheck({ services: { healthChecks, log } }: Context, name: HealthCheckName): Promise<HealthResult> {
   const [ok, failed] = messages[name]
   const started = performance.now()
   try {
@@ -76,7 +76,10 @@ async function run({ services: { healthChecks, log } }: Context, name: HealthChe
 }
 
 /** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
-async function withCustom({ services: { hooks, log } }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
+async function addCustomChecks(
+  { services: { hooks, log } }: Context,
+  builtIn: HealthResult[],
+): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
     await withTimeout(hooks.emitSerial('health-check', { results }), CHECK_TIMEOUT_MS)
@@ -84,15 +87,15 @@ async function withCustom({ services: { hooks, log } }: Context, builtIn: Health
     log.warn({ check: 'custom', error }, 'a health check failed')
     results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })
   }
-  return [...results].map(complete)
+  return [...results].map(normalizeResult)
 }
 
 /** A custom result without a time says so with null; a failed one carries none. */
-function complete([name, { status, message, response_time = null }]: [string, HealthResult]): HealthResult {
+function normalizeResult([name, { status, message, response_time = null }]: [string, HealthResult]): HealthResult {
   return status === 'ok' ? { name, status, message, response_time } : { name, status: 'error', message }
 }
 
-function report(checks: HealthResult[]): z.output<typeof healthReport> {
+function buildReport(checks: HealthResult[]): z.output<typeof healthReport> {
   const status = checks.some((check) => check.status === 'error') ? 'unhealthy' : 'healthy'
   const timestamp = new Date().toISOString().replace('Z', '+00:00')
   return { status, timestamp, checks }

@@ -13,7 +13,7 @@ import type { PageHead } from './page-head.ts'
 import { fetchIcon, fetchImage, fetchPageHead } from './preview-fetcher.ts'
 
 const MAX_URL = 2048
-const STAND_IN = 'fallback_'
+const FALLBACK_PREFIX = 'fallback_'
 
 const url = z
   .string()
@@ -21,8 +21,8 @@ const url = z
   .pipe(z.url({ protocol: /^https?$/, error: 'must be a URL that begins with http:// or https://' }).max(MAX_URL))
 
 const imageUrl = z.union(
-  [url, z.string().max(300).startsWith(STAND_IN)],
-  `must be a URL that begins with http:// or https://, or a text that begins with ${STAND_IN}`,
+  [url, z.string().max(300).startsWith(FALLBACK_PREFIX)],
+  `must be a URL that begins with http:// or https://, or a text that begins with ${FALLBACK_PREFIX}`,
 )
 
 const preview = z.object({
@@ -37,32 +37,32 @@ const preview = z.object({
 
 type Preview = z.output<typeof preview>
 
-const previewing = userWith('read').use(async ({ ctx, next }) => {
+const previewProcedure = userWith('read').use(async ({ ctx, next }) => {
   const { linkPreviewsPerMinute } = ctx.services.settings
   await consumeRateLimit(ctx, [`link-previews:${ctx.caller.person.id}`], linkPreviewsPerMinute)
   return next()
 })
 
 export const linkPreviewsRouter = router({
-  metadata: previewing
+  metadata: previewProcedure
     .meta({ ...about('Read what a page says of itself.', preview), waitsOutside: true })
     .input(z.strictObject({ url }))
     .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await fetchPageHead(ctx, input.url))),
 
-  image: previewing
+  image: previewProcedure
     .meta({ ...about('Read the picture of a page, or one in its place.'), file: 'out' })
     .input(z.strictObject({ url: imageUrl }))
     .query(async ({ ctx, input }) => {
-      const image = input.url.startsWith(STAND_IN) ? null : await fetchImage(ctx, input.url)
-      return image ? picture(image, 'webp') : picture(gradient(drawPlaceholder(input.url)), 'png')
+      const image = input.url.startsWith(FALLBACK_PREFIX) ? null : await fetchImage(ctx, input.url)
+      return image ? toFileContent(image, 'webp') : toFileContent(drawGradient(choosePlaceholderText(input.url)), 'png')
     }),
 
-  favicon: previewing
+  favicon: previewProcedure
     .meta({ ...about('Read the icon of a site, or one in its place.'), file: 'out' })
     .input(z.strictObject({ url }))
     .query(async ({ ctx, input }) => {
       const icon = await fetchIcon(ctx, new URL(input.url))
-      return icon ? picture(icon, 'webp') : picture(globe, 'svg')
+      return icon ? toFileContent(icon, 'webp') : toFileContent(globeSvg, 'svg')
     }),
 })
 
@@ -71,28 +71,28 @@ function toPreview(url: string, head: PageHead | null): Preview {
   return {
     url,
     domain: hostname,
-    title: head?.title ?? headline(hostname),
+    title: head?.title ?? createTitle(hostname),
     description: head?.description ?? null,
-    image: head?.images[0] ?? `${STAND_IN}${hostname}`,
+    image: head?.images[0] ?? `${FALLBACK_PREFIX}${hostname}`,
     favicon: origin,
     isFallback: head === null,
   }
 }
 
 /** `www.my-library.example` becomes «My library»; an address of numbers stays. */
-function headline(hostname: string): string {
+function createTitle(hostname: string): string {
   const isNumeric = hostname.includes(':') || /^[\d.]+$/.test(hostname)
   const labels = hostname.replace(/^www\./, '').split('.')
   const text = isNumeric || labels.length < 2 ? hostname : labels.slice(0, -1).join(' ').replaceAll('-', ' ')
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-const drawPlaceholder = (address: string) =>
-  URL.canParse(address) ? new URL(address).hostname : address.slice(STAND_IN.length)
+const choosePlaceholderText = (address: string) =>
+  URL.canParse(address) ? new URL(address).hostname : address.slice(FALLBACK_PREFIX.length)
 
 const mimes = { webp: 'image/webp', png: 'image/png', svg: 'image/svg+xml' }
 
-function picture(bytes: Buffer, extension: keyof typeof mimes): FileContent {
+function toFileContent(bytes: Buffer, extension: keyof typeof mimes): FileContent {
   const facts = {
     name: `preview.${extension}`,
     mime: mimes[extension],
@@ -122,7 +122,7 @@ const palette: readonly [Colour, ...Colour[]] = [
 ]
 
 /** A gradient in place of an image, as PNG: the same text always has the same colours. */
-function gradient(text: string): Buffer {
+function drawGradient(text: string): Buffer {
   const [first = 0, second = 0] = hash('sha256', text, 'buffer')
   const colour = (byte: number) => palette[byte % palette.length] ?? palette[0]
   const [from, to] = [colour(first), colour(second)]
@@ -134,20 +134,25 @@ function gradient(text: string): Buffer {
         const mixed = start + ((end - start) * (x + y)) / (WIDTH + HEIGHT)
         rows[y * (1 + 3 * WIDTH) + 1 + 3 * x + channel] = Math.round(mixed)
       }
-  return png(rows)
+  return encodePng(rows)
 }
 
 /** Of 8 bits a channel, without transparency. */
-function png(rows: Buffer): Buffer {
+function encodePng(rows: Buffer): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(WIDTH, 0)
   header.writeUInt32BE(HEIGHT, 4)
   header.set([8, 2, 0, 0, 0], 8)
   const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND')])
+  return Buffer.concat([
+    signature,
+    encodeChunk('IHDR', header),
+    encodeChunk('IDAT', deflateSync(rows)),
+    encodeChunk('IEND'),
+  ])
 }
 
-function chunk(type: string, data = Buffer.alloc(0)): Buffer {
+function encodeChunk(type: string, data = Buffer.alloc(0)): Buffer {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
   const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)]
   length.writeUInt32BE(data.length)
@@ -156,12 +161,12 @@ function chunk(type: string, data = Buffer.alloc(0)): Buffer {
 }
 
 /** A globe in place of the icon of a site, as SVG. */
-const globe = Buffer.from(
+const globeSvg = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="64" height="64" fill="none" stroke="#64748b" stroke-width="1.5">' +
     '<circle cx="12" cy="12" r="9"/><path d="M3 12h18M12 3c3 3 4 6 4 9s-1 6-4 9c-3-3-4-6-4-9s1-6 4-9z"/></svg>',
 )
 
-const signed = z.strictObject({
+const signedLogo = z.strictObject({
   id: resourceId,
   expires: z.string().regex(/^\d{1,12}$/),
   signature: z.string().max(500),
@@ -171,7 +176,7 @@ const signed = z.strictObject({
 export const appLogosRouter = router({
   read: sessionUser
     .meta({ ...about('Read the logo of an external app that asks the caller.'), file: 'out' })
-    .input(signed)
+    .input(signedLogo)
     .query(async ({ ctx, input }) => {
       const { linkPreviewsPerMinute } = ctx.services.settings
       await consumeRateLimit(ctx, [`link-previews:${ctx.caller.person.id}`], linkPreviewsPerMinute)

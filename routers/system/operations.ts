@@ -20,14 +20,14 @@ export const deprecationsRouter = router({
     .query(({ ctx, input }) => ctx.services.sql(listDeprecatedCallers, [input.limit])),
 })
 
-const place = z.strictObject({
+const folderInput = z.strictObject({
   /** An absolute path on the host. */
   folder: z.string().min(1).max(4096),
 })
 
 /** Copies of the whole installation. They are restored where no service runs yet, so not by a procedure. */
 export const backupsRouter = router({
-  create: host.input(place).mutation(({ ctx, input }) => ctx.services.backups.create(input.folder)),
+  create: host.input(folderInput).mutation(({ ctx, input }) => ctx.services.backups.create(input.folder)),
 
-  verify: host.input(place).query(({ ctx, input }) => ctx.services.backups.verify(input.folder)),
+  verify: host.input(folderInput).query(({ ctx, input }) => ctx.services.backups.verify(input.folder)),
 })

@@ -11,19 +11,19 @@ import {
 import { checkPrices } from '../catalogue/prices.ts'
 import { Problem } from '../core/problems.ts'
 import { about, adminSession, router } from '../core/trpc.ts'
-import { askReplicas } from '../rooms/realtime.ts'
+import { collectReplicaReports } from '../rooms/realtime.ts'
 import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
 import { checkParts } from './health.ts'
 
 /** The most rows of a list on the first page of administrators. */
-const MOST = 20
+const MAX_ROWS = 20
 
 /** The last rows, with how many there are: lists of a page that leads on to the whole ones. */
-function summarise<Row extends { total: number }>(rows: readonly Row[]) {
+function summarizeRows<Row extends { total: number }>(rows: readonly Row[]) {
   return { total: rows[0]?.total ?? 0, items: rows.map(({ total: _, ...row }) => row) }
 }
 
-const cutList = <Row>(rows: readonly Row[]) => ({ total: rows.length, items: rows.slice(0, MOST) })
+const summarizeList = <Row>(rows: readonly Row[]) => ({ total: rows.length, items: rows.slice(0, MAX_ROWS) })
 
 const days = z.int().min(1).max(90).default(7)
 
@@ -31,7 +31,10 @@ const days = z.int().min(1).max(90).default(7)
 export const overviewRouter = router({
   /** All parts, as they are now, and what each replica has open. */
   health: adminSession.meta({ waitsOutside: true }).query(async ({ ctx }) => {
-    const [{ status, checks }, replicas] = await Promise.all([checkParts(ctx), askReplicas(ctx.services.changeBus)])
+    const [{ status, checks }, replicas] = await Promise.all([
+      checkParts(ctx),
+      collectReplicaReports(ctx.services.changeBus),
+    ])
     return { status, parts: checks, replicas }
   }),
 
@@ -76,15 +79,15 @@ export const overviewRouter = router({
       sql(toolsToApprove),
       sql(offlineModels),
       sql(abandonedTokens),
-      sql(listDeprecatedCallers, [MOST]),
+      sql(listDeprecatedCallers, [MAX_ROWS]),
       checkPrices(ctx),
     ])
     return {
-      toolsToApprove: summarise(tools),
-      offlineModels: summarise(models),
-      leftTokens: summarise(tokens),
-      deprecatedCallers: cutList(callers),
-      prices: cutList(prices),
+      toolsToApprove: summarizeRows(tools),
+      offlineModels: summarizeRows(models),
+      leftTokens: summarizeRows(tokens),
+      deprecatedCallers: summarizeList(callers),
+      prices: summarizeList(prices),
     }
   }),
 })

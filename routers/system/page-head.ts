@@ -27,25 +27,25 @@ interface Page {
 
 /** Reads a page as it arrives, up to the end of its head, or as much as a head may have. */
 export async function readHead({ url, charset, body }: Page): Promise<PageHead> {
-  const found = new FoundElements()
-  const parser = new Parser(found)
+  const collector = new HeadCollector()
+  const parser = new Parser(collector)
   let decoder: Decoder | undefined
-  for await (const part of firstBytes(body)) {
-    decoder ??= createDecoder(charset ?? charsetIn(part))
+  for await (const part of readFirstBytes(body)) {
+    decoder ??= createDecoder(charset ?? findCharset(part))
     parser.write(decoder.decode(part, { stream: true }))
-    if (found.isComplete) break
+    if (collector.isComplete) break
   }
   parser.end()
-  return found.toHead(url)
+  return collector.toHead(url)
 }
 
 /** In parts small enough that the parser can be stopped in time. */
-async function* firstBytes(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+async function* readFirstBytes(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   let bytes = 0
   for await (const chunk of body) {
-    const wanted = chunk.subarray(0, MAX_BYTES - bytes)
-    bytes += wanted.length
-    for (let at = 0; at < wanted.length; at += PART_BYTES) yield wanted.subarray(at, at + PART_BYTES)
+    const part = chunk.subarray(0, MAX_BYTES - bytes)
+    bytes += part.length
+    for (let at = 0; at < part.length; at += PART_BYTES) yield part.subarray(at, at + PART_BYTES)
     if (bytes >= MAX_BYTES) return
   }
 }
@@ -59,14 +59,14 @@ function createDecoder(charset = 'utf-8'): Decoder {
   }
 }
 
-const charsetIn = (bytes: Uint8Array) =>
+const findCharset = (bytes: Uint8Array) =>
   /<meta[^>]{0,200}charset\s{0,5}=\s{0,5}["']?([\w:.-]{1,40})/i.exec(
     Buffer.from(bytes.subarray(0, CHARSET_BYTES)).toString('latin1'),
   )?.[1]
 
 type Attributes = Record<string, string>
 
-class FoundElements {
+class HeadCollector {
   isComplete = false
   #elements = 0
   #isInTitle = false
@@ -94,7 +94,7 @@ class FoundElements {
 
   /** The first of each name counts. */
   #addMeta({ property, name, content = '' }: Attributes): void {
-    const key = [property?.toLowerCase(), name?.toLowerCase()].find((word) => word && wanted.has(word))
+    const key = [property?.toLowerCase(), name?.toLowerCase()].find((word) => word && wantedNames.has(word))
     if (key && !this.#meta.has(key) && content !== '') this.#meta.set(key, content.slice(0, 4096))
   }
 
@@ -108,13 +108,13 @@ class FoundElements {
   toHead(url: string): PageHead {
     const first = (...names: string[]) => names.map((name) => this.#meta.get(name)).find(Boolean)
     return {
-      title: plainText(this.#title || first('og:title', 'twitter:title') || '', 300),
-      description: plainText(first('og:description', 'twitter:description', 'description') ?? '', 1000),
-      images: absolute(
+      title: toPlainText(this.#title || first('og:title', 'twitter:title') || '', 300),
+      description: toPlainText(first('og:description', 'twitter:description', 'description') ?? '', 1000),
+      images: toAbsoluteUrls(
         imageNames.flatMap((name) => this.#meta.get(name) ?? []),
         url,
       ),
-      icons: absolute([...this.#icons, ...this.#otherIcons], url),
+      icons: toAbsoluteUrls([...this.#icons, ...this.#otherIcons], url),
     }
   }
 }
@@ -122,10 +122,10 @@ class FoundElements {
 /** The best first, wherever they stand in the page. */
 const imageNames = ['og:image', 'og:image:url', 'og:image:secure_url', 'twitter:image', 'twitter:image:src']
 const textNames = ['og:title', 'twitter:title', 'og:description', 'twitter:description', 'description']
-const wanted = new Set([...imageNames, ...textNames])
+const wantedNames = new Set([...imageNames, ...textNames])
 
 /** In one line, without control characters and those that turn the direction of text. */
-function plainText(text: string, length: number): string | undefined {
+function toPlainText(text: string, length: number): string | undefined {
   const plain = text
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '')
@@ -133,7 +133,7 @@ function plainText(text: string, length: number): string | undefined {
   return [...plain.slice(0, 2 * length)].slice(0, length).join('').toWellFormed() || undefined
 }
 
-function absolute(addresses: readonly string[], base: string): string[] {
+function toAbsoluteUrls(addresses: readonly string[], base: string): string[] {
   const urls = addresses.slice(0, 32).flatMap((address) => {
     const url = address.length <= 4096 && URL.canParse(address, base) ? new URL(address, base).href : ''
     return /^https?:/.test(url) && url.length <= 2048 ? [url] : []

@@ -22,14 +22,14 @@ const MAX_PEOPLE = 50_000
  * missing, and the refusal says who can help.
  */
 export function requireAcceptance(readText: ReadAnnouncementText): Listener<Hooks['user-acting']> {
-  const forced = new LRUCache<'ids', string, Sql>({ max: 1, ttl: FRESH_MS, fetchMethod: listForced })
-  const accepted = new LRUCache<number, string>(maxEntries(MAX_PEOPLE))
+  const forcedIds = new LRUCache<'ids', string, Sql>({ max: 1, ttl: FRESH_MS, fetchMethod: listForced })
+  const acceptedIds = new LRUCache<number, string>(maxEntries(MAX_PEOPLE))
   return async ({ userId, sql }) => {
-    const all = await forced.forceFetch('ids', { context: sql })
-    if (all === '' || accepted.get(userId) === all) return
+    const all = await forcedIds.forceFetch('ids', { context: sql })
+    if (all === '' || acceptedIds.get(userId) === all) return
     const [next] = await sql(findUnacceptedAnnouncement, [userId])
-    if (next) throw pending(next.id, Boolean(await readText(next.view)))
-    accepted.set(userId, all)
+    if (next) throw createPendingProblem(next.id, Boolean(await readText(next.view)))
+    acceptedIds.set(userId, all)
   }
 }
 
@@ -38,7 +38,7 @@ const listForced: LRUCache.Fetcher<'ids', string, Sql> = async (_ids, _stale, { 
   return rows.map(({ id }) => id).join()
 }
 
-const pending = (id: number, hasText: boolean) =>
+const createPendingProblem = (id: number, hasText: boolean) =>
   new Problem('announcement_pending', {
     detail: hasText
       ? `Read the announcement ${id} on your profile page, and accept it first.`
@@ -47,7 +47,7 @@ const pending = (id: number, hasText: boolean) =>
   })
 
 /** Keeps that somebody who registers has accepted the policy that was shown to them. One whose text is lost they accept later. */
-export function acceptPolicy(readText: ReadAnnouncementText): Listener<Hooks['user-registered']> {
+export function recordAcceptedPolicy(readText: ReadAnnouncementText): Listener<Hooks['user-registered']> {
   return async ({ userId, em, policy }) => {
     if (!policy) return
     const [found] = await runStatement(em, findAnnouncement, [policy.id, userId])

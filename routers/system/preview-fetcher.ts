@@ -7,7 +7,7 @@ import type { PageHead } from './page-head.ts'
 
 const PAGE_TIMEOUT_MS = 5000
 
-const pages: CacheOptions = { kind: 'page', keep: 24 * 60 * 60 * 1000, budget: 64 * 1024 * 1024 }
+const pageCache: CacheOptions = { kind: 'page', maxAge: 24 * 60 * 60 * 1000, budget: 64 * 1024 * 1024 }
 
 /** A slow site must not hold up others, and costs little more than a connection. */
 const pageBulkhead = createBulkhead(64, 200)
@@ -17,7 +17,7 @@ const kinds = ['text/html', 'application/xhtml+xml']
 
 /** What a page says of itself; null where it cannot be read, or must not be. */
 export const fetchPageHead = (ctx: PreviewContext, url: string): Promise<PageHead | null> =>
-  fetchOnce(ctx, { ...pages, url }, (signal) =>
+  fetchOnce(ctx, { ...pageCache, url }, (signal) =>
     pageBulkhead(async () => {
       const { readHead } = await import('./page-head.ts')
       return readHead(await ctx.services.webReader.open(url, { accept, kinds, timeout: PAGE_TIMEOUT_MS, signal }))
@@ -30,8 +30,8 @@ const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ICONS = 2
 
 const HOUR_MS = 60 * 60 * 1000
-const images: CacheOptions = { kind: 'image', keep: 24 * HOUR_MS, budget: 128 * 1024 * 1024 }
-const icons: CacheOptions = { kind: 'icon', keep: 7 * 24 * HOUR_MS, budget: 32 * 1024 * 1024 }
+const imageCache: CacheOptions = { kind: 'image', maxAge: 24 * HOUR_MS, budget: 128 * 1024 * 1024 }
+const iconCache: CacheOptions = { kind: 'icon', maxAge: 7 * 24 * HOUR_MS, budget: 32 * 1024 * 1024 }
 
 const imageShape: PictureShape = { width: 640, height: 360, fit: 'inside' }
 const iconShape: PictureShape = { width: 64, height: 64, fit: 'inside' }
@@ -43,16 +43,16 @@ const reencodeBulkhead = createBulkhead(1, 100)
 
 /** The image at an address as a small WebP; null where there is none. */
 export const fetchImage = (ctx: PreviewContext, url: string): Promise<Buffer | null> =>
-  asBytes(
-    fetchOnce(ctx, { ...images, url }, (signal) =>
+  decodeImage(
+    fetchOnce(ctx, { ...imageCache, url }, (signal) =>
       readPicture({ services: ctx.services, signal: () => signal }, url, imageShape),
     ),
   )
 
 /** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
 export const fetchIcon = (ctx: PreviewContext, { origin }: URL): Promise<Buffer | null> =>
-  asBytes(
-    fetchOnce(ctx, { ...icons, url: origin }, (signal) =>
+  decodeImage(
+    fetchOnce(ctx, { ...iconCache, url: origin }, (signal) =>
       readIcon({ services: ctx.services, signal: () => signal }, origin),
     ),
   )
@@ -61,14 +61,14 @@ async function readIcon(ctx: PreviewContext, origin: string): Promise<string> {
   const head = await fetchPageHead(ctx, `${origin}/`)
   const candidates = new Set([...(head?.icons.slice(0, MAX_ICONS) ?? []), `${origin}/favicon.ico`])
   for (const url of candidates) {
-    const icon = await readPicture(ctx, url, iconShape).catch(unlessBusy)
+    const icon = await readPicture(ctx, url, iconShape).catch(rethrowIfBusy)
     if (icon) return icon
   }
   throw new Problem('not_found')
 }
 
 /** The next candidate may do, unless it is us who have no time. */
-function unlessBusy(error: unknown): undefined {
+function rethrowIfBusy(error: unknown): undefined {
   if (error instanceof Problem && error.problem === 'busy') throw error
 }
 
@@ -91,7 +91,7 @@ async function readImage({ services, signal }: PreviewContext, url: string): Pro
   return Buffer.concat(parts)
 }
 
-async function asBytes(picture: Promise<string | null>): Promise<Buffer | null> {
+async function decodeImage(picture: Promise<string | null>): Promise<Buffer | null> {
   const base64 = await picture
   return base64 === null ? null : Buffer.from(base64, 'base64')
 }
@@ -107,7 +107,7 @@ type Services = Context['services']
 interface CacheOptions {
   kind: 'page' | 'image' | 'icon'
   /** In milliseconds. */
-  keep: number
+  maxAge: number
   /** Bytes of everything that is kept, over all replicas. */
   budget: number
 }
@@ -126,7 +126,7 @@ async function fetchOnce<Value>(
 ): Promise<Value | null> {
   const { services } = ctx
   const key = `link-preview:${options.kind}:${hash('sha256', url, 'base64url')}`
-  const known =
+  const text =
     (await services.previews.get(key)) ??
     (await services.previewReads.run(key, ctx.signal(), async (signal) => {
       const value = await read(signal).catch((error: unknown) => {
@@ -136,14 +136,14 @@ async function fetchOnce<Value>(
       })
       return store(services, key, options, value)
     }))
-  return JSON.parse(known) as Value | null
+  return JSON.parse(text) as Value | null
 }
 
 async function store(services: Services, key: string, options: CacheOptions, value: unknown): Promise<string> {
   const text = JSON.stringify(value)
-  const { keep } = options
-  if (await hasRoom(services, options, Buffer.byteLength(text) + ENTRY_BYTES))
-    await services.previews.set(key, text, value === null ? Math.min(keep, KEEP_FAILURE_MS) : keep)
+  const { maxAge } = options
+  if (await reserveSpace(services, options, Buffer.byteLength(text) + ENTRY_BYTES))
+    await services.previews.set(key, text, value === null ? Math.min(maxAge, KEEP_FAILURE_MS) : maxAge)
   return text
 }
 
@@ -151,7 +151,11 @@ async function store(services: Services, key: string, options: CacheOptions, val
  * Strangers choose what is stored, so its size is counted: beyond the budget it is read anew each time. What was stored in one
  * window is there until the next ends, so each may take half.
  */
-async function hasRoom(services: Services, { kind, keep, budget }: CacheOptions, size: number): Promise<boolean> {
-  const { remaining } = await services.limiter.consume(`link-preview-cache:${kind}`, budget / 2, keep / 1000, size)
+async function reserveSpace(
+  services: Services,
+  { kind, maxAge, budget }: CacheOptions,
+  size: number,
+): Promise<boolean> {
+  const { remaining } = await services.limiter.consume(`link-preview-cache:${kind}`, budget / 2, maxAge / 1000, size)
   return remaining >= 0
 }

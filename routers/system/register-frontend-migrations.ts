@@ -20,8 +20,8 @@ export async function registerMigrations(
     // Replicas that start at once take turns.
     await runStatement(em, acquireLock, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
-    const fresh = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
-    for (const [name, file] of fresh) {
+    const newFiles = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))
+    for (const [name, file] of newFiles) {
       const row = em.create(FrontendMigration, { name })
       await em.flush()
       const people = file.userdata ? await em.find(User, {}, { fields: ['id', 'username'] }) : []
@@ -33,6 +33,6 @@ export async function registerMigrations(
       )
       if (sealed.length > 0) await em.insertMany(FrontendMigrationUserdata, sealed)
     }
-    return fresh.map(([name]) => name)
+    return newFiles.map(([name]) => name)
   })
 }

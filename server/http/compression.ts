@@ -1,7 +1,7 @@
 import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
 import { contentCodings } from '../../facades/http/asset.ts'
-import { varyBy } from '../../facades/http/negotiation.ts'
+import { addVary } from '../../facades/http/negotiation.ts'
 
 /** Smallest body to compress: a smaller one fits into one packet anyway. */
 const MIN_BYTES = 1024
@@ -55,7 +55,7 @@ const isCompressible = ({ headers }: FastifyRequest, payload: unknown): boolean 
 const CODING_SUFFIXES = new RegExp(`~(?:${contentCodings.join('|')})"`, 'g')
 
 function labelRepresentation(request: FastifyRequest, reply: FastifyReply, _: unknown, done: () => void): void {
-  varyBy(reply, 'accept-encoding')
+  addVary(reply, 'accept-encoding')
   const tag = reply.getHeader('etag')
   const coding = reply.statusCode === 304 ? findCachedCoding(request, tag) : reply.getHeader('content-encoding')
   if (tag && coding) reply.header('etag', buildTag(tag, coding))

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { countDeprecatedCalls } from '../../entities/system/deprecated-call.ts'
-import { type Deprecation, deprecations } from '../../facades/http/deprecations.ts'
-import { limitHeaders, tellWhenToRetry } from '../../facades/http/limit-headers.ts'
+import { buildDeprecations, type Deprecation } from '../../facades/http/deprecations.ts'
+import { setRetryAfter, toLimitHeaders } from '../../facades/http/limit-headers.ts'
 import { isNavigation } from '../../facades/http/negotiation.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
@@ -35,9 +35,9 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   drainUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
     const hints = context?.hints
-    if (hints) reply.headers(limitHeaders(hints))
+    if (hints) reply.headers(toLimitHeaders(hints))
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
-    tellWhenToRetry(reply, hints)
+    setRetryAfter(reply, hints)
     done()
   })
   const isRepeated = createRepeatedProbeCheck()
@@ -221,7 +221,7 @@ const GATHER_MS = 1000
 
 /** Adds deprecation headers to responses of deprecated routes, and counts their callers. Applies to routes that are registered later. */
 function markDeprecatedRoutes(app: FastifyInstance, { sunset, sql, log }: DeprecatedRoutesOptions): void {
-  const byRoute = deprecations(app.names.basePath, sunset)
+  const byRoute = buildDeprecations(app.names.basePath, sunset)
   const batch = new BatchWriter<DeprecatedCall>({
     name: 'deprecated calls',
     write: (calls) =>

@@ -2,7 +2,7 @@ import { PassThrough, Readable, Writable } from 'node:stream'
 import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { listFilesOf } from '../../entities/rooms/attachment.sql.ts'
-import { wireNames } from '../../facades/http/names.ts'
+import { createWireNames } from '../../facades/http/names.ts'
 import { declaredMembers } from '../../facades/json-api/members.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
@@ -105,7 +105,7 @@ class PersonArchive {
   #rowParts({ id: viewer, groups }: User): RowParts {
     const { em, readInBatches, resources, settings } = this.#services
     const { baseUrl: origin, brand, defaultLocale } = settings
-    const names = wireNames(brand)
+    const names = createWireNames(brand)
     return {
       services: { readInBatches, resources },
       metadata: em.getMetadata(),

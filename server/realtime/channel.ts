@@ -1,5 +1,10 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
-import { buildPackets, moved, passingPacket, unsubscribed } from '../../facades/realtime/frames.ts'
+import {
+  buildPackets,
+  writePassingEvent,
+  writePosition,
+  writeSubscriptionError,
+} from '../../facades/realtime/frames.ts'
 import type {
   EphemeralEvent,
   Position,
@@ -50,13 +55,13 @@ export class Channel implements StreamFollower {
 
   onPositionLost(position: Position): void {
     this.position = position
-    this.broadcast(moved(this.name, position))
+    this.broadcast(writePosition(this.name, position))
     // The lost changes may include removals of members, so everybody has to subscribe again.
     if (this.#isRoom) this.#endMatching(() => true)
   }
 
   onEphemeral(event: EphemeralEvent): void {
-    if (!this.isPresence && this.subscriptions.size > 0) this.relay(passingPacket(this.name, event))
+    if (!this.isPresence && this.subscriptions.size > 0) this.relay(writePassingEvent(this.name, event))
   }
 
   relay(frame: string, from?: Connection): void {
@@ -65,7 +70,7 @@ export class Channel implements StreamFollower {
   }
 
   end(subscription: Subscription, status: number, reason: string): void {
-    subscription.connection.send(unsubscribed(this.name, status, reason))
+    subscription.connection.send(writeSubscriptionError(this.name, status, reason))
     this.remove(subscription)
   }
 

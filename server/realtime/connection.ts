@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { WebSocket } from 'ws'
-import { codes, failed } from '../../facades/realtime/frames.ts'
+import { codes, writeError } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Unread bytes of a client beyond which it gets no ephemeral events. */
@@ -102,13 +102,13 @@ export class Connection {
   }
 
   fail(code: number, message: string): void {
-    this.send(failed(code, message))
+    this.send(writeError(code, message))
   }
 
   /** Sends the reason, then closes the connection with the same code. */
   close(code: number, message: string): void {
     if (!this.isOpen) return
-    this.#ws.send(failed(code, message))
+    this.#ws.send(writeError(code, message))
     this.#ws.close(code, message)
     setTimeout(() => this.#ws.terminate(), GOODBYE_MS).unref()
   }

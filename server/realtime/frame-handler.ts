@@ -1,5 +1,5 @@
 import type { Sql } from '../../entities/sql/statement.ts'
-import { type ClientFrame, codes, pong, readFrame, relayed } from '../../facades/realtime/frames.ts'
+import { type ClientFrame, codes, PONG, readFrame, writeClientEvent } from '../../facades/realtime/frames.ts'
 import type { HookRegistry } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
@@ -37,7 +37,7 @@ export class FrameHandler {
   constructor(options: FrameHandlerOptions) {
     this.#options = options
     this.#handlers = {
-      ping: (connection) => connection.send(pong),
+      ping: (connection) => connection.send(PONG),
       refused: (connection, { refusal }) => connection.fail(refusal.code, refusal.message),
       subscribe: (connection, frame) => void options.subscriber.subscribe(connection, frame),
       unsubscribe: (connection, { channel }) => this.#unsubscribe(connection, channel),
@@ -90,7 +90,7 @@ export class FrameHandler {
     if (reason !== undefined) return connection.fail(codes.eventRejected, reason)
     // The subscription may have ended meanwhile.
     if (!subscription || connection.subscriptions.get(event.channel) !== subscription) return
-    const frame = relayed(event, String(subscription.person))
+    const frame = writeClientEvent(event, String(subscription.person))
     subscription.channel.relay(frame, connection)
     this.#options.bus.broadcast(TOPIC, { channel: event.channel, frame } satisfies RelayedEvent)
   }
@@ -110,7 +110,7 @@ type ClientEvent = Extract<ClientFrame, { type: 'client event' }>
 /** Returns the reason why an event is refused, as far as the connection itself knows; undefined if there is none. */
 function findRefusal(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
   if (!subscription) return 'You are not subscribed to this channel.'
-  if (readChannel(channel)?.of === 'everybody') return 'Nobody tells everybody something.'
+  if (readChannel(channel)?.kind === 'everybody') return 'Nobody tells everybody something.'
   if (!subscription.canPublish) return "The access token lacks the ability 'write'."
   return connection.takeClientEventToken() ? undefined : 'Too many client events.'
 }

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
-import { codes, established, type Refusal } from '../../facades/realtime/frames.ts'
+import { codes, type Refusal, writeEstablished } from '../../facades/realtime/frames.ts'
 import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
@@ -132,7 +132,7 @@ export class Realtime {
     ws.on('ping', hear).on('pong', hear)
     ws.on('message', (bytes, isBinary) => this.#frames.handle(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
-    connection.send(established(connection.id, ACTIVITY_SECONDS))
+    connection.send(writeEstablished(connection.id, ACTIVITY_SECONDS))
   }
 
   /** Returns the gauges of this replica for the metrics. */

@@ -1,4 +1,4 @@
-import { memberAdded, memberRemoved } from '../../facades/realtime/frames.ts'
+import { writeMemberAdded, writeMemberRemoved } from '../../facades/realtime/frames.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { Channel } from './channel.ts'
@@ -109,9 +109,9 @@ export class Presence {
     const current: Members = new Map([...remote, ...listLocalMembers(room)])
     const { name } = room.channel
     for (const [id, info] of current)
-      if (!room.announced.has(id)) room.channel.broadcast(memberAdded(name, id, info), except)
+      if (!room.announced.has(id)) room.channel.broadcast(writeMemberAdded(name, id, info), except)
     for (const id of room.announced.keys())
-      if (!current.has(id)) room.channel.broadcast(memberRemoved(name, id), except)
+      if (!current.has(id)) room.channel.broadcast(writeMemberRemoved(name, id), except)
     room.announced = current
   }
 

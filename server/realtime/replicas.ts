@@ -1,6 +1,11 @@
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
-import { ASKED, REPLICA, type ReplicaReport, type ReplicaStats } from '../../routers/rooms/realtime.ts'
+import {
+  REPLICA_QUERY_TOPIC,
+  REPLICA_TOPIC,
+  type ReplicaReport,
+  type ReplicaStats,
+} from '../../routers/rooms/realtime.ts'
 import { REPLICA_TTL_MS, replicaKey } from '../stores/concurrency-limiter.ts'
 
 const HEARTBEAT_MS = 3000
@@ -41,8 +46,8 @@ export class Replicas {
     this.#options = options
     this.own = options.own
     const onMessage = (topic: string, content: unknown) => {
-      if (topic === ASKED) void this.#reportWithChecks()
-      if (topic === REPLICA) this.#addReplica((content as ReplicaReport).replica)
+      if (topic === REPLICA_QUERY_TOPIC) void this.#reportWithChecks()
+      if (topic === REPLICA_TOPIC) this.#addReplica((content as ReplicaReport).replica)
     }
     this.#stopListening = options.bus.subscribe({
       onChanges() {},
@@ -81,12 +86,12 @@ export class Replicas {
       return
     }
     this.#report()
-    bus.broadcast(ASKED, {})
+    bus.broadcast(REPLICA_QUERY_TOPIC, {})
   }
 
   #report(): void {
     const report: ReplicaReport = { replica: this.own, ...this.#options.stats(), failing: this.#failing }
-    this.#options.bus.broadcast(REPLICA, report)
+    this.#options.bus.broadcast(REPLICA_TOPIC, report)
   }
 
   /** Reports immediately, and again after new health checks. */

@@ -1,7 +1,13 @@
-import { codes, subscribed, subscribedWith, unsubscribed } from '../../facades/realtime/frames.ts'
+import { codes, writePresence, writeSubscribed, writeSubscriptionError } from '../../facades/realtime/frames.ts'
 import type { RealtimeKeys } from '../../routers/core/settings.ts'
 import type { RoomDirectory } from '../../routers/ports/room-directory.ts'
-import { admit, type Channel as ChannelName, type Grant, readChannel, readGrant } from '../../routers/rooms/channels.ts'
+import {
+  type Channel as ChannelName,
+  findChannelAccess,
+  type Grant,
+  readChannel,
+  readGrant,
+} from '../../routers/rooms/channels.ts'
 import type { Channel } from './channel.ts'
 import type { Channels } from './channels.ts'
 import type { Connection } from './connection.ts'
@@ -97,7 +103,7 @@ export class Subscriber {
   async #admit({ connection, name, of, ...signed }: Admission): Promise<void> {
     const { channels, directory, presence } = this.#options
     const { person, credential } = signed
-    const first = await admit(directory, person, of)
+    const first = await findChannelAccess(directory, person, of)
     if (!first) throw new SubscriptionRefused(403, 'There is no such channel.')
     const channel = await channels.enter(name, first.stream)
     try {
@@ -110,7 +116,7 @@ export class Subscriber {
       connection.subscriptions.set(name, subscription)
       channel.subscriptions.add(subscription)
       const members = channel.isPresence ? presence.enter(subscription) : undefined
-      connection.send(members ? subscribedWith(name, members) : subscribed(name, channel.position))
+      connection.send(members ? writePresence(name, members) : writeSubscribed(name, channel.position))
     } finally {
       channels.leave(channel)
     }
@@ -120,7 +126,7 @@ export class Subscriber {
   async #checkAdmission(channel: Channel, person: number, of: ChannelName) {
     for (;;) {
       const since = channel.checkedSince
-      const current = await admit(this.#options.directory, person, of, since)
+      const current = await findChannelAccess(this.#options.directory, person, of, since)
       if (!current) throw new SubscriptionRefused(403, 'There is no such channel.')
       if (channel.checkedSince === since) return current
     }
@@ -132,5 +138,5 @@ const toCredential = ({ session, token }: Grant) => (token === undefined ? `sess
 /** Sends a refusal twice: as an error of the connection, as other servers do, and for the channel, where client libraries report it. */
 function sendRefusal(connection: Connection, name: string, status: number, message: string): void {
   connection.fail(codes.unauthorized, message)
-  connection.send(unsubscribed(name, status, message))
+  connection.send(writeSubscriptionError(name, status, message))
 }

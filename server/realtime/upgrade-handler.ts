@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { codes, keyIn, type Refusal, versionRefusal } from '../../facades/realtime/frames.ts'
+import { checkVersion, codes, type Refusal, readKey } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Largest frame of a client, in bytes. */
@@ -44,7 +44,7 @@ export class UpgradeHandler {
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     socket.on('error', ignoreError)
-    const key = keyIn(request.url ?? '', this.#basePath)
+    const key = readKey(request.url ?? '', this.#basePath)
     if (key === undefined) return endSocket(socket, NOT_FOUND)
     const connect = () => {
       if (socket.destroyed) return
@@ -61,7 +61,7 @@ export class UpgradeHandler {
     // Programs send no origin; browsers always do.
     if (origin !== undefined && !this.#options.origins.has(origin))
       return { code: codes.unauthorized, message: 'Pages of this origin may not connect.' }
-    return versionRefusal(url)
+    return checkVersion(url)
   }
 }
 

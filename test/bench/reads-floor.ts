@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fastify, { type FastifyReply } from 'fastify'
 import pg from 'pg'
 import { coalescedStatement, isoTime, type Statement } from '../../entities/sql/statement.ts'
-import { SharedAnswers, type SharedResponse } from '../../facades/json-api/handler.ts'
+import { type SharedResponse, SharedResponses } from '../../facades/json-api/handler.ts'
 import type { StoredResponse } from '../../routers/core/idempotency.ts'
 import { coalesce } from '../../server/database/coalesce.ts'
 import { servePart } from './serve.ts'
@@ -78,7 +78,7 @@ servePart(async ({ databaseUrl }: Input) => {
     const wanted = new Set(ids)
     return (await sql(statement, [ids])).filter((row) => wanted.has(Number(row[key])))
   }
-  const pages = new SharedAnswers()
+  const pages = new SharedResponses()
   const app = fastify()
 
   app.addHook('onRequest', async (request, reply) => {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openApiDocument } from '../../facades/docs/document.ts'
-import { wireNames } from '../../facades/http/names.ts'
+import { buildOpenApiDocument } from '../../facades/docs/document.ts'
+import { createWireNames } from '../../facades/http/names.ts'
 import { Members } from '../../facades/json-api/members.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
@@ -119,7 +119,13 @@ describe('members that are written in another case', () => {
   })
 
   test('the description of the service has its members in the configured case', () => {
-    const described = openApiDocument({ router: appRouter, resources, baseUrl: '', names: wireNames('svc'), members })
+    const described = buildOpenApiDocument({
+      router: appRouter,
+      resources,
+      baseUrl: '',
+      names: createWireNames('svc'),
+      members,
+    })
     const { schemas } = described['components'] as { schemas: Record<string, { properties: Record<string, object> }> }
     const paths = described['paths'] as Record<string, Record<string, unknown>>
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { TestProject } from 'vitest/node'
-import { builtApp } from '../../facades/web/app-build.ts'
+import { buildIfChanged } from '../../facades/web/app-build.ts'
 import { connect } from '../../server/database/database.ts'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 import { migrate } from '../../server/database/migrate.ts'
@@ -35,7 +35,7 @@ export async function setup({ provide }: TestProject) {
   const run = await openRunFolder('svc-test-')
   const folder = run.path
   // Built at the start, so that no test of a page waits for it.
-  const frontEndBuild = builtApp()
+  const frontEndBuild = buildIfChanged()
   const cluster = await startDatabase(folder)
   await makeTemplate(cluster.url)
   const redis = await startRedis(folder)

@@ -42,7 +42,7 @@ describeWith('chromium')('what people do on the pages', () => {
     await page.goto('/login?redirectUri=%2F%2Fevil.example')
     await signIn(page, 'dora')
     expect(new URL(page.url()).search).toBe('')
-    const next = "import('/assets/go.js').then(({ wayOn }) => wayOn() ?? 'nowhere')"
+    const next = "import('/assets/go.js').then(({ getReturnPath }) => getReturnPath() ?? 'nowhere')"
     for (const foreign of ['/\\evil.example', '/..//evil.example', '/.//evil.example/x']) {
       await page.goto(`/handshake?redirectUri=${encodeURIComponent(foreign)}`)
       expect(await page.evaluate(next)).toBe('nowhere')

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { builtApp } from '../../facades/web/app-build.ts'
+import { buildIfChanged } from '../../facades/web/app-build.ts'
 import { AppDevServer } from '../../facades/web/app-dev.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { writeConfig } from '../kit/ai/provider.ts'
@@ -51,12 +51,12 @@ test('where the packages folder is read-only, the front end is built elsewhere',
     const closed = join(folder, 'file', 'app')
     const open = join(folder, 'open')
 
-    const built = await builtApp([closed, open])
+    const built = await buildIfChanged([closed, open])
 
     expect(built.startsWith(open)).toBe(true)
     expect(await readdir(built)).toEqual(expect.arrayContaining([expect.stringMatching(/^main-.+\.js\.br$/)]))
-    expect(await builtApp([closed, open])).toBe(built)
-    await expect(builtApp([closed])).rejects.toThrow(/none of .+ can be written/)
+    expect(await buildIfChanged([closed, open])).toBe(built)
+    await expect(buildIfChanged([closed])).rejects.toThrow(/none of .+ can be written/)
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -17,7 +17,7 @@ const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitati
 
 const prelude = `
 import * as web from '/assets/crypto.js'
-import { find, forget, keep } from '/assets/keystore.js'
+import { findKey as find, forgetKeys as forget, storeKey as keep } from '/assets/keystore.js'
 const salts = ${JSON.stringify(salts)}
 const tell = (value) => fetch('/told', { method: 'POST', body: JSON.stringify(value) })
 const refusal = (promise) => promise.then(() => 'none', (error) => error.name)

@@ -1,25 +1,29 @@
-import { assertMayReturn, call, type Failure, failureIn, type Service, timeoutOf } from './service.ts'
-import { type Change, type PassingEvent, retryDelay as patiently, pause, StreamEnded } from './transport.ts'
+import { assertRetryable, call, type Failure, readFailure, type Service, timeoutOf } from './service.ts'
+import { type Change, retryDelay as defaultRetryDelay, type PassingEvent, pause, StreamEnded } from './transport.ts'
 
 /** One part of a subscription; its id is the position to come back to. */
-export interface Told {
+export interface SubscriptionEvent {
   id: string
   data: { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & PassingEvent)
 }
 
-interface ToldOptions {
+interface SubscriptionOptions {
   input: object
   /** Where to begin; without it from now on. */
   after?: string | undefined
   /** Whether it ends where that position is too old; else it begins anew, at the position that is told next. */
   endsWhereTooOld?: boolean
-  retryDelay?: typeof patiently
+  retryDelay?: typeof defaultRetryDelay
   signal: AbortSignal
 }
 
 /** Reads a subscription by server-sent events over as many connections as it takes, each behind the last event of the one before. */
-export async function* toldBy(service: Service, path: string, options: ToldOptions): AsyncGenerator<Told, void> {
-  const { retryDelay = patiently, signal } = options
+export async function* subscribeToEvents(
+  service: Service,
+  path: string,
+  options: SubscriptionOptions,
+): AsyncGenerator<SubscriptionEvent, void> {
+  const { retryDelay = defaultRetryDelay, signal } = options
   const connection = new EventConnection(service, path, options)
   while (!signal.aborted) {
     try {
@@ -36,33 +40,33 @@ export async function* toldBy(service: Service, path: string, options: ToldOptio
 class EventConnection {
   attempt = 0
   /** The id of the last event. */
-  #last: string | undefined
+  #lastId: string | undefined
   /** How long to wait for an event, in milliseconds; the first one says how long from then on. */
-  #patience: number
+  #timeoutMs: number
   readonly #service: Service
   readonly #path: string
-  readonly #options: ToldOptions
+  readonly #options: SubscriptionOptions
 
-  constructor(service: Service, path: string, options: ToldOptions) {
+  constructor(service: Service, path: string, options: SubscriptionOptions) {
     this.#service = service
     this.#path = path
     this.#options = options
-    this.#last = options.after
-    this.#patience = timeoutOf(service)
+    this.#lastId = options.after
+    this.#timeoutMs = timeoutOf(service)
   }
 
   /** Reads one connection to its end, which it has, too, where nothing is heard for too long. */
-  async *read(stopped: AbortSignal): AsyncGenerator<Told, void> {
+  async *read(stopped: AbortSignal): AsyncGenerator<SubscriptionEvent, void> {
     const closing = new AbortController()
     const close = () => closing.abort()
-    let timer = setTimeout(close, this.#patience)
+    let timer = setTimeout(close, this.#timeoutMs)
     stopped.addEventListener('abort', close)
     try {
-      for await (const event of await this.#open(closing.signal)) {
+      for await (const message of await this.#open(closing.signal)) {
         clearTimeout(timer)
-        const told = this.#take(event)
-        if (told) yield told
-        timer = setTimeout(close, this.#patience)
+        const event = this.#readEvent(message)
+        if (event) yield event
+        timer = setTimeout(close, this.#timeoutMs)
       }
     } finally {
       clearTimeout(timer)
@@ -72,28 +76,28 @@ class EventConnection {
   }
 
   async #open(signal: AbortSignal): Promise<AsyncGenerator<ServerSentEvent>> {
-    const begin = this.#last === undefined ? {} : { 'last-event-id': this.#last }
+    const begin = this.#lastId === undefined ? {} : { 'last-event-id': this.#lastId }
     const headers = { accept: 'text/event-stream', ...begin }
     const response = await call(this.#service, this.#path, { input: this.#options.input, signal, headers })
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
     if (response.ok && isStream && response.body) return readEvents(response.body)
-    assertMayReturn(await failureIn(response))
+    assertRetryable(await readFailure(response))
     throw new Error(`The stream could not be opened: ${response.status}`)
   }
 
-  #take({ event, data, id }: ServerSentEvent): Told | undefined {
-    if (event === 'connected') this.#patience = JSON.parse(data).reconnectAfterInactivityMs ?? this.#patience
-    if (event === 'serialized-error') this.#refused(JSON.parse(data))
+  #readEvent({ event, data, id }: ServerSentEvent): SubscriptionEvent | undefined {
+    if (event === 'connected') this.#timeoutMs = JSON.parse(data).reconnectAfterInactivityMs ?? this.#timeoutMs
+    if (event === 'serialized-error') this.#handleRefusal(JSON.parse(data))
     if (event !== 'message' || !id) return undefined
     this.attempt = 0
-    this.#last = id
+    this.#lastId = id
     return { id, data: JSON.parse(data) }
   }
 
-  #refused({ message, data }: { message: string; data: Failure }): void {
+  #handleRefusal({ message, data }: { message: string; data: Failure }): void {
     const isTooOld = data.problem === 'position_too_old'
-    if (isTooOld && !this.#options.endsWhereTooOld) this.#last = undefined
-    else assertMayReturn({ ...data, message })
+    if (isTooOld && !this.#options.endsWhereTooOld) this.#lastId = undefined
+    else assertRetryable({ ...data, message })
   }
 }
 
@@ -112,7 +116,7 @@ async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<Ser
     const blocks = (rest + text).split(/\r?\n\r?\n/)
     rest = blocks.pop() ?? ''
     if (rest.length > MAX_EVENT) throw new Error('An event is too large.')
-    for (const block of blocks) if (block.trim()) yield eventIn(block.trim())
+    for (const block of blocks) if (block.trim()) yield parseEvent(block.trim())
   }
 }
 
@@ -131,7 +135,7 @@ async function* readTexts(body: ReadableStream<Uint8Array>): AsyncGenerator<stri
   }
 }
 
-function eventIn(block: string): ServerSentEvent {
+function parseEvent(block: string): ServerSentEvent {
   const found: ServerSentEvent = { event: 'message', data: '', id: undefined }
   for (const line of block.split(/\r?\n/)) {
     const [, name, value = ''] = /^(\w*):? ?(.*)$/.exec(line) ?? []

@@ -1,13 +1,13 @@
 import type { Changes, ChangesSince } from './service.ts'
 import {
   type Change,
+  retryDelay as defaultRetryDelay,
   epochOf,
   isAhead,
   type Listener,
-  nextTo,
+  nextPosition,
   type PassingEvent,
   type Position,
-  retryDelay as patiently,
   pause,
   StreamEnded,
   seqOf,
@@ -28,7 +28,7 @@ export interface FollowOptions {
   passed?: (event: PassingEvent) => void
   /** Takes that there is nothing to follow any more. */
   ended?: (reason: StreamEnded) => void
-  retryDelay?: typeof patiently
+  retryDelay?: typeof defaultRetryDelay
 }
 
 /**
@@ -49,7 +49,7 @@ class LiveStream implements Listener {
   /** Up to where everything is applied. */
   #position: Position | undefined
   /** Up to where something is known to have happened. */
-  #heard: Position | undefined
+  #latest: Position | undefined
   #hasRead = false
   /** Whether the service has more changes than it told at once. */
   #hasMore = false
@@ -68,7 +68,7 @@ class LiveStream implements Listener {
 
   /** Whether everything is applied that was heard of. */
   get isCurrent(): boolean {
-    return this.#hasRead && !this.#hasMore && this.#position === this.#heard
+    return this.#hasRead && !this.#hasMore && this.#position === this.#latest
   }
 
   /** Resolves once everything is applied that was heard of, or nothing more will be. */
@@ -87,17 +87,17 @@ class LiveStream implements Listener {
     this.#stopped.abort()
     this.#stop()
     this.#wake()
-    this.#tellCurrent()
+    this.#resolveCurrent()
   }
 
   subscribed(position: Position): void {
-    this.#hear(position)
+    this.#recordLatest(position)
   }
 
   changed(position: Position, change: Change): void {
     if (this.#position && !isAhead(position, this.#position)) return
     if (this.#waiting.size < MAX_WAITING) this.#waiting.set(position, change)
-    this.#hear(position)
+    this.#recordLatest(position)
   }
 
   passed(event: PassingEvent): void {
@@ -110,15 +110,15 @@ class LiveStream implements Listener {
     this.#options.ended?.(reason)
   }
 
-  #hear(position: Position): void {
-    if (!this.#heard || isAhead(position, this.#heard)) this.#heard = position
+  #recordLatest(position: Position): void {
+    if (!this.#latest || isAhead(position, this.#latest)) this.#latest = position
     this.#wake()
   }
 
   /** One step after the other, so that changes are applied in their order. */
   async #run(): Promise<void> {
     const { signal } = this.#stopped
-    const { retryDelay = patiently } = this.#options
+    const { retryDelay = defaultRetryDelay } = this.#options
     let attempt = 0
     while (!signal.aborted) {
       try {
@@ -133,13 +133,13 @@ class LiveStream implements Listener {
   }
 
   async #step(signal: AbortSignal): Promise<void> {
-    this.#position ??= this.#heard
-    if (!this.#position || !this.#heard) return this.#sleep()
+    this.#position ??= this.#latest
+    if (!this.#position || !this.#latest) return this.#sleep()
     if (!this.#hasRead) return this.#readAnew(signal)
-    const next = this.#waiting.get(nextTo(this.#position))
+    const next = this.#waiting.get(nextPosition(this.#position))
     if (next) return this.#apply(next, signal)
-    if (this.#hasMore || this.#position !== this.#heard) return this.#catchUp(this.#position, this.#heard, signal)
-    this.#tellCurrent()
+    if (this.#hasMore || this.#position !== this.#latest) return this.#catchUp(this.#position, this.#latest, signal)
+    this.#resolveCurrent()
     return this.#sleep()
   }
 
@@ -149,36 +149,37 @@ class LiveStream implements Listener {
   }
 
   async #apply(change: Change, signal: AbortSignal): Promise<void> {
-    const next = nextTo(this.#position ?? '')
+    const next = nextPosition(this.#position ?? '')
     await this.#options.apply(change, signal)
     this.#waiting.delete(next)
     this.#position = next
-    if (this.#heard && epochOf(this.#heard) === epochOf(next) && seqOf(this.#heard) < seqOf(next)) this.#heard = next
+    if (this.#latest && epochOf(this.#latest) === epochOf(next) && seqOf(this.#latest) < seqOf(next))
+      this.#latest = next
   }
 
-  async #catchUp(from: Position, heard: Position, signal: AbortSignal): Promise<void> {
+  async #catchUp(from: Position, latest: Position, signal: AbortSignal): Promise<void> {
     const found = await this.#options.changesSince(from, signal)
-    if ('beginAt' in found) this.#beginAt(found.beginAt, heard)
-    else await this.#applyAll(found, heard, signal)
+    if ('beginAt' in found) this.#beginAt(found.beginAt, latest)
+    else await this.#applyAll(found, latest, signal)
     for (const position of this.#waiting.keys())
       if (this.#position && !isAhead(position, this.#position)) this.#waiting.delete(position)
   }
 
-  #beginAt(position: Position, heard: Position): void {
+  #beginAt(position: Position, latest: Position): void {
     this.#position = position
     this.#hasRead = false
     this.#hasMore = false
     this.#waiting.clear()
     // Whatever came while it was read is asked for again.
-    if (this.#heard === heard) this.#heard = position
+    if (this.#latest === latest) this.#latest = position
   }
 
-  async #applyAll({ changes, position, hasMore }: Changes, heard: Position, signal: AbortSignal): Promise<void> {
+  async #applyAll({ changes, position, hasMore }: Changes, latest: Position, signal: AbortSignal): Promise<void> {
     for (const change of changes) await this.#apply(change, signal)
     this.#position = position
     this.#hasMore = hasMore
     // The log is the truth: what is not in it has not happened.
-    if (!hasMore && this.#heard === heard) this.#heard = position
+    if (!hasMore && this.#latest === latest) this.#latest = position
   }
 
   async #sleep(): Promise<void> {
@@ -188,7 +189,7 @@ class LiveStream implements Listener {
     })
   }
 
-  #tellCurrent(): void {
+  #resolveCurrent(): void {
     for (const resolve of this.#onCurrent.splice(0)) resolve()
   }
 }

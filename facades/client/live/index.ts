@@ -1,10 +1,10 @@
-import { toldBy } from './event-source.ts'
+import { subscribeToEvents } from './event-source.ts'
 import { readChanges, type Service } from './service.ts'
 import {
   type Change,
+  retryDelay as defaultRetryDelay,
   type Listener,
   type PassingEvent,
-  retryDelay as patiently,
   type RetryDelay,
   StreamEnded,
   type Transport,
@@ -44,13 +44,13 @@ export function overEvents(service: Service, path: string, { input = {}, ...rest
   return {
     listen(listener) {
       const stopped = new AbortController()
-      void tell(listener, toldBy(service, path, { input, ...rest, signal: stopped.signal }))
+      void forwardEvents(listener, subscribeToEvents(service, path, { input, ...rest, signal: stopped.signal }))
       return () => stopped.abort()
     },
   }
 }
 
-async function tell(listener: Listener, parts: ReturnType<typeof toldBy>): Promise<void> {
+async function forwardEvents(listener: Listener, parts: ReturnType<typeof subscribeToEvents>): Promise<void> {
   try {
     for await (const { id, data } of parts) {
       if (data.type === 'passing') listener.passed?.(data)
@@ -81,10 +81,10 @@ interface PusherPosition {
   seq: number
 }
 
-const findPosition = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
+const toPosition = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
 
 /** Listens by a channel of pusher-js, such as `private-Rooms.{slug}` or `private-User.{id}`. */
-export function overPusher(pusher: PusherClient, name: string, { retryDelay = patiently } = {}): Transport {
+export function overPusher(pusher: PusherClient, name: string, { retryDelay = defaultRetryDelay } = {}): Transport {
   return {
     listen(listener) {
       let attempt = 0
@@ -92,12 +92,12 @@ export function overPusher(pusher: PusherClient, name: string, { retryDelay = pa
       const handlers = {
         'pusher:subscription_succeeded': (data: PusherPosition) => {
           attempt = 0
-          listener.subscribed(findPosition(data))
+          listener.subscribed(toPosition(data))
         },
         change: ({ epoch, ...change }: Change & { epoch: string }) =>
-          listener.changed(findPosition({ epoch, seq: change.seq }), change),
+          listener.changed(toPosition({ epoch, seq: change.seq }), change),
         passing: (event: PassingEvent) => listener.passed?.(event),
-        position: (data: PusherPosition) => listener.subscribed(findPosition(data)),
+        position: (data: PusherPosition) => listener.subscribed(toPosition(data)),
         'pusher:subscription_error': ({ status = 0 }: { status?: number }) => {
           clearTimeout(timer)
           if ([401, 403, 404].includes(status)) return listener.ended(new StreamEnded(readCode(status)))

@@ -36,13 +36,13 @@ export interface Failure {
 }
 
 /** Reads the failure from an answer with an error status. */
-export async function failureIn(response: Response): Promise<Failure> {
+export async function readFailure(response: Response): Promise<Failure> {
   const body = (await response.json().catch(() => ({}))) as Answer
   return { httpStatus: response.status, message: body.error?.message ?? '', ...body.error?.data }
 }
 
 /** Throws where trying again is of no use; else the caller may do so. */
-export function assertMayReturn(failure: Failure): void {
+export function assertRetryable(failure: Failure): void {
   const { httpStatus = 500, problem, code = '' } = failure
   if (httpStatus >= 400 && httpStatus < 500 && httpStatus !== 408 && httpStatus !== 429)
     throw new StreamEnded(problem ?? code.toLowerCase(), failure)
@@ -66,9 +66,9 @@ export const readChanges =
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(timeoutOf(service))])
     const response = await call(service, path, { input: { ...input, page: { after } }, signal })
     if (response.ok) return ((await response.json()) as Answer).result.data.meta
-    const failure = await failureIn(response)
+    const failure = await readFailure(response)
     if (failure.problem === 'position_too_old' && failure.position) return { beginAt: failure.position }
-    assertMayReturn(failure)
+    assertRetryable(failure)
     throw new Error(`The changes could not be read: ${response.status}`)
   }
 

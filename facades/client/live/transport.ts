@@ -5,7 +5,7 @@ export const epochOf = (position: Position): string => position.slice(0, positio
 export const seqOf = (position: Position): number => Number(position.slice(position.indexOf(':') + 1))
 
 /** The place of the change that comes next. */
-export const nextTo = (position: Position): Position => `${epochOf(position)}:${seqOf(position) + 1}`
+export const nextPosition = (position: Position): Position => `${epochOf(position)}:${seqOf(position) + 1}`
 
 /** Whether a place is behind another one, or cannot be compared with it. */
 export const isAhead = (one: Position, other: Position): boolean =>

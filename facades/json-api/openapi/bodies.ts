@@ -17,7 +17,7 @@ export function describeInput(components: Components, { procedure }: ServedRoute
 }
 
 /** Whether a route changes a row only in the version that the caller has seen. */
-export const insistsOn = (components: Components, route: ServedRoute) =>
+export const needsVersion = (components: Components, route: ServedRoute) =>
   'ifVersion' in (describeInput(components, route).properties ?? {})
 
 /** The schema of the input that a route makes from its query string. */
@@ -30,7 +30,7 @@ export function describeQuery(components: Components, route: ServedRoute, target
 }
 
 /** Given by address and headers. */
-const elsewhere = ['id', 'ifVersion']
+const addressMembers = ['id', 'ifVersion']
 
 /** Leaves out, or keeps alone, members of an object. */
 function pickPart(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
@@ -53,7 +53,7 @@ export class BodySchemas {
     this.#answers = answers
   }
 
-  of(route: ServedRoute): BodyContent | undefined {
+  describe(route: ServedRoute): BodyContent | undefined {
     const { method, answers, relation, takesFile } = route
     if (method === 'GET' || answers === 'nothing') return undefined
     if (answers === 'linkage' && relation)
@@ -79,7 +79,7 @@ export class BodySchemas {
   #resource({ resource, method }: ServedRoute, input: ObjectSchema): ObjectSchema {
     const { type, relations } = resource
     const { members } = this.#components
-    const own = pickPart(input, (name) => !elsewhere.includes(name) && !(name in relations))
+    const own = pickPart(input, (name) => !addressMembers.includes(name) && !(name in relations))
     const attributes = members.schema(own, type)
     const { properties = {}, required = [] } = pickPart(input, (name) => name in relations)
     const links = Object.keys(properties).map((name) => [

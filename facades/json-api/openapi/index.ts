@@ -5,13 +5,13 @@ import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { singularWithArticle, summarize } from '../../../routers/resource/exposure.ts'
 import type { WireNames } from '../../http/names.ts'
 import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
-import { accessSentence } from '../../http/procedures.ts'
+import { describeAccess } from '../../http/procedures.ts'
 import { declaredMembers, type Members } from '../members.ts'
-import { acceptedBy } from '../query.ts'
-import { isRepeatable, mediaType, routeAccess, type ServedRoute, servedRoutes } from '../routes.ts'
-import { BodySchemas, describeInput, describeQuery, insistsOn } from './bodies.ts'
+import { listAcceptedParameters } from '../query.ts'
+import { getAccess, isRepeatable, listServedRoutes, mediaType, type ServedRoute } from '../routes.ts'
+import { BodySchemas, describeInput, describeQuery, needsVersion } from './bodies.ts'
 import { Components } from './components.ts'
-import { AnswerSchemas, reachedFrom } from './schemas.ts'
+import { AnswerSchemas, listReachableTypes } from './schemas.ts'
 
 export interface JsonApiDescription {
   components: Components
@@ -29,11 +29,16 @@ export function describeJsonApi(
   const components = new Components(members, names)
   const byType = new Map(resources.map((resource) => [resource.type as string, resource]))
   const answers = new AnswerSchemas(components, byType)
-  const writing: Writing = { components, resources: byType, answers, bodies: new BodySchemas(components, answers) }
+  const context: DescriptionContext = {
+    components,
+    resources: byType,
+    answers,
+    bodies: new BodySchemas(components, answers),
+  }
   const paths: Record<string, Described> = {}
-  for (const route of servedRoutes(router, members)) {
+  for (const route of listServedRoutes(router, members)) {
     const path = names.basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(writing, route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(context, route) }
   }
   return { components, tags: resources.map(({ type, about }) => ({ name: type, description: about })), paths }
 }
@@ -57,39 +62,39 @@ type Resources = ReadonlyMap<string, Resource>
 function describeParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
   const { properties = {} } = describeInput(components, route)
   return [
-    ...pathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
-    ...queryParameters(components, route, target, resources),
+    ...listPathParameters(route).map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),
+    ...describeQueryParameters(components, route, target, resources),
     ...describeHeaders(components, route),
   ]
 }
 
-const pathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+const listPathParameters = ({ url }: ServedRoute) => [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
 
-function queryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
+function describeQueryParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
   const { properties = {} } = describeQuery(components, route, target)
-  const accepted = acceptedBy(route)
-  const lists = ['include', 'sort'].filter((name) => accepted.includes(name) && offers(properties[name]))
+  const accepted = listAcceptedParameters(route)
+  const lists = ['include', 'sort'].filter((name) => accepted.includes(name) && hasChoices(properties[name]))
   const groups = ['filter', 'page'].filter((name) => accepted.includes(name))
   const fields = accepted.includes('fields')
-    ? [target, ...(lists.includes('include') ? reachedFrom(target, resources) : [])]
+    ? [target, ...(lists.includes('include') ? listReachableTypes(target, resources) : [])]
     : []
   return [
-    ...lists.map((name) => listParameter(name, writtenList(components, properties[name] ?? {}))),
-    ...groups.flatMap((name) => groupParameters(components, name, properties[name], target)),
-    ...new Set(fields).values().map((type) => fieldsParameter(components, type)),
+    ...lists.map((name) => describeList(name, describeNameList(components, properties[name] ?? {}))),
+    ...groups.flatMap((name) => describeGroup(components, name, properties[name], target)),
+    ...new Set(fields).values().map((type) => describeFields(components, type)),
   ]
 }
 
 /** A list of names, which are written as members are. */
-function writtenList({ members }: Components, { items, ...list }: Described): Described {
+function describeNameList({ members }: Components, { items, ...list }: Described): Described {
   const { enum: names = [], ...item } = items as { enum?: string[] }
   return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
 }
 
 /** A list with nothing to choose from is no parameter. */
-const offers = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
+const hasChoices = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
 
-const listParameter = (name: string, { default: _, ...schema }: Described) => ({
+const describeList = (name: string, { default: _, ...schema }: Described) => ({
   name,
   in: 'query',
   style: 'form',
@@ -97,7 +102,7 @@ const listParameter = (name: string, { default: _, ...schema }: Described) => ({
   schema,
 })
 
-function groupParameters({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
+function describeGroup({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
   const defaults: Described = group === 'page' ? { number: 1, size: target.page?.size } : {}
   return Object.entries(schema?.properties ?? {}).map(([member, { description, ...own }]) => ({
     name: `${group}[${group === 'filter' ? members.write(member) : member}]`,
@@ -107,10 +112,10 @@ function groupParameters({ members }: Components, group: string, schema: ObjectS
   }))
 }
 
-const fieldsParameter = (components: Components, { type, attributes, relations }: Resource) =>
+const describeFields = (components: Components, { type, attributes, relations }: Resource) =>
   components.use('parameters', `fields.${type}`, () => ({
     description: `The only members of \`${type}\` to send.`,
-    ...listParameter(`fields[${type}]`, {
+    ...describeList(`fields[${type}]`, {
       type: 'array',
       items: {
         type: 'string',
@@ -132,7 +137,7 @@ const headers = {
 function describeHeaders(components: Components, route: ServedRoute) {
   const takes = {
     'If-None-Match': route.method === 'GET',
-    'If-Match': insistsOn(components, route),
+    'If-Match': needsVersion(components, route),
     'Idempotency-Key': isRepeatable(route),
   }
   return Object.entries(headers).flatMap(([name, description]) =>
@@ -142,26 +147,26 @@ function describeHeaders(components: Components, route: ServedRoute) {
   )
 }
 
-interface Writing {
+interface DescriptionContext {
   components: Components
   resources: ReadonlyMap<string, Resource>
   answers: AnswerSchemas
   bodies: BodySchemas
 }
 
-const header = (description: string) => ({ description, schema: text })
+const describeHeader = (description: string) => ({ description, schema: text })
 
 /** A route as the document describes it. */
-function describeOperation(writing: Writing, route: ServedRoute): Described {
-  const { components, resources, bodies } = writing
+function describeOperation(context: DescriptionContext, route: ServedRoute): Described {
+  const { components, resources, bodies } = context
   const { resource, relation } = route
-  const access = routeAccess(route)
+  const access = getAccess(route)
   const target = (relation && resources.get(relation.of.to)) ?? resource
-  const body = bodies.of(route)
+  const body = bodies.describe(route)
   return {
     operationId: buildOperationId(route),
     summary: writeSummary(route),
-    description: accessSentence(access),
+    description: describeAccess(access),
     tags: [resource.type],
     security: describeSecurity(access),
     parameters: describeParameters(components, route, target, resources),
@@ -171,7 +176,7 @@ function describeOperation(writing: Writing, route: ServedRoute): Described {
         content: Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema }])),
       },
     }),
-    responses: { ...success(writing, route, target), ...refusals(writing, route, body !== undefined) },
+    responses: { ...describeSuccess(context, route, target), ...describeRefusals(context, route, body !== undefined) },
   }
 }
 
@@ -188,17 +193,17 @@ function buildOperationId({ name, answers, relation, method }: ServedRoute): str
   return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
 }
 
-function success({ answers: schemas }: Writing, route: ServedRoute, target: Resource): Described {
+function describeSuccess({ answers: schemas }: DescriptionContext, route: ServedRoute, target: Resource): Described {
   const { answers, creates, method } = route
   if (answers === 'file') return fileAnswer
   const read = method === 'GET'
   const schema = answers === 'nothing' ? undefined : chooseSchema(schemas, route, target)
   const status = creates ? 201 : 200
   const headers = {
-    ...(answers !== 'nothing' && { ETag: header('Stands for exactly this answer.') }),
-    ...(creates && { Location: header('Where the new resource is.') }),
+    ...(answers !== 'nothing' && { ETag: describeHeader('Stands for exactly this answer.') }),
+    ...(creates && { Location: describeHeader('Where the new resource is.') }),
   }
-  const content = { [mediaType]: { schema: read ? schema : schemas.changed(schema) } }
+  const content = { [mediaType]: { schema: read ? schema : schemas.describeChange(schema) } }
   return {
     [status]: { description: STATUS_CODES[status], headers, content },
     ...(read && { 304: { description: STATUS_CODES[304] } }),
@@ -206,8 +211,8 @@ function success({ answers: schemas }: Writing, route: ServedRoute, target: Reso
 }
 
 const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
-const tagged = { ETag: header('Stands for exactly these bytes.') }
-const part = { 'Content-Range': header('Which part of how many bytes.') }
+const tagged = { ETag: describeHeader('Stands for exactly these bytes.') }
+const part = { 'Content-Range': describeHeader('Which part of how many bytes.') }
 
 const fileAnswer: Described = {
   200: { description: STATUS_CODES[200], headers: tagged, content: bytes },
@@ -224,7 +229,7 @@ function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: Ser
 }
 
 /** The statuses of refusals that a route can give. */
-function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Described {
+function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBody: boolean): Described {
   const { method, url, answers } = route
   const statuses = [
     ...[400, 401, 403, 500, 503],
@@ -232,17 +237,19 @@ function refusals(writing: Writing, route: ServedRoute, hasBody: boolean): Descr
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
     // A body is judged, even where nobody asks for one.
     ...(method === 'GET' ? [] : [409, 413, 415, 422]),
-    ...(answers === 'action' && acceptedBy(route).includes('page') ? [410] : []),
-    ...(insistsOn(writing.components, route) ? [412] : []),
+    ...(answers === 'action' && listAcceptedParameters(route).includes('page') ? [410] : []),
+    ...(needsVersion(context.components, route) ? [412] : []),
     ...(metaOf(route.procedure).needsVersion ? [428] : []),
     ...(isRepeatable(route) ? [429] : []),
   ]
-  return Object.fromEntries([...new Set(statuses)].toSorted().map((status) => [status, refusal(writing, status)]))
+  return Object.fromEntries(
+    [...new Set(statuses)].toSorted().map((status) => [status, describeRefusal(context, status)]),
+  )
 }
 
 const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
 
-function refusal({ components, answers }: Writing, status: number): Described {
+function describeRefusal({ components, answers }: DescriptionContext, status: number): Described {
   const name = refusalHeaders[status]
   return components.use('responses', String(status), () => ({
     description: STATUS_CODES[status],

@@ -12,7 +12,7 @@ const whole = { type: 'integer', minimum: 0 }
 const position = describeObject({ stream: text, epoch: text, seq: whole })
 
 /** The types that include paths of a type reach. */
-export function reachedFrom(of: Resource, resources: Resources): Resource[] {
+export function listReachableTypes(of: Resource, resources: Resources): Resource[] {
   const reached = of.includes.flatMap((path) => {
     const types: Resource[] = []
     path.split('.').reduce<Resource | undefined>((from, name) => {
@@ -63,7 +63,7 @@ export class AnswerSchemas {
   }
 
   /** The members that every answer to a write has. */
-  changed(answer?: Described): Described {
+  describeChange(answer?: Described): Described {
     const { syncLogMember } = this.#components.names
     const log = this.#components.use('schemas', 'changed', () =>
       describeObject({ jsonapi: this.#version(), meta: describeObject({ [syncLogMember]: describeList(position) }) }),
@@ -129,7 +129,7 @@ export class AnswerSchemas {
 
   #document(of: Resource, kind: string, data: Described): Described {
     return this.#components.use('schemas', `${of.type}.${kind}`, () => {
-      const included = reachedFrom(of, this.#resources).map((type) => this.resource(type))
+      const included = listReachableTypes(of, this.#resources).map((type) => this.resource(type))
       const top = this.#top(data, kind === 'collection' ? of : undefined)
       if (included.length > 0)
         top.properties['included'] = describeList(

@@ -2,58 +2,62 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { toFailure } from '../../http/failure.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { bodyIn, errorHandler } from './errors.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
+import { createErrorHandler, parseBody } from './errors.ts'
 
 /** Which text was read, where a page says so. */
 const readVersion = z.object({ version: z.string().max(64).optional() })
 
-type OfOne = { Params: { id: string } }
+type AnnouncementParams = { Params: { id: string } }
 
 /** Routes for announcements. What is unknown, or not for the caller, fails as these front ends expect it. */
 export async function announcements(app: FastifyInstance, options: FacadeOptions) {
-  app.setErrorHandler(errorHandler({}))
+  app.setErrorHandler(createErrorHandler({}))
   readRoutes(app, options)
   markRoute(app, options, { path: 'seen', procedure: 'markSeen', done: 'seen' })
   markRoute(app, options, { path: 'report', procedure: 'accept', done: 'accepted' })
 }
 
 function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  app.get<OfOne>('/req/announcement/render/:id', routeTo('announcements.read', options), async (request, reply) => {
-    const { id } = request.params
-    const found = await orElse((await apiOf(options, request, reply)).read({ id }), undefined)
-    if (!found) return reply.code(404).type('text/plain').send('Announcement not found or unauthorized')
-    return { success: true, view: found.text }
-  })
+  app.get<AnnouncementParams>(
+    '/req/announcement/render/:id',
+    procedureRoute('announcements.read', options),
+    async (request, reply) => {
+      const { id } = request.params
+      const found = await catchMissing((await createApi(options, request, reply)).read({ id }), undefined)
+      if (!found) return reply.code(404).type('text/plain').send('Announcement not found or unauthorized')
+      return { success: true, view: found.text }
+    },
+  )
 
   app.get(
     '/req/announcement/fetchLatestPolicy',
-    routeTo('announcements.latestPolicy', options),
+    procedureRoute('announcements.latestPolicy', options),
     async (request, reply) => {
-      const found = await orElse((await apiOf(options, request, reply)).latestPolicy(), undefined)
+      const found = await catchMissing((await createApi(options, request, reply)).latestPolicy(), undefined)
       if (!found) return reply.code(404).send({ success: false, message: 'Failed to fetch latest policy' })
       const { text: view, ...announcement } = found
-      return { success: true, announcement: olderRow(announcement), view }
+      return { success: true, announcement: toLegacyRow(announcement), view }
     },
   )
 }
 
-interface Mark {
+interface MarkRoute {
   path: string
   procedure: 'markSeen' | 'accept'
   /** What the front end is told was done. */
   done: string
 }
 
-function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedure, done }: Mark): void {
-  app.post<OfOne>(
+function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedure, done }: MarkRoute): void {
+  app.post<AnnouncementParams>(
     `/req/announcement/${path}/:id`,
-    routeTo(`announcements.${procedure}`, options),
+    procedureRoute(`announcements.${procedure}`, options),
     async (request, reply) => {
       const { id } = request.params
-      const given = procedure === 'accept' ? { id, ...bodyIn(readVersion, request) } : { id }
-      const isMarked = await orElse(
-        (await apiOf(options, request, reply))[procedure](given).then(() => true),
+      const input = procedure === 'accept' ? { id, ...parseBody(readVersion, request) } : { id }
+      const isMarked = await catchMissing(
+        (await createApi(options, request, reply))[procedure](input).then(() => true),
         false,
       )
       if (!isMarked) return reply.code(400).send({ success: false, message: `Failed to mark announcement as ${done}` })
@@ -62,7 +66,7 @@ function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedu
   )
 }
 
-const apiOf = async ({ contextOf }: FacadeOptions, request: FastifyRequest, reply: FastifyReply) =>
+const createApi = async ({ contextOf }: FacadeOptions, request: FastifyRequest, reply: FastifyReply) =>
   createCaller(await contextOf(request, reply)).announcements
 
 interface Row {
@@ -74,15 +78,15 @@ interface Row {
 }
 
 /** As a row of the table was written. */
-const olderRow = ({ id, isForced, isGlobal, startsAt, expiresAt, ...rest }: Row) => ({
+const toLegacyRow = ({ id, isForced, isGlobal, startsAt, expiresAt, ...rest }: Row) => ({
   ...{ id: Number(id), ...rest, is_forced: isForced, is_global: isGlobal },
   ...{ starts_at: startsAt, expires_at: expiresAt },
 })
 
 /** What stands for something that is not there, or whose id can be none. */
-async function orElse<T, E>(work: Promise<T>, instead: E): Promise<T | E> {
+async function catchMissing<T, E>(work: Promise<T>, fallback: E): Promise<T | E> {
   return work.catch((error: unknown) => {
-    if (['not_found', 'invalid'].includes(toFailure(error).code)) return instead
+    if (['not_found', 'invalid'].includes(toFailure(error).code)) return fallback
     throw error
   })
 }

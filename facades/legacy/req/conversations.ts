@@ -1,25 +1,25 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { type Api, createCaller } from '../../../routers/index.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
-import { bodyIn, errorHandler, inShape } from './errors.ts'
+import { createErrorHandler, parseAs, parseBody } from './errors.ts'
 import {
-  attachmentIds,
+  findAttachmentIds,
   flag,
   messageContent,
-  olderContent,
-  olderTime,
-  pictureAddress,
-  sealedText,
-  whole,
+  toLegacyContent,
+  toLegacyTime,
+  toPictureAddress,
+  toSealedText,
+  wholeNumber,
 } from './shapes.ts'
 
 type Conversation = Awaited<ReturnType<Api['conversations']['get']>>
 type Params = { Params: { slug: string } }
 
 /** What these routes call the members of our inputs. */
-const words = {
+const memberNames = {
   name: ['conv_name'],
   systemPrompt: ['system_prompt'],
   number: ['message_id'],
@@ -32,16 +32,16 @@ const words = {
 const settings = z.object({ conv_name: z.string().nullish(), system_prompt: z.string().nullish() })
 
 /** How many messages an answer has at most, and where the request gives no size. */
-const WHOLE = 1000
+const MAX_MESSAGES = 1000
 
 const size = z.coerce.number().int().min(1)
 const next = z.string().optional().describe('The `next` of an answer.')
-const ofList = z.object({ size: size.max(200).default(50), after: next })
-const ofMessages = z.object({ size: size.max(WHOLE).default(WHOLE), before: next })
+const listQuery = z.object({ size: size.max(200).default(50), after: next })
+const messagesQuery = z.object({ size: size.max(MAX_MESSAGES).default(MAX_MESSAGES), before: next })
 
 /** Routes for private conversations, with the bodies that existing front ends expect. */
 export async function conversations(app: FastifyInstance, options: FacadeOptions) {
-  app.setErrorHandler(errorHandler(words))
+  app.setErrorHandler(createErrorHandler(memberNames))
   attachmentRoutes(app, options, '/req/conv/attachment', '/upload')
   conversationMessages(app, options)
   readRoutes(app, options)
@@ -51,23 +51,23 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
 function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.get('/req/conv', routeTo('conversations.list', options, { query: ofList }), async (request, reply) => {
-    const page = inShape(ofList, request.query)
+  app.get('/req/conv', procedureRoute('conversations.list', options, { query: listQuery }), async (request, reply) => {
+    const page = parseAs(listQuery, request.query)
     const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({ page })
     return { success: true, data: data.map(toListEntry), next: meta.next }
   })
 
   app.get<Params>(
     '/req/conv/:slug',
-    routeTo('conversations.messages', options, { query: ofMessages }),
+    procedureRoute('conversations.messages', options, { query: messagesQuery }),
     async (request, reply) => {
       const { slug } = request.params
-      const page = inShape(ofMessages, request.query)
+      const page = parseAs(messagesQuery, request.query)
       const api = createCaller(await contextOf(request, reply)).conversations
       const [conversation, { data, meta }] = await Promise.all([api.get({ slug }), api.messages({ slug, page })])
       return {
         success: true,
-        data: { ...toListEntry(conversation), messages: data.map(olderMessage), next: meta.next },
+        data: { ...toListEntry(conversation), messages: data.map(toLegacyMessage), next: meta.next },
       }
     },
   )
@@ -78,10 +78,10 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post(
     '/req/conv/createChat',
-    routeTo('conversations.create', options, { body: settings }),
+    procedureRoute('conversations.create', options, { body: settings }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
-      const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
+      const { conv_name: name, system_prompt: systemPrompt } = parseBody(settings, request)
       const made = await createCaller(ctx).conversations.create({
         name: name ?? '',
         systemPrompt: systemPrompt || null,
@@ -93,9 +93,9 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<Params>(
     '/req/conv/updateInfo/:slug',
-    routeTo('conversations.update', options, { body: settings }),
+    procedureRoute('conversations.update', options, { body: settings }),
     async (request, reply) => {
-      const { conv_name: name, system_prompt: systemPrompt } = bodyIn(settings, request)
+      const { conv_name: name, system_prompt: systemPrompt } = parseBody(settings, request)
       // An empty name is none; an empty system prompt clears it.
       await createCaller(await contextOf(request, reply)).conversations.update({
         slug: request.params.slug,
@@ -106,10 +106,14 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     },
   )
 
-  app.delete<Params>('/req/conv/removeConv/:slug', routeTo('conversations.delete', options), async (request, reply) => {
-    await createCaller(await contextOf(request, reply)).conversations.delete({ slug: request.params.slug })
-    return { success: true, message: 'Conv deleted successfully' }
-  })
+  app.delete<Params>(
+    '/req/conv/removeConv/:slug',
+    procedureRoute('conversations.delete', options),
+    async (request, reply) => {
+      await createCaller(await contextOf(request, reply)).conversations.delete({ slug: request.params.slug })
+      return { success: true, message: 'Conv deleted successfully' }
+    },
+  )
 }
 
 const toListEntry = ({ id, name, slug, systemPrompt }: Conversation) => ({
@@ -137,7 +141,7 @@ type Message = Awaited<ReturnType<Api['conversations']['sendMessage']>>
 /** What older front ends call tools, parameters and sources; what else they keep beside is not kept. */
 const metadata = z.object({ tools: z.json().optional(), params: z.json().optional(), citations: z.json().optional() })
 
-const parts = {
+const messageMembers = {
   isAi: flag,
   content: messageContent,
   metadata: metadata.nullish(),
@@ -145,9 +149,9 @@ const parts = {
   completion: flag,
 }
 
-const newMessage = z.object({ ...parts, threadId: whole })
-const changedMessage = z.object({ ...parts, message_id: z.string() })
-const chosenMessage = z.object({ message_id: z.string().min(5) })
+const newMessage = z.object({ ...messageMembers, threadId: wholeNumber })
+const changedMessage = z.object({ ...messageMembers, message_id: z.string() })
+const messageSelector = z.object({ message_id: z.string().min(5) })
 
 /** Routes for the messages of private conversations. */
 function conversationMessages(app: FastifyInstance, options: FacadeOptions): void {
@@ -155,34 +159,34 @@ function conversationMessages(app: FastifyInstance, options: FacadeOptions): voi
 
   app.post<Params>(
     '/req/conv/sendMessage/:slug',
-    routeTo('conversations.sendMessage', options, { body: newMessage }),
+    procedureRoute('conversations.sendMessage', options, { body: newMessage }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
-      const { threadId: thread, ...body } = bodyIn(newMessage, request)
-      const { attachments, ...message } = await messageOf(api, body)
+      const { threadId: thread, ...body } = parseBody(newMessage, request)
+      const { attachments, ...message } = await toMessage(api, body)
       const { slug } = request.params
       const sent = await api.conversations.sendMessage({ slug, thread, ...message, attachments: attachments ?? [] })
-      return { success: true, messageData: olderMessage(sent) }
+      return { success: true, messageData: toLegacyMessage(sent) }
     },
   )
 
   app.post<Params>(
     '/req/conv/updateMessage/:slug',
-    routeTo('conversations.updateMessage', options, { body: changedMessage }),
+    procedureRoute('conversations.updateMessage', options, { body: changedMessage }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
-      const { message_id: number, ...body } = bodyIn(changedMessage, request)
+      const { message_id: number, ...body } = parseBody(changedMessage, request)
       const { slug } = request.params
-      const changed = await api.conversations.updateMessage({ slug, number, ...(await messageOf(api, body)) })
-      return { success: true, messageData: toMessageRow(changed), legacyResource: olderMessage(changed) }
+      const changed = await api.conversations.updateMessage({ slug, number, ...(await toMessage(api, body)) })
+      return { success: true, messageData: toMessageRow(changed), legacyResource: toLegacyMessage(changed) }
     },
   )
 
   app.delete<Params>(
     '/req/conv/message/delete/:slug',
-    routeTo('conversations.deleteMessage', options, { body: chosenMessage }),
+    procedureRoute('conversations.deleteMessage', options, { body: messageSelector }),
     async (request, reply) => {
-      const { message_id: number } = bodyIn(chosenMessage, request)
+      const { message_id: number } = parseBody(messageSelector, request)
       const { slug } = request.params
       await createCaller(await contextOf(request, reply)).conversations.deleteMessage({ slug, number })
       return { success: true }
@@ -190,39 +194,39 @@ function conversationMessages(app: FastifyInstance, options: FacadeOptions): voi
   )
 }
 
-async function messageOf(api: Api, body: Omit<z.output<typeof newMessage>, 'threadId'>) {
+async function toMessage(api: Api, body: Omit<z.output<typeof newMessage>, 'threadId'>) {
   const { isAi, content, metadata, model, completion: isComplete } = body
   return {
     role: isAi ? ('assistant' as const) : ('user' as const),
-    content: sealedText(content),
+    content: toSealedText(content),
     isComplete,
-    attachments: await attachmentIds(api, content),
+    attachments: await findAttachmentIds(api, content),
     ...(metadata !== undefined && { metadata }),
     ...(model !== undefined && { model }),
   }
 }
 
 /** A message as older front ends read it. */
-function olderMessage(message: Message) {
+function toLegacyMessage(message: Message) {
   const { role, number, author, model, content, metadata, isComplete, attachments, createdAt, updatedAt } = message
   const { tools = null, params = null, citations = null } = metadata ?? {}
   return {
     message_role: role,
     message_id: number,
-    author: { username: author.username, name: author.displayName, avatar_url: pictureAddress(author) },
+    author: { username: author.username, name: author.displayName, avatar_url: toPictureAddress(author) },
     model,
-    content: olderContent(content, 'private', attachments),
+    content: toLegacyContent(content, 'private', attachments),
     metadata: { tools, params, citations },
     completion: isComplete,
-    created_at: olderTime(createdAt),
-    updated_at: olderTime(updatedAt),
+    created_at: toLegacyTime(createdAt),
+    updated_at: toLegacyTime(updatedAt),
   }
 }
 
 /** The columns that the table of messages has always had. */
 function toMessageRow(message: Message) {
   const { id, conversationId, author, model, metadata } = message
-  const { message_role, message_id, content, completion, created_at, updated_at } = olderMessage(message)
+  const { message_role, message_id, content, completion, created_at, updated_at } = toLegacyMessage(message)
   const { ciphertext, iv, tag } = content.text
   return {
     id: Number(id),

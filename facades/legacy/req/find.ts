@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { ContextOf } from '../../http/procedures.ts'
-import { isMember, type Member, type Message, type Room, userIn } from './shapes.ts'
+import { getUserId, isMember, type Member, type Message, type Room } from './shapes.ts'
 
-export type InRoom = { Params: { slug: string } }
+export type RoomParams = { Params: { slug: string } }
 
 /** A request about a room, by its slug. */
 export interface RoomRequest {
@@ -15,7 +15,7 @@ export interface RoomRequest {
 }
 
 export async function findRoom(
-  request: FastifyRequest<InRoom>,
+  request: FastifyRequest<RoomParams>,
   reply: FastifyReply,
   contextOf: ContextOf,
 ): Promise<RoomRequest> {
@@ -36,19 +36,19 @@ export async function findMembers({ api, room }: Pick<RoomRequest, 'api' | 'room
 }
 
 /** The caller's own membership; nothing for who administers the installation alone. */
-export const ownIn = (members: readonly Member[], viewer: string): Member | undefined =>
-  members.find((member) => isMember(member) && userIn(member) === viewer)
+export const findOwnMember = (members: readonly Member[], viewer: string): Member | undefined =>
+  members.find((member) => isMember(member) && getUserId(member) === viewer)
 
 /** The same; throws where there is none to leave. */
-export async function ownMembership(at: RoomRequest): Promise<Member> {
-  const own = ownIn(await findMembers(at), at.viewer)
+export async function getOwnMembership(roomRequest: RoomRequest): Promise<Member> {
+  const own = findOwnMember(await findMembers(roomRequest), roomRequest.viewer)
   if (!own) throw new Problem('not_found', { detail: 'You are no member of this room.' })
   return own
 }
 
 /** A member by their username. */
-export async function memberNamed(at: RoomRequest, username: string): Promise<Member> {
-  const found = (await findMembers(at)).find((member) => isMember(member) && member.username === username)
+export async function findMemberByName(roomRequest: RoomRequest, username: string): Promise<Member> {
+  const found = (await findMembers(roomRequest)).find((member) => isMember(member) && member.username === username)
   if (found) return found
   const issue: Issue = { path: ['username'], message: 'is the name of no member' }
   throw new Problem('not_found', { issues: [issue] })
@@ -74,7 +74,7 @@ export async function findMessages({ api, room }: RoomRequest): Promise<Message[
 }
 
 /** A message by its number; one that was deleted is not there. */
-export async function messageIn({ api, room }: RoomRequest, number: string): Promise<Message> {
+export async function findMessage({ api, room }: RoomRequest, number: string): Promise<Message> {
   const message = await api.roomMessages.find({ room: room.id, number })
   if (message.deletedAt) throw new Problem('not_found', { detail: 'There is no such message.' })
   return message

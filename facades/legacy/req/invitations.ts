@@ -4,10 +4,10 @@ import type { Context } from '../../../routers/core/context.ts'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { createCaller } from '../../../routers/index.ts'
 import type { Locale } from '../../../routers/ports/locales.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { bodyIn, errorHandler } from './errors.ts'
-import { findRoom, type InRoom } from './find.ts'
-import { type Member, type Room, roomRow } from './shapes.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
+import { createErrorHandler, parseBody } from './errors.ts'
+import { findRoom, type RoomParams } from './find.ts'
+import { type Member, type Room, toRoomRow } from './shapes.ts'
 
 const personRole = z.enum(['admin', 'editor', 'viewer'])
 
@@ -19,34 +19,38 @@ const invitation = z.object({
   encryptedRoomKey: z.string(),
   email: z.unknown().optional(),
 })
-const stored = z.object({ invitations: z.array(invitation).max(100) })
+const invitationsBody = z.object({ invitations: z.array(invitation).max(100) })
 /** The hash is a secret that opens the key of the room, which must not pass the service. */
-const mailed = z.object({ username: z.string().min(1).max(255), hash: z.string().length(32), slug: z.string().min(1) })
-const accepted = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_147_483_647) })
+const mailBody = z.object({
+  username: z.string().min(1).max(255),
+  hash: z.string().length(32),
+  slug: z.string().min(1),
+})
+const acceptBody = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_147_483_647) })
 
 /** Routes for invitations, with the bodies that existing front ends expect. */
 export async function invitations(app: FastifyInstance, options: FacadeOptions) {
-  app.setErrorHandler(errorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
-  routesOfInviters(app, options)
-  routesOfInvited(app, options)
+  app.setErrorHandler(createErrorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
+  inviterRoutes(app, options)
+  inviteeRoutes(app, options)
 }
 
-function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
+function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/inv/store-invitations/:slug',
-    routeTo('roomMembers.inviteByName', options, { body: stored }),
+    procedureRoute('roomMembers.inviteByName', options, { body: invitationsBody }),
     async (request, reply) => {
       const { api, room } = await findRoom(request, reply, contextOf)
-      const given = bodyIn(stored, request).invitations
-      const byMail = given.findIndex(({ email }) => email)
-      if (byMail >= 0) throw mailRefusal(await contextOf(request, reply), room, ['invitations', byMail, 'email'])
+      const entries = parseBody(invitationsBody, request).invitations
+      const byMail = entries.findIndex(({ email }) => email)
+      if (byMail >= 0) throw createMailProblem(await contextOf(request, reply), room, ['invitations', byMail, 'email'])
       // Older front ends know the first key alone.
-      const invitations = given.map(({ username, role, ...key }) => ({
+      const invitations = entries.map(({ username, role, ...key }) => ({
         username,
         role,
-        wrappedKey: wrapped(key),
+        wrappedKey: writeWrappedKey(key),
         keyEpoch: 0,
       }))
       await api.roomMembers.inviteByName({ room: room.id, invitations })
@@ -56,49 +60,53 @@ function routesOfInviters(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post(
     '/req/inv/sendExternInvitation',
-    routeTo('roomMembers.inviteByName', options, { body: mailed }),
+    procedureRoute('roomMembers.inviteByName', options, { body: mailBody }),
     async (request, reply) => {
       const ctx = await contextOf(request, reply)
-      const { slug } = bodyIn(mailed, request)
-      throw mailRefusal(ctx, await createCaller(ctx).rooms.find({ slug }))
+      const { slug } = parseBody(mailBody, request)
+      throw createMailProblem(ctx, await createCaller(ctx).rooms.find({ slug }))
     },
   )
 }
 
-function routesOfInvited(app: FastifyInstance, options: FacadeOptions): void {
+function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.get('/req/inv/requestUserInvitations', routeTo('roomMembers.invitations', options), async (request, reply) => {
-    const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
-    return { formattedInvitations: found.map(olderInvitation) }
-  })
+  app.get(
+    '/req/inv/requestUserInvitations',
+    procedureRoute('roomMembers.invitations', options),
+    async (request, reply) => {
+      const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
+      return { formattedInvitations: found.map(toLegacyInvitation) }
+    },
+  )
 
-  app.get<InRoom>(
+  app.get<RoomParams>(
     '/req/inv/requestInvitation/:slug',
-    routeTo('roomMembers.invitations', options),
+    procedureRoute('roomMembers.invitations', options),
     async (request, reply) => {
       const all = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
       const found = all.find(({ roomSlug }) => roomSlug === request.params.slug)
       if (!found) throw new Problem('not_found', { detail: 'There is no invitation to this room.' })
-      return olderInvitation(found)
+      return toLegacyInvitation(found)
     },
   )
 
   app.post(
     '/req/inv/roomInvitationAccept',
-    routeTo('roomMembers.accept', options, { body: accepted }),
+    procedureRoute('roomMembers.accept', options, { body: acceptBody }),
     async (request, reply) => {
       const api = createCaller(await contextOf(request, reply))
-      const { invitation_id: number } = bodyIn(accepted, request)
+      const { invitation_id: number } = parseBody(acceptBody, request)
       const { data } = await api.roomMembers.accept({ id: `invitation-${number}` })
       const room = data.relations?.['room'] as Room
-      return { success: true, room: roomRow(await api.rooms.get({ id: room.id })) }
+      return { success: true, room: toRoomRow(await api.rooms.get({ id: room.id })) }
     },
   )
 }
 
 /** The service sends no mail. Who may not invite anybody is told that, the others what they can do instead. */
-function mailRefusal({ services, locale }: Context, { role }: Room, path?: Issue['path']): Problem {
+function createMailProblem({ services, locale }: Context, { role }: Room, path?: Issue['path']): Problem {
   if (role !== 'admin') return new Problem('not_permitted')
   const detail = services.labels[locale as Locale]['rooms.invitation.noMail'] ?? ''
   return new Problem('invalid', { detail, issues: path ? [{ path, message: 'must be absent' }] : [] })
@@ -113,10 +121,10 @@ interface WrappedKey {
   encryptedRoomKey: string
 }
 
-const wrapped = ({ iv, tag, encryptedRoomKey }: WrappedKey) =>
+const writeWrappedKey = ({ iv, tag, encryptedRoomKey }: WrappedKey) =>
   iv === NONE && tag === NONE ? encryptedRoomKey : `${iv}|${tag}|${encryptedRoomKey}`
 
-function olderInvitation({ id, roomSlug, role, wrappedKey = '' }: Member) {
+function toLegacyInvitation({ id, roomSlug, role, wrappedKey = '' }: Member) {
   const parts = wrappedKey.split('|')
   const [iv, tag, invitation] = parts.length === 3 ? parts : [NONE, NONE, wrappedKey]
   return { room_slug: roomSlug, role, iv, tag, invitation, invitation_id: Number(id.replace('invitation-', '')) }

@@ -5,25 +5,25 @@ import { Problem } from '../../../routers/core/problems.ts'
 import { readRequest, remapIssues } from '../../ai/request-body.ts'
 import { toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/negotiation.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { validationError } from '../errors.ts'
-import { bodyIn } from './errors.ts'
-import { findMembers, findRoom, type InRoom, messageIn, ownIn, type RoomRequest } from './find.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
+import { toValidationError } from '../errors.ts'
+import { parseBody } from './errors.ts'
+import { findMembers, findMessage, findOwnMember, findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import {
-  attachmentIds,
   filesOf,
+  findAttachmentIds,
   flag,
   type Message,
   messageContent,
-  olderMessage,
-  sealedText,
-  whole,
+  toLegacyMessage,
+  toSealedText,
+  wholeNumber,
 } from './shapes.ts'
-import { fieldAt, olderPayload, questionOf } from './stream-ai.ts'
+import { legacyPayload, mapErrorPath, toQuestion } from './stream-ai.ts'
 
-type OneMessage = { Params: InRoom['Params'] & { number: string } }
+type OneMessage = { Params: RoomParams['Params'] & { number: string } }
 
-const newMessage = z.object({ content: messageContent, threadId: whole })
+const newMessage = z.object({ content: messageContent, threadId: wholeNumber })
 const changedMessage = z.object({ content: messageContent, message_id: z.string() })
 const readMessage = z.object({ message_id: z.string() })
 
@@ -41,20 +41,20 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.get<OneMessage>(
     '/req/room/message/get/:slug/:number',
-    routeTo('roomMessages.find', options),
+    procedureRoute('roomMessages.find', options),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      return shown(at, request.params.number)
+      const roomRequest = await findRoom(request, reply, contextOf)
+      return readMessageOfRoom(roomRequest, request.params.number)
     },
   )
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/readstat/:slug',
-    routeTo('rooms.markRead', options, { body: readMessage }),
+    procedureRoute('rooms.markRead', options, { body: readMessage }),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      const { id } = await messageIn(at, bodyIn(readMessage, request).message_id)
-      await at.api.rooms.markRead({ id: at.room.id, upTo: id })
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { id } = await findMessage(roomRequest, parseBody(readMessage, request).message_id)
+      await roomRequest.api.rooms.markRead({ id: roomRequest.room.id, upTo: id })
       return { success: true }
     },
   )
@@ -63,31 +63,39 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/sendMessage/:slug',
-    routeTo('roomMessages.create', options, { body: newMessage }),
+    procedureRoute('roomMessages.create', options, { body: newMessage }),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      const { content, threadId } = bodyIn(newMessage, request)
-      const thread = threadId > 0 ? (await messageIn(at, `${threadId}.000`)).id : null
-      const attachments = (await attachmentIds(at.api, content)) ?? []
-      const message = { room: at.room.id, thread, content: sealedText(content), keyEpoch, attachments }
-      const { number } = await at.api.roomMessages.create(message)
-      return { success: true, messageData: await shown(at, number), response: 'Message sent successfully' }
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { content, threadId } = parseBody(newMessage, request)
+      const thread = threadId > 0 ? (await findMessage(roomRequest, `${threadId}.000`)).id : null
+      const attachments = (await findAttachmentIds(roomRequest.api, content)) ?? []
+      const message = { room: roomRequest.room.id, thread, content: toSealedText(content), keyEpoch, attachments }
+      const { number } = await roomRequest.api.roomMessages.create(message)
+      return {
+        success: true,
+        messageData: await readMessageOfRoom(roomRequest, number),
+        response: 'Message sent successfully',
+      }
     },
   )
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/updateMessage/:slug',
-    routeTo('roomMessages.update', options, { body: changedMessage }),
+    procedureRoute('roomMessages.update', options, { body: changedMessage }),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      const { content, message_id: number } = bodyIn(changedMessage, request)
-      const message = await messageIn(at, number)
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { content, message_id: number } = parseBody(changedMessage, request)
+      const message = await findMessage(roomRequest, number)
       assertNoNewFiles(message, content.attachments ?? [])
       const { id } = message
-      await at.api.roomMessages.update({ id, content: sealedText(content), keyEpoch })
-      return { success: true, messageData: await shown(at, number), response: 'Message updated successfully' }
+      await roomRequest.api.roomMessages.update({ id, content: toSealedText(content), keyEpoch })
+      return {
+        success: true,
+        messageData: await readMessageOfRoom(roomRequest, number),
+        response: 'Message updated successfully',
+      }
     },
   )
 }
@@ -95,23 +103,25 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 /** The files of a message that was sent stay as they are. */
 function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
   const own = filesOf(message).map(({ uuid }) => uuid)
-  const issues = uuids.flatMap((uuid, at) =>
-    own.includes(uuid) ? [] : [{ path: ['attachments', at], message: 'cannot be added to a message that was sent' }],
+  const issues = uuids.flatMap((uuid, roomRequest) =>
+    own.includes(uuid)
+      ? []
+      : [{ path: ['attachments', roomRequest], message: 'cannot be added to a message that was sent' }],
   )
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
 /** A message as its reader sees it. */
-async function shown(at: RoomRequest, number: string) {
-  const [message, members] = await Promise.all([messageIn(at, number), findMembers(at)])
-  return olderMessage(message, ownIn(members, at.viewer))
+async function readMessageOfRoom(roomRequest: RoomRequest, number: string) {
+  const [message, members] = await Promise.all([findMessage(roomRequest, number), findMembers(roomRequest)])
+  return toLegacyMessage(message, findOwnMember(members, roomRequest.viewer))
 }
 
 const request = z.object({
-  payload: olderPayload,
+  payload: legacyPayload,
   slug: z.string().nullish(),
   key: z.string(),
-  threadIndex: whole.default(0),
+  threadIndex: wholeNumber.default(0),
   isUpdate: flag.nullish(),
   messageId: z.string().nullish(),
 })
@@ -120,23 +130,28 @@ const request = z.object({
 export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler((thrown, sent, reply) => {
     const failure = toFailure(thrown)
-    if (failure.status !== 422 || isNavigation(sent) || isOfAddress(thrown)) throw thrown
-    return reply.code(422).send(validationError(failure, sent.id))
+    if (failure.status !== 422 || isNavigation(sent) || isAboutAddress(thrown)) throw thrown
+    return reply.code(422).send(toValidationError(failure, sent.id))
   })
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/streamAI/:slug',
-    routeTo('rooms.ask', options, { body: request }),
+    procedureRoute('rooms.ask', options, { body: request }),
     async (sent, reply) => {
-      const at = await findRoom(sent, reply, options.contextOf)
+      const roomRequest = await findRoom(sent, reply, options.contextOf)
       const body = await readRequest(request, options.contextOf, sent, reply)
-      if (body.slug && body.slug !== at.room.slug) throw wrongSlug()
-      const asked = { ...questionOf(body.payload), ...(await placeOf(at, body)), key: body.key, keyEpoch }
+      if (body.slug && body.slug !== roomRequest.room.slug) throw wrongSlug()
+      const question = {
+        ...toQuestion(body.payload),
+        ...(await findAnswerTarget(roomRequest, body)),
+        key: body.key,
+        keyEpoch,
+      }
       try {
-        await at.api.rooms.ask({ id: at.room.id, ...asked })
+        await roomRequest.api.rooms.ask({ id: roomRequest.room.id, ...question })
         return { success: true }
       } catch (error) {
-        if (!readIssues(error).some(({ path: [root] }) => root === 'model')) throw remapIssues(error, fieldInRoomAt)
+        if (!readIssues(error).some(({ path: [root] }) => root === 'model')) throw remapIssues(error, mapRoomErrorPath)
         return reply.code(400).send({ success: false, error: NO_MODEL, code: 'invalid', requestId: sent.id })
       }
     },
@@ -144,21 +159,24 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
 }
 
 /** Where in the room the answer goes. */
-async function placeOf(at: RoomRequest, { threadIndex, isUpdate, messageId }: z.output<typeof request>) {
-  if (isUpdate) return { replaces: (await messageIn(at, messageId ?? '')).id }
-  return threadIndex > 0 ? { thread: (await messageIn(at, `${threadIndex}.000`)).id } : {}
+async function findAnswerTarget(
+  roomRequest: RoomRequest,
+  { threadIndex, isUpdate, messageId }: z.output<typeof request>,
+) {
+  if (isUpdate) return { replaces: (await findMessage(roomRequest, messageId ?? '')).id }
+  return threadIndex > 0 ? { thread: (await findMessage(roomRequest, `${threadIndex}.000`)).id } : {}
 }
 
 const NO_MODEL = 'The requested model is not available.'
 
 const wrongSlug = () => new Problem('invalid', { issues: [{ path: ['slug'], message: 'must be that of the address' }] })
 
-const isOfAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [root] }) => root === 'slug')
+const isAboutAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [root] }) => root === 'slug')
 
 const names: Record<string, string> = { key: 'key', thread: 'threadIndex', replaces: 'messageId' }
 
 /** A path within our question as one within their request. */
-function fieldInRoomAt(path: readonly (string | number)[]): readonly (string | number)[] {
+function mapRoomErrorPath(path: readonly (string | number)[]): readonly (string | number)[] {
   const name = names[String(path[0])]
-  return name ? [name] : fieldAt(path)
+  return name ? [name] : mapErrorPath(path)
 }

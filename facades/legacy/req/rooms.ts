@@ -1,22 +1,31 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { attachmentRoutes } from './attachments.ts'
-import { bodyIn, errorHandler, inShape } from './errors.ts'
-import { findMembers, findMessages, findRoom, type InRoom, memberNamed, ownMembership } from './find.ts'
+import { createErrorHandler, parseAs, parseBody } from './errors.ts'
+import { findMemberByName, findMembers, findMessages, findRoom, getOwnMembership, type RoomParams } from './find.ts'
 import { roomAnswers, roomMessages } from './room-messages.ts'
-import { isMember, olderRoom, picture, pictureUuid, roomInList, roomPicture, roomRow, userIn } from './shapes.ts'
+import {
+  getUserId,
+  isMember,
+  picture,
+  toLegacyRoom,
+  toPictureUuid,
+  toRoomListEntry,
+  toRoomPictureAddress,
+  toRoomRow,
+} from './shapes.ts'
 
 const number = z.coerce.number().int().min(1)
-const ofList = z.object({ size: number.max(200).default(50), number: number.default(1) })
+const listQuery = z.object({ size: number.max(200).default(50), number: number.default(1) })
 const newRoom = z.object({ room_name: z.string() })
 const person = z.object({ username: z.string() })
-const roleOf = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
+const roleBody = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
 const search = z.object({ query: z.string() })
 
 /** What these routes call the members of our inputs. */
-const words = {
+const memberNames = {
   content: ['content', 'text'],
   attachments: ['content', 'attachments'],
   number: ['message_id'],
@@ -29,7 +38,7 @@ const words = {
 /** Routes for rooms, with the bodies that existing front ends expect. */
 export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   const { contextOf } = options
-  app.setErrorHandler(errorHandler(words, forbidden))
+  app.setErrorHandler(createErrorHandler(memberNames, addForbidden))
   attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
   roomMessages(app, options)
   roomPictures(app, options)
@@ -37,42 +46,52 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   await app.register(async (answering) => roomAnswers(answering, options))
   memberRoutes(app, options)
 
-  app.get('/req/room', routeTo('rooms.list', options, { query: ofList }), async (request, reply) => {
-    const page = inShape(ofList, request.query)
+  app.get('/req/room', procedureRoute('rooms.list', options, { query: listQuery }), async (request, reply) => {
+    const page = parseAs(listQuery, request.query)
     const { items } = await createCaller(await contextOf(request, reply)).rooms.list({ page })
-    return { success: true, data: items.map(roomInList) }
+    return { success: true, data: items.map(toRoomListEntry) }
   })
 
-  app.get<InRoom>('/req/room/:slug', routeTo('rooms.find', options), async (request, reply) => {
-    const at = await findRoom(request, reply, contextOf)
-    const [members, messages] = await Promise.all([findMembers(at), findMessages(at)])
-    return olderRoom(at.room, { members, messages, viewer: at.viewer })
+  app.get<RoomParams>('/req/room/:slug', procedureRoute('rooms.find', options), async (request, reply) => {
+    const roomRequest = await findRoom(request, reply, contextOf)
+    const [members, messages] = await Promise.all([findMembers(roomRequest), findMessages(roomRequest)])
+    return toLegacyRoom(roomRequest.room, { members, messages, viewer: roomRequest.viewer })
   })
 
-  app.delete<InRoom>('/req/room/removeRoom/:slug', routeTo('rooms.delete', options), async (request, reply) => {
-    const { api, room } = await findRoom(request, reply, contextOf)
-    await api.rooms.delete({ id: room.id })
-    return { success: true, message: 'Room deleted successfully' }
-  })
+  app.delete<RoomParams>(
+    '/req/room/removeRoom/:slug',
+    procedureRoute('rooms.delete', options),
+    async (request, reply) => {
+      const { api, room } = await findRoom(request, reply, contextOf)
+      await api.rooms.delete({ id: room.id })
+      return { success: true, message: 'Room deleted successfully' }
+    },
+  )
 
-  app.post('/req/room/search', routeTo('users.findPeople', options, { body: search }), async (request, reply) => {
-    const { query } = bodyIn(search, request)
-    const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({ query: decoded(query) })
-    const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
-      name,
-      username,
-      email,
-      publicKey,
-    }))
-    return users.length > 0 ? { success: true, users } : { success: false, message: 'No users found' }
-  })
+  app.post(
+    '/req/room/search',
+    procedureRoute('users.findPeople', options, { body: search }),
+    async (request, reply) => {
+      const { query } = parseBody(search, request)
+      const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({
+        query: decodeText(query),
+      })
+      const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
+        name,
+        username,
+        email,
+        publicKey,
+      }))
+      return users.length > 0 ? { success: true, users } : { success: false, message: 'No users found' }
+    },
+  )
 }
 
 /** Existing front ends look for this word. */
-const forbidden = ({ status }: { status: number }) => (status === 403 ? { response: 'Forbidden' } : {})
+const addForbidden = ({ status }: { status: number }) => (status === 403 ? { response: 'Forbidden' } : {})
 
 /** Existing front ends send the text as it would stand in an address. */
-function decoded(text: string): string {
+function decodeText(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -81,50 +100,58 @@ function decoded(text: string): string {
 }
 
 function createRoom(app: FastifyInstance, options: FacadeOptions): void {
-  app.setErrorHandler(errorHandler({ name: ['room_name'] }))
-  app.post('/req/room/createRoom', routeTo('rooms.create', options, { body: newRoom }), async (request, reply) => {
-    const { room_name: name } = bodyIn(newRoom, request)
-    const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
-    const { id, room_name, slug, created_at, updated_at } = roomRow(room)
-    return reply.code(201).send({ success: true, roomData: { id, room_name, slug, created_at, updated_at } })
-  })
+  app.setErrorHandler(createErrorHandler({ name: ['room_name'] }))
+  app.post(
+    '/req/room/createRoom',
+    procedureRoute('rooms.create', options, { body: newRoom }),
+    async (request, reply) => {
+      const { room_name: name } = parseBody(newRoom, request)
+      const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
+      const { id, room_name, slug, created_at, updated_at } = toRoomRow(room)
+      return reply.code(201).send({ success: true, roomData: { id, room_name, slug, created_at, updated_at } })
+    },
+  )
 }
 
 function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.delete<InRoom>('/req/room/leaveRoom/:slug', routeTo('roomMembers.delete', options), async (request, reply) => {
-    const at = await findRoom(request, reply, contextOf)
-    const { id } = await ownMembership(at)
-    await at.api.roomMembers.delete({ id })
-    return { success: true }
-  })
-
-  app.delete<InRoom>(
-    '/req/room/removeMember/:slug',
-    routeTo('roomMembers.delete', options, { body: person }),
+  app.delete<RoomParams>(
+    '/req/room/leaveRoom/:slug',
+    procedureRoute('roomMembers.delete', options),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      const { id } = await memberNamed(at, bodyIn(person, request).username)
-      await at.api.roomMembers.delete({ id })
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { id } = await getOwnMembership(roomRequest)
+      await roomRequest.api.roomMembers.delete({ id })
+      return { success: true }
+    },
+  )
+
+  app.delete<RoomParams>(
+    '/req/room/removeMember/:slug',
+    procedureRoute('roomMembers.delete', options, { body: person }),
+    async (request, reply) => {
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { id } = await findMemberByName(roomRequest, parseBody(person, request).username)
+      await roomRequest.api.roomMembers.delete({ id })
       return { success: true, message: 'Member removed successfully' }
     },
   )
 
   // Nobody becomes a member without their consent: the role of a member is changed.
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/addMember/:slug',
-    routeTo('roomMembers.update', options, { body: roleOf }),
+    procedureRoute('roomMembers.update', options, { body: roleBody }),
     async (request, reply) => {
-      const at = await findRoom(request, reply, contextOf)
-      const { username, role } = bodyIn(roleOf, request)
-      const { id } = await memberNamed(at, username)
-      await at.api.roomMembers.update({ id, role })
-      const members = await findMembers(at)
+      const roomRequest = await findRoom(request, reply, contextOf)
+      const { username, role } = parseBody(roleBody, request)
+      const { id } = await findMemberByName(roomRequest, username)
+      await roomRequest.api.roomMembers.update({ id, role })
+      const members = await findMembers(roomRequest)
       return members.filter(isMember).map((member) => ({
         id: Number(member.id),
-        room_id: Number(at.room.id),
-        user_id: Number(userIn(member)),
+        room_id: Number(roomRequest.room.id),
+        user_id: Number(getUserId(member)),
         role: member.role,
       }))
     },
@@ -138,12 +165,12 @@ const settings = z.object({ name: text, description: text, system_prompt: text, 
 function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/updateInfo/:slug',
-    routeTo('rooms.update', options, { body: settings }),
+    procedureRoute('rooms.update', options, { body: settings }),
     async (request, reply) => {
       const { api, room } = await findRoom(request, reply, contextOf)
-      const { name, description, system_prompt, image } = bodyIn(settings, request)
+      const { name, description, system_prompt, image } = parseBody(settings, request)
       // An empty name is none; an empty text clears what was there.
       await api.rooms.update({
         id: room.id,
@@ -156,14 +183,14 @@ function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
     },
   )
 
-  app.post<InRoom>(
+  app.post<RoomParams>(
     '/req/room/uploadAvatar/:slug',
-    routeTo('rooms.update', options, { body: picture }),
+    procedureRoute('rooms.update', options, { body: picture }),
     async (request, reply) => {
       const { api, room } = await findRoom(request, reply, contextOf)
-      const { image } = bodyIn(picture, request)
+      const { image } = parseBody(picture, request)
       const changed = await api.rooms.update({ id: room.id, avatar: image })
-      return { success: true, url: roomPicture(changed), uuid: pictureUuid(changed) }
+      return { success: true, url: toRoomPictureAddress(changed), uuid: toPictureUuid(changed) }
     },
   )
 }

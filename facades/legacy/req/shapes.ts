@@ -4,9 +4,9 @@ import type { Api } from '../../../routers/index.ts'
 /** The member of these bodies that says yes or no. */
 export const flag = z
   .union([z.boolean(), z.literal([0, 1, '0', '1'])], { error: 'must be true or false' })
-  .transform((given) => given === true || given === 1 || given === '1')
+  .transform((value) => value === true || value === 1 || value === '1')
 
-export const whole = z.coerce.number().int().min(0)
+export const wholeNumber = z.coerce.number().int().min(0)
 
 const EMPTY = 'Invalid message content: Either text or attachments must be provided in content.'
 
@@ -21,22 +21,22 @@ export const messageContent = z
 type MessageContent = z.output<typeof messageContent>
 
 /** `iv|tag|ciphertext`. */
-export const sealedText = ({ text }: MessageContent): string | null =>
+export const toSealedText = ({ text }: MessageContent): string | null =>
   text ? `${text.iv}|${text.tag}|${text.ciphertext}` : null
 
 /** The ids of attachments that a message names by their uuids; nothing where it names none. */
-export async function attachmentIds(api: Api, { attachments }: MessageContent): Promise<string[] | undefined> {
+export async function findAttachmentIds(api: Api, { attachments }: MessageContent): Promise<string[] | undefined> {
   if (!attachments) return undefined
   return (await api.attachments.find({ uuids: attachments })).map(({ id }) => id)
 }
 
 /** `2026-11-22+09:30`, in UTC. */
-export const olderTime = (time: string): string => `${time.slice(0, 10)}+${time.slice(11, 16)}`
+export const toLegacyTime = (time: string): string => `${time.slice(0, 10)}+${time.slice(11, 16)}`
 
-export const fileAddress = (identifier: string): string => `/proxy/storage/${identifier}`
+export const toFileAddress = (identifier: string): string => `/proxy/storage/${identifier}`
 
 /** Where the picture of a person is; null where there is none. */
-export const pictureAddress = ({ id, avatar }: { id: string; avatar?: string | null | undefined }): string | null =>
+export const toPictureAddress = ({ id, avatar }: { id: string; avatar?: string | null | undefined }): string | null =>
   avatar ? `/req/profile/picture/${id}` : null
 
 interface File {
@@ -48,12 +48,12 @@ interface File {
 }
 
 /** The content of a message as older front ends read it. */
-export function olderContent(content: string | null, category: 'private' | 'group', files: readonly File[]) {
+export function toLegacyContent(content: string | null, category: 'private' | 'group', files: readonly File[]) {
   const [iv = '', tag = '', ciphertext = ''] = content?.split('|') ?? []
   return {
     text: { ciphertext, iv, tag },
     attachments: files.map(({ uuid, name, fileType: type, mime, identifier }) => ({
-      fileData: { uuid, name, category, type, mime, url: fileAddress(identifier) },
+      fileData: { uuid, name, category, type, mime, url: toFileAddress(identifier) },
     })),
   }
 }
@@ -71,23 +71,23 @@ interface Person {
   avatar?: string | null
 }
 
-const personIn = ({ relations }: Member) => relations?.['user'] as Person | null | undefined
+const getPerson = ({ relations }: Member) => relations?.['user'] as Person | null | undefined
 
 /** The id of the person that a membership is of; nothing where they were erased. */
-export const userIn = (member: Member): string | undefined => personIn(member)?.id
+export const getUserId = (member: Member): string | undefined => getPerson(member)?.id
 
 export const isMember = ({ state }: Member): boolean => state === 'member'
 
-export const roomPicture = ({ id, avatar }: Room): string => (avatar ? `/req/rooms/picture/${id}` : '')
+export const toRoomPictureAddress = ({ id, avatar }: Room): string => (avatar ? `/req/rooms/picture/${id}` : '')
 
 /** Of the picture of a room, whose identifier is `room_avatars-{uuid}`. */
-export const pictureUuid = ({ avatar }: Room): string | null => avatar?.replace('room_avatars-', '') ?? null
+export const toPictureUuid = ({ avatar }: Room): string | null => avatar?.replace('room_avatars-', '') ?? null
 
 /** A room as the table of rooms has always had it. */
-export const roomRow = (room: Room) => ({
+export const toRoomRow = (room: Room) => ({
   id: Number(room.id),
   room_name: room.name,
-  room_icon: pictureUuid(room),
+  room_icon: toPictureUuid(room),
   room_description: room.roomDescription,
   system_prompt: room.systemPrompt,
   slug: room.slug,
@@ -96,10 +96,10 @@ export const roomRow = (room: Room) => ({
 })
 
 /** A room without its members and messages. */
-export const roomInList = (room: Room) => ({
+export const toRoomListEntry = (room: Room) => ({
   id: Number(room.id),
   name: room.name,
-  room_icon: roomPicture(room),
+  room_icon: toRoomPictureAddress(room),
   slug: room.slug,
   system_prompt: room.systemPrompt,
   room_description: room.roomDescription,
@@ -114,31 +114,33 @@ interface RoomContent {
 }
 
 /** A room with its members and messages. */
-export function olderRoom(room: Room, { members, messages, viewer }: RoomContent) {
-  const own = members.find((member) => userIn(member) === viewer)
+export function toLegacyRoom(room: Room, { members, messages, viewer }: RoomContent) {
+  const own = members.find((member) => getUserId(member) === viewer)
   return {
-    ...roomInList(room),
-    members: members.filter(isMember).map(olderMember),
-    messagesData: messages.filter(({ deletedAt }) => deletedAt === null).map((message) => olderMessage(message, own)),
+    ...toRoomListEntry(room),
+    members: members.filter(isMember).map(toLegacyMember),
+    messagesData: messages
+      .filter(({ deletedAt }) => deletedAt === null)
+      .map((message) => toLegacyMessage(message, own)),
   }
 }
 
-function olderMember(member: Member) {
+function toLegacyMember(member: Member) {
   const { displayName: name, username, role } = member
-  const user_id = Number(userIn(member))
-  return { user_id, name, username, role, employeetype: null, avatar_url: memberPicture(member) }
+  const user_id = Number(getUserId(member))
+  return { user_id, name, username, role, employeetype: null, avatar_url: toMemberPictureAddress(member) }
 }
 
-function memberPicture(member: Member): string | null {
-  const person = personIn(member)
-  return person ? pictureAddress(person) : null
+function toMemberPictureAddress(member: Member): string | null {
+  const person = getPerson(member)
+  return person ? toPictureAddress(person) : null
 }
 
 export const filesOf = ({ relations }: Message) =>
   (relations?.['attachments'] ?? []) as Awaited<ReturnType<Api['attachments']['get']>>[]
 
 /** A message with its author and files; whether the reader has read it. */
-export function olderMessage(message: Message, reader: Member | undefined) {
+export function toLegacyMessage(message: Message, reader: Member | undefined) {
   const author = message.relations?.['member'] as Member
   const { displayName: name, username, role } = author
   return {
@@ -147,11 +149,11 @@ export function olderMessage(message: Message, reader: Member | undefined) {
     message_role: role === 'assistant' ? 'assistant' : 'user',
     message_id: message.number,
     read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
-    author: { username, name, isRemoved: !isMember(author), avatar_url: memberPicture(author) },
+    author: { username, name, isRemoved: !isMember(author), avatar_url: toMemberPictureAddress(author) },
     model: message.model,
-    content: olderContent(message.content, 'group', filesOf(message)),
+    content: toLegacyContent(message.content, 'group', filesOf(message)),
     metadata: { tools: null, params: null, ...message.metadata },
-    created_at: olderTime(message.createdAt),
-    updated_at: olderTime(message.updatedAt),
+    created_at: toLegacyTime(message.createdAt),
+    updated_at: toLegacyTime(message.updatedAt),
   }
 }

@@ -4,12 +4,12 @@ import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { Source } from '../../../routers/ports/ai/messages.ts'
 import { answer, type CoreRequest, type StreamPart, type WholeAnswer } from '../../ai/answer.ts'
-import { readRequest, remapIssues, set } from '../../ai/request-body.ts'
-import type { Frames } from '../../http/event-stream.ts'
+import { definedOnly, readRequest, remapIssues } from '../../ai/request-body.ts'
+import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
-import { type FacadeOptions, routeTo } from '../../http/procedures.ts'
-import { answerErrors } from '../errors.ts'
-import { flag, pictureAddress } from './shapes.ts'
+import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
+import { setLegacyErrorHandler } from '../errors.ts'
+import { flag, toPictureAddress } from './shapes.ts'
 
 interface StreamAiOptions extends FacadeOptions {
   /** Pause between the empty lines of a silent stream, in milliseconds. */
@@ -19,33 +19,35 @@ interface StreamAiOptions extends FacadeOptions {
 /** Asks a model for front ends that exist, which read lines of JSON. */
 export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: StreamAiOptions) {
   const { contextOf } = options
-  answerErrors(app)
+  setLegacyErrorHandler(app)
 
-  app.post('/req/streamAI', routeTo('ai.complete', options, { body: aiRequest }), async (request, reply) => {
+  app.post('/req/streamAI', procedureRoute('ai.complete', options, { body: aiRequest }), async (request, reply) => {
     const { payload } = await readRequest(aiRequest, contextOf, request, reply)
     const { model, stream, tools } = payload
     const author = await findAuthor(createCaller(await contextOf(request, reply)))
-    const lines = new AiLines({ author, model, tools: tools ?? [] }, request.id)
-    const inTheirWords = (error: unknown) =>
-      stream ? reply.type('text/event-stream; charset=utf-8').send(lines.failed(error)) : failed(error, request.id)
-    const input = coreRequestOf(payload)
-    const frames = stream ? lines : undefined
+    const lines = new JsonLines({ author, model, tools: tools ?? [] }, request.id)
+    const answerProviderFailure = (error: unknown) =>
+      stream
+        ? reply.type('text/event-stream; charset=utf-8').send(lines.writeError(error))
+        : toErrorBody(error, request.id)
+    const input = toCoreRequest(payload)
+    const writer = stream ? lines : undefined
     try {
-      return await answer(request, reply, { contextOf, heartbeat, input, whole, frames })
+      return await answer(request, reply, { contextOf, heartbeat, input, toBody, writer })
     } catch (error) {
-      if (!providersFailures.includes(toFailure(error).code)) throw remapIssues(error, fieldAt)
-      return inTheirWords(error)
+      if (!providerFailures.includes(toFailure(error).code)) throw remapIssues(error, mapErrorPath)
+      return answerProviderFailure(error)
     }
   })
 }
 
-const providersFailures: readonly string[] = [
+const providerFailures: readonly string[] = [
   ...['provider_failed', 'provider_refused', 'provider_rate_limited'],
   ...['provider_quota_exceeded', 'provider_misconfigured', 'context_length_exceeded'],
 ]
 
 /** These front ends read what a provider did wrong from an answer with 200. */
-function failed(thrown: unknown, requestId: string) {
+function toErrorBody(thrown: unknown, requestId: string) {
   const { code, message } = toFailure(thrown)
   return { success: false, error: message, code, requestId }
 }
@@ -53,11 +55,11 @@ function failed(thrown: unknown, requestId: string) {
 /** The AI user, whose message the answer becomes. */
 async function findAuthor(api: Api) {
   const user = await api.users.get({ id: AI_USER })
-  return { username: user.username, name: user.displayName, avatar_url: pictureAddress(user) }
+  return { username: user.username, name: user.displayName, avatar_url: toPictureAddress(user) }
 }
 
 /** JSON within JSON, as these front ends expect it. */
-function whole({ content, finish }: WholeAnswer) {
+function toBody({ content, finish }: WholeAnswer) {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
   if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
   return { success: true, content: JSON.stringify({ text }) }
@@ -73,7 +75,7 @@ const attachments = z.array(z.uuid()).max(1000).nullish()
 const text = z.string().nullish()
 const noFiles = z.array(z.never(NO_FILES)).nullish()
 
-const saysSomething = ({
+const hasContent = ({
   text,
   attachments,
 }: {
@@ -82,14 +84,14 @@ const saysSomething = ({
 }) => Boolean(text || attachments?.length)
 
 /** What older front ends say to a model: the uuids of attachments go with the text of a user. */
-const olderMessage = z.discriminatedUnion('role', [
+const legacyMessage = z.discriminatedUnion('role', [
   z.strictObject({
     role: z.literal('user'),
-    content: z.strictObject({ text, attachments }).refine(saysSomething, { path: ['text'], error: 'is required' }),
+    content: z.strictObject({ text, attachments }).refine(hasContent, { path: ['text'], error: 'is required' }),
   }),
   z.strictObject({ role: z.enum(['system', 'assistant']), content: z.strictObject({ text, attachments: noFiles }) }),
 ])
-type OlderMessage = z.output<typeof olderMessage>
+type LegacyMessage = z.output<typeof legacyMessage>
 
 const params = z.strictObject({
   temp: z.number().nullish(),
@@ -99,30 +101,30 @@ const params = z.strictObject({
 })
 
 /** What front ends that exist ask a model with. */
-export const olderPayload = z.strictObject({
+export const legacyPayload = z.strictObject({
   model: z.string().min(1),
-  messages: z.array(olderMessage),
+  messages: z.array(legacyMessage),
   tools: z.array(z.string()).nullish(),
   params: params.nullish(),
 })
 
 /** The same with what they send beside, which is for rooms. */
 const aiRequest = z.strictObject({
-  payload: olderPayload.extend({ stream: flag }),
+  payload: legacyPayload.extend({ stream: flag }),
   broadcast: flag.refine((isForRoom) => !isForRoom, NO_ROOM),
 })
-type Payload = z.output<typeof olderPayload>
+type Payload = z.output<typeof legacyPayload>
 
-const coreRequestOf = (payload: Payload): CoreRequest => ({ ...questionOf(payload), toolUses: true })
+const toCoreRequest = (payload: Payload): CoreRequest => ({ ...toQuestion(payload), toolUses: true })
 
 /** What a model is asked, alone or in a room. */
-export const questionOf = ({ model, messages, tools, params }: Payload) => ({
+export const toQuestion = ({ model, messages, tools, params }: Payload) => ({
   model,
-  messages: messages.map(messageOf),
+  messages: messages.map(toMessage),
   ...(tools && { modelTools: tools }),
   // They send the same parameters to every model.
   optionalParameters: true,
-  parameters: set({
+  parameters: definedOnly({
     temperature: params?.temp,
     topP: params?.top_p,
     maxTokens: params?.max_tokens,
@@ -130,15 +132,15 @@ export const questionOf = ({ model, messages, tools, params }: Payload) => ({
   }),
 })
 
-function messageOf(message: OlderMessage) {
+function toMessage(message: LegacyMessage) {
   const { role, content } = message
-  if (role !== 'user') return { role, content: [textOf(content.text)] }
+  if (role !== 'user') return { role, content: [toTextPart(content.text)] }
   // These front ends send all of a conversation again: a file that was deleted since, or that another model takes, is no reason to refuse it.
   const files = (content.attachments ?? []).map((id) => ({ type: 'attachment' as const, id, optional: true }))
-  return { role, content: content.text || files.length === 0 ? [textOf(content.text), ...files] : files }
+  return { role, content: content.text || files.length === 0 ? [toTextPart(content.text), ...files] : files }
 }
 
-const textOf = (text: string | null | undefined) => ({ type: 'text' as const, text: text ?? '' })
+const toTextPart = (text: string | null | undefined) => ({ type: 'text' as const, text: text ?? '' })
 
 const names: Record<string, readonly string[]> = {
   temperature: ['temp'],
@@ -148,7 +150,7 @@ const names: Record<string, readonly string[]> = {
 }
 
 /** A path within our request as one within theirs. */
-export function fieldAt([root = '', ...rest]: readonly (string | number)[]): readonly (string | number)[] {
+export function mapErrorPath([root = '', ...rest]: readonly (string | number)[]): readonly (string | number)[] {
   if (root === 'parameters') return ['payload', 'params', ...(names[String(rest[0])] ?? rest)]
   if (root === 'modelTools') return ['payload', 'tools', ...rest]
   if (root === 'messages' && rest[1] === 'content')
@@ -157,61 +159,66 @@ export function fieldAt([root = '', ...rest]: readonly (string | number)[]): rea
 }
 
 /** What the first line says of an answer. */
-interface Head {
+interface StreamHeader {
   author: { username: string; name: string; avatar_url: string | null }
   model: string
   tools: readonly string[]
 }
 
 /** An answer as lines of JSON, the last of which says that it is done. */
-class AiLines implements Frames<StreamPart> {
+class JsonLines implements EventWriter<StreamPart> {
   /** An empty line, which these front ends pass over. */
-  readonly silence = '\n'
-  readonly #head: Head
+  readonly keepAlive = '\n'
+  readonly #header: StreamHeader
   readonly #requestId: string
   readonly #sources: Source[] = []
-  #isBegun = false
+  #hasBegun = false
   #isThinking = false
   #isRefused = false
   #text = ''
 
-  constructor(head: Head, requestId: string) {
-    this.#head = head
+  constructor(header: StreamHeader, requestId: string) {
+    this.#header = header
     this.#requestId = requestId
   }
 
-  part(part: StreamPart): string {
-    return this.#begin() + this.#said(part)
+  writePart(part: StreamPart): string {
+    return this.#begin() + this.#writeContent(part)
   }
 
-  done(): string {
-    if (this.#isRefused && this.#text === '') return this.failed(new Problem('provider_refused'))
-    const cited = this.#sources.map((source) => line('citation', toCitation(source)))
-    return [this.#begin(), ...cited, line('message', ''), line('completion', this.#text, { isDone: true })].join('')
+  writeEnd(): string {
+    if (this.#isRefused && this.#text === '') return this.writeError(new Problem('provider_refused'))
+    const cited = this.#sources.map((source) => writeLine('citation', toCitation(source)))
+    return [
+      this.#begin(),
+      ...cited,
+      writeLine('message', ''),
+      writeLine('completion', this.#text, { isDone: true }),
+    ].join('')
   }
 
-  failed(thrown: unknown): string {
+  writeError(thrown: unknown): string {
     const { code, message } = toFailure(thrown)
     const error = { type: 'error', content: message, isDone: true, code, requestId: this.#requestId }
     return `${this.#begin()}${JSON.stringify(error)}\n`
   }
 
   #begin(): string {
-    if (this.#isBegun) return ''
-    this.#isBegun = true
-    return line('header', '', this.#head)
+    if (this.#hasBegun) return ''
+    this.#hasBegun = true
+    return writeLine('header', '', this.#header)
   }
 
-  #said(part: StreamPart): string {
+  #writeContent(part: StreamPart): string {
     if (part.type !== 'reasoning') this.#isThinking = false
     switch (part.type) {
       case 'delta':
         this.#text += part.text
-        return line('message', part.text)
+        return writeLine('message', part.text)
       case 'reasoning':
-        return this.#thought(part.text)
+        return this.#writeReasoning(part.text)
       case 'tool-use':
-        return statusLine(part.by === 'provider' ? 'provider_tool_call' : 'tool_call', part.name)
+        return writeStatusLine(part.by === 'provider' ? 'provider_tool_call' : 'tool_call', part.name)
       case 'source':
         this.#sources.push(part)
         return ''
@@ -223,18 +230,18 @@ class AiLines implements Frames<StreamPart> {
     }
   }
 
-  #thought(text: string): string {
+  #writeReasoning(text: string): string {
     if (!text) return ''
-    const begun = this.#isThinking ? '' : statusLine('reasoning', '')
+    const start = this.#isThinking ? '' : writeStatusLine('reasoning', '')
     this.#isThinking = true
-    return begun + statusLine('reasoning_delta', text)
+    return start + writeStatusLine('reasoning_delta', text)
   }
 }
 
-const line = (type: string, content: unknown, more: object = {}) =>
+const writeLine = (type: string, content: unknown, more: object = {}) =>
   `${JSON.stringify({ type, content, isDone: false, status: null, ...more })}\n`
 
-const statusLine = (key: string, value: string) => line('status', '', { status: { key, value } })
+const writeStatusLine = (key: string, value: string) => writeLine('status', '', { status: { key, value } })
 
 /** Where in the text a page is cited, not every provider says. */
 function toCitation({ url, title = '', places = [] }: Source) {

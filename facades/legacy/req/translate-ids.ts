@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
 import { toFailure } from '../../http/failure.ts'
 import type { ContextOf } from '../../http/procedures.ts'
-import { inShape } from './errors.ts'
-import { findRoom, type InRoom, type RoomRequest } from './find.ts'
+import { parseAs } from './errors.ts'
+import { findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import type { Message } from './shapes.ts'
 
 /** What a route calls the number of a message, and that of the thread that it is in. */
@@ -13,16 +13,16 @@ interface Fields {
   thread: string
 }
 
-const ofRooms: Fields = { message: 'message_id', thread: 'threadId' }
-const ofAnswers: Fields = { message: 'messageId', thread: 'threadIndex' }
+const roomFields: Fields = { message: 'message_id', thread: 'threadId' }
+const answerFields: Fields = { message: 'messageId', thread: 'threadIndex' }
 
 /** Routes that may name messages by id, by their paths. */
-const translated = new Map<string | undefined, Fields>([
-  ['/req/streamAI', ofAnswers],
-  ['/req/room/sendMessage/:slug', ofRooms],
-  ['/req/room/updateMessage/:slug', ofRooms],
-  ['/req/room/readstat/:slug', ofRooms],
-  ['/req/room/streamAI/:slug', ofAnswers],
+const translatedRoutes = new Map<string | undefined, Fields>([
+  ['/req/streamAI', answerFields],
+  ['/req/room/sendMessage/:slug', roomFields],
+  ['/req/room/updateMessage/:slug', roomFields],
+  ['/req/room/readstat/:slug', roomFields],
+  ['/req/room/streamAI/:slug', answerFields],
 ])
 
 type Body = Record<string, unknown>
@@ -34,8 +34,8 @@ const parentId = rowId.min(0).describe('The id of the message that is answered; 
 const ids = z.object({ id: messageId.optional(), thread_id: parentId.optional() })
 
 /** What a route of a room takes: its own body, or that of version v2. */
-export function bodyOrById(url: string, body: z.ZodType | undefined): z.ZodType | undefined {
-  const fields = translated.get(url)
+export function addIdVariant(url: string, body: z.ZodType | undefined): z.ZodType | undefined {
+  const fields = translatedRoutes.get(url)
   if (!fields || !url.includes(':slug') || !(body instanceof z.ZodObject)) return body
   const { [fields.message]: message, [fields.thread]: thread, ...others } = body.shape
   const byId = z.object({
@@ -55,28 +55,32 @@ export function bodyOrById(url: string, body: z.ZodType | undefined): z.ZodType 
 export const translateIds =
   (contextOf: ContextOf) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const fields = translated.get(request.routeOptions.url)
-    const given = presentIn(request.body)
-    if (!fields || given['version'] === undefined) return
-    const { version, id: _, thread_id: __, ...rest } = given
+    const fields = translatedRoutes.get(request.routeOptions.url)
+    const body = dropEmptyMembers(request.body)
+    if (!fields || body['version'] === undefined) return
+    const { version, id: _, thread_id: __, ...rest } = body
     if (version !== 'v2')
-      throw wrong('version', `Unsupported API version: ${String(version).slice(0, 40)}`, 'must be v2')
+      throw createFieldProblem('version', `Unsupported API version: ${String(version).slice(0, 40)}`, 'must be v2')
     for (const name of Object.values(fields))
-      if (Object.hasOwn(rest, name)) throw wrong(name, `The ${name} field is prohibited.`, 'is prohibited')
-    const named = inShape(ids, given)
-    const at = await roomIn(request, reply, contextOf)
-    request.body = { ...rest, ...(await numbersOf(at, named, fields)) }
+      if (Object.hasOwn(rest, name)) throw createFieldProblem(name, `The ${name} field is prohibited.`, 'is prohibited')
+    const selectedIds = parseAs(ids, body)
+    const roomRequest = await findRoomOfRequest(request, reply, contextOf)
+    request.body = { ...rest, ...(await findNumbers(roomRequest, selectedIds, fields)) }
   }
 
 /** The members of a body that say something: to front ends that exist, null and an empty text are as good as none. */
-const presentIn = (body: unknown): Body =>
+const dropEmptyMembers = (body: unknown): Body =>
   Object.fromEntries(Object.entries((body ?? {}) as Body).filter(([, value]) => value !== null && value !== ''))
 
 type Ids = z.output<typeof ids>
 
-async function numbersOf(at: RoomRequest | undefined, { id, thread_id }: Ids, fields: Fields): Promise<Body> {
-  const message = id ? await messageById(at, id, ['id', 'Message']) : undefined
-  const parent = thread_id ? await messageById(at, thread_id, ['thread_id', 'Parent message']) : undefined
+async function findNumbers(
+  roomRequest: RoomRequest | undefined,
+  { id, thread_id }: Ids,
+  fields: Fields,
+): Promise<Body> {
+  const message = id ? await findMessageById(roomRequest, id, ['id', 'Message']) : undefined
+  const parent = thread_id ? await findMessageById(roomRequest, thread_id, ['thread_id', 'Parent message']) : undefined
   return {
     ...(message && { [fields.message]: message.number }),
     [fields.thread]: Number(parent?.number.split('.')[0] ?? 0),
@@ -84,21 +88,25 @@ async function numbersOf(at: RoomRequest | undefined, { id, thread_id }: Ids, fi
 }
 
 /** The room of a request; nothing where it is about none. */
-const roomIn = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
-  'slug' in (request.params as object) ? findRoom(request as FastifyRequest<InRoom>, reply, contextOf) : undefined
+const findRoomOfRequest = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
+  'slug' in (request.params as object) ? findRoom(request as FastifyRequest<RoomParams>, reply, contextOf) : undefined
 
 /** A message of the room; one of another room is not there, whether the caller sees it or not. */
-async function messageById(at: RoomRequest | undefined, id: number, [field, what]: [string, string]): Promise<Message> {
-  const message = await at?.api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
+async function findMessageById(
+  roomRequest: RoomRequest | undefined,
+  id: number,
+  [field, what]: [string, string],
+): Promise<Message> {
+  const message = await roomRequest?.api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
     // An id that no row can have is of no message, too.
     if (['not_found', 'invalid'].includes(toFailure(error).code)) return undefined
     throw error
   })
-  const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === at?.room.id
+  const isHere = (message?.relations?.['room'] as { id: string } | undefined)?.id === roomRequest?.room.id
   if (!message || !isHere || message.deletedAt)
-    throw wrong(field, `${what} with ID ${id} not found`, 'must be the id of a message of this room')
+    throw createFieldProblem(field, `${what} with ID ${id} not found`, 'must be the id of a message of this room')
   return message
 }
 
-const wrong = (field: string, detail: string, phrase: string) =>
+const createFieldProblem = (field: string, detail: string, phrase: string) =>
   new Problem('invalid', { detail, issues: [{ path: [field], message: phrase }] })

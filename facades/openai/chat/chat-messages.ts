@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
-import { label, refused, translated } from '../../ai/members.ts'
-import { fileOrAttachment, sentFile, toImage } from '../files.ts'
-import { customArguments } from '../openai-tools.ts'
+import { ignoreSilently, refuse, translate } from '../../ai/members.ts'
+import { fileMembers, toFileOrAttachment, toImage } from '../files.ts'
+import { writeCustomArguments } from '../openai-tools.ts'
 
-export type AskedMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]
-export type AskedPart = Extract<AskedMessage, { role: 'user' }>['content'][number]
+export type RequestMessage = Parameters<Api['ai']['complete']>[0]['messages'][number]
+export type RequestPart = Extract<RequestMessage, { role: 'user' }>['content'][number]
 
-const cached = {
-  cache_control: label('the provider decides what it caches'),
-  prompt_cache_breakpoint: label('the provider decides what it caches'),
+const cacheHints = {
+  cache_control: ignoreSilently('the provider decides what it caches'),
+  prompt_cache_breakpoint: ignoreSilently('the provider decides what it caches'),
 }
 
-const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cached })
+const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cacheHints })
 
 /** A text stands for a list with it alone. */
 const toPartList = <Part extends z.ZodType>(part: Part) =>
@@ -27,22 +27,22 @@ const inputPart = z.discriminatedUnion('type', [
   textPart,
   z.strictObject({
     type: z.literal('image_url'),
-    image_url: z.strictObject({ url: z.string(), detail: label('a picture is sent as it is') }),
-    ...cached,
+    image_url: z.strictObject({ url: z.string(), detail: ignoreSilently('a picture is sent as it is') }),
+    ...cacheHints,
   }),
   z.strictObject({
     type: z.literal('file'),
-    file: z.strictObject(sentFile),
-    ...cached,
+    file: z.strictObject(fileMembers),
+    ...cacheHints,
   }),
 ])
 type InputPartOnWire = z.output<typeof inputPart>
 
-const called = { id: z.string(), index: z.number().nullish() }
+const callMembers = { id: z.string(), index: z.number().nullish() }
 
 const toolCall = z.discriminatedUnion('type', [
   z.strictObject({
-    ...called,
+    ...callMembers,
     type: z.literal('function'),
     function: z.strictObject({ name: z.string(), arguments: z.string(), parsed_arguments: z.unknown().optional() }),
     /** Google's own chat endpoint puts its proofs of thoughts here, too. */
@@ -51,7 +51,7 @@ const toolCall = z.discriminatedUnion('type', [
       .nullish(),
   }),
   z.strictObject({
-    ...called,
+    ...callMembers,
     type: z.literal('custom'),
     custom: z.strictObject({ name: z.string(), input: z.string() }),
   }),
@@ -59,17 +59,17 @@ const toolCall = z.discriminatedUnion('type', [
 type ToolCallOnWire = z.output<typeof toolCall>
 
 /** Older programs leave out that a call is one of a function. */
-const typed = z.preprocess(
+const toolCallWithType = z.preprocess(
   (call) => (typeof call === 'object' && call !== null && !('type' in call) ? { type: 'function', ...call } : call),
   toolCall,
 )
 
-const name = label('not every provider tells speakers of one role apart')
+const name = ignoreSilently('not every provider tells speakers of one role apart')
 
 /** Texts of an answer, or why there is none, which clients send back as it was told. */
-const spokenPart = z.discriminatedUnion('type', [
+const assistantPart = z.discriminatedUnion('type', [
   textPart,
-  z.strictObject({ type: z.literal('refusal'), refusal: z.string(), ...cached }),
+  z.strictObject({ type: z.literal('refusal'), refusal: z.string(), ...cacheHints }),
 ])
 
 export const message = z.discriminatedUnion('role', [
@@ -77,116 +77,116 @@ export const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('user'), content: toPartList(inputPart), name }),
   z.strictObject({
     role: z.literal('assistant'),
-    content: toPartList(spokenPart).nullish(),
-    tool_calls: z.array(typed).nullish(),
-    reasoning_content: translated(z.string().nullish(), 'a thought of the model'),
-    reasoning: translated(z.string().nullish(), 'a thought of the model, as `reasoning_content`'),
-    refusal: translated(z.string().nullish(), 'a text of the model'),
-    function_call: refused('is the older word for tool_calls'),
+    content: toPartList(assistantPart).nullish(),
+    tool_calls: z.array(toolCallWithType).nullish(),
+    reasoning_content: translate(z.string().nullish(), 'a thought of the model'),
+    reasoning: translate(z.string().nullish(), 'a thought of the model, as `reasoning_content`'),
+    refusal: translate(z.string().nullish(), 'a text of the model'),
+    function_call: refuse('is the older word for tool_calls'),
     name,
     // Clients send back what they were answered, of which these say nothing.
-    annotations: label('only the text goes back'),
-    audio: label('only the text goes back'),
-    parsed: label('only the text goes back'),
+    annotations: ignoreSilently('only the text goes back'),
+    audio: ignoreSilently('only the text goes back'),
+    parsed: ignoreSilently('only the text goes back'),
   }),
   z.strictObject({ role: z.literal('tool'), content: texts.nullish(), tool_call_id: z.string(), name }),
 ])
 type MessageOnWire = z.output<typeof message>
 
 /** The conversation in the terms of the service: a message of each stays one, so that problems name the right one. */
-export function toMessages(messages: readonly MessageOnWire[]): AskedMessage[] {
+export function toMessages(messages: readonly MessageOnWire[]): RequestMessage[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
-  const names = new Map(calls.map((call) => [call.id, nameOf(call)]))
+  const names = new Map(calls.map((call) => [call.id, readToolName(call)]))
   return messages.map((message, at) => toMessage(message, at, names))
 }
 
-const nameOf = (call: ToolCallOnWire) => (call.type === 'custom' ? call.custom.name : call.function.name)
+const readToolName = (call: ToolCallOnWire) => (call.type === 'custom' ? call.custom.name : call.function.name)
 
-function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): AskedMessage {
+function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string, string>): RequestMessage {
   switch (message.role) {
     case 'user':
-      return { role: 'user', content: filled(toInputParts(message.content, at)) }
+      return { role: 'user', content: ensureNotEmpty(toInputParts(message.content, at)) }
     case 'assistant':
-      return { role: 'assistant', content: filled(saidIn(message).map(({ part }) => part)) }
+      return { role: 'assistant', content: ensureNotEmpty(toAssistantParts(message).map(({ part }) => part)) }
     case 'tool': {
       const { tool_call_id: id, content } = message
       // A result that answers no call is refused further in, whatever it is called.
-      const said = (content ?? []).map(plain)
-      return { role: 'tool', content: [{ type: 'tool-result', id, name: names.get(id) ?? 'unknown', content: said }] }
+      const parts = (content ?? []).map(toTextPart)
+      return { role: 'tool', content: [{ type: 'tool-result', id, name: names.get(id) ?? 'unknown', content: parts }] }
     }
     default:
-      return { role: 'system', content: filled(message.content.map(plain)) }
+      return { role: 'system', content: ensureNotEmpty(message.content.map(toTextPart)) }
   }
 }
 
-const plain = ({ text }: { text: string }) => ({ type: 'text' as const, text })
+const toTextPart = ({ text }: { text: string }) => ({ type: 'text' as const, text })
 
 /** A message without a part is as one with an empty text. */
-const filled = <Part>(parts: Part[]): (Part | ReturnType<typeof plain>)[] =>
-  parts.length > 0 ? parts : [plain({ text: '' })]
+const ensureNotEmpty = <Part>(parts: Part[]): (Part | ReturnType<typeof toTextPart>)[] =>
+  parts.length > 0 ? parts : [toTextPart({ text: '' })]
 
-const toInputParts = (content: InputPartOnWire[], at: number): AskedPart[] =>
+const toInputParts = (content: InputPartOnWire[], at: number): RequestPart[] =>
   content.map((part, index) => {
     const path = ['messages', at, 'content', index]
-    if (part.type === 'text') return plain(part)
+    if (part.type === 'text') return toTextPart(part)
     if (part.type === 'image_url') return toImage(part.image_url.url, [...path, 'image_url', 'url'])
-    return fileOrAttachment(part.file, [...path, 'file'])
+    return toFileOrAttachment(part.file, [...path, 'file'])
   })
 
 /** A part of what a model said, and where in the message it stands. */
-interface SaidPart {
+interface PartWithPath {
   part: AssistantPart
-  place: Path
+  path: Path
 }
 
 type Path = readonly (string | number)[]
 type AssistantMessage = Extract<MessageOnWire, { role: 'assistant' }>
 
-function saidIn(message: AssistantMessage): SaidPart[] {
+function toAssistantParts(message: AssistantMessage): PartWithPath[] {
   const { content, tool_calls: calls, refusal } = message
   const thoughts = (['reasoning_content', 'reasoning'] as const).filter((name) => message[name])
   return [
     ...thoughts.slice(0, 1).map((name) => ({
       part: { type: 'reasoning' as const, text: message[name] ?? '' },
-      place: [name],
+      path: [name],
     })),
     ...(content ?? []).map((part, at) => ({
-      part: plain({ text: part.type === 'text' ? part.text : part.refusal }),
-      place: ['content', at],
+      part: toTextPart({ text: part.type === 'text' ? part.text : part.refusal }),
+      path: ['content', at],
     })),
-    ...(refusal ? [{ part: plain({ text: refusal }), place: ['refusal'] }] : []),
-    ...(calls ?? []).map((call, at) => ({ part: callIn(call), place: ['tool_calls', at] })),
+    ...(refusal ? [{ part: toTextPart({ text: refusal }), path: ['refusal'] }] : []),
+    ...(calls ?? []).map((call, at) => ({ part: toToolCall(call), path: ['tool_calls', at] })),
   ]
 }
 
-function callIn(call: ToolCallOnWire): ToolCall {
+function toToolCall(call: ToolCallOnWire): ToolCall {
   if (call.type === 'custom')
-    return { type: 'tool-call', id: call.id, name: call.custom.name, input: customArguments(call.custom.input) }
+    return { type: 'tool-call', id: call.id, name: call.custom.name, input: writeCustomArguments(call.custom.input) }
   const signature = call.extra_content?.google?.thought_signature
-  const { id, function: called } = call
-  return { type: 'tool-call', id, name: called.name, input: called.arguments, ...(signature && { signature }) }
+  const { id, function: definition } = call
+  return { type: 'tool-call', id, name: definition.name, input: definition.arguments, ...(signature && { signature }) }
 }
 
 /** Where in the messages stands what a path within ours leads to. */
-export function messagePlace(messages: readonly MessageOnWire[], path: Path): Path {
+export function mapMessagePath(messages: readonly MessageOnWire[], path: Path): Path {
   const [root, at, , index, ...rest] = path
   const message = typeof at === 'number' ? messages[at] : undefined
   if (root !== 'messages' || !message || typeof index !== 'number') return path
   if (message.role === 'tool') return ['messages', Number(at), ...(rest[0] === 'id' ? ['tool_call_id'] : rest)]
   if (message.role !== 'assistant')
-    return ['messages', Number(at), 'content', index, ...fileMember(message.content[index], rest)]
-  const place = saidIn(message)[index]?.place ?? []
-  const call = place[0] === 'tool_calls' ? message.tool_calls?.[Number(place[1])] : undefined
-  return ['messages', Number(at), ...place, ...(call ? callMember(call, rest) : [])]
+    return ['messages', Number(at), 'content', index, ...mapFileMember(message.content[index], rest)]
+  const partPath = toAssistantParts(message)[index]?.path ?? []
+  const call = partPath[0] === 'tool_calls' ? message.tool_calls?.[Number(partPath[1])] : undefined
+  return ['messages', Number(at), ...partPath, ...(call ? mapCallMember(call, rest) : [])]
 }
 
-function callMember({ type }: ToolCallOnWire, [member, ...rest]: Path): Path {
+function mapCallMember({ type }: ToolCallOnWire, [member, ...rest]: Path): Path {
   if (member === 'name') return [type, 'name', ...rest]
   if (member === 'input') return [type, type === 'custom' ? 'input' : 'arguments', ...rest]
   return member === undefined ? [] : [member, ...rest]
 }
 
-function fileMember(part: InputPartOnWire | { type: 'text' } | undefined, rest: Path): Path {
+function mapFileMember(part: InputPartOnWire | { type: 'text' } | undefined, rest: Path): Path {
   if (rest.length === 0) return []
   if (part?.type === 'image_url') return ['image_url', 'url']
   if (part?.type !== 'file') return rest

@@ -1,10 +1,10 @@
 import type { Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/answer.ts'
-import { customInput } from '../openai-tools.ts'
+import { readCustomInput } from '../openai-tools.ts'
 
 /** What each chunk of an answer, or the whole of it, says of itself. */
-export interface Heading {
+export interface CompletionHeader {
   id: string
   /** In seconds since 1970. */
   created: number
@@ -14,7 +14,7 @@ export interface Heading {
 }
 
 /** An answer as a chat completion. */
-export function toCompletion({ custom, ...heading }: Heading, { content, finish, usage }: WholeAnswer) {
+export function toCompletion({ custom, ...header }: CompletionHeader, { content, finish, usage }: WholeAnswer) {
   const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
   const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
   const calls = content.filter((part) => part.type === 'tool-call')
@@ -28,7 +28,7 @@ export function toCompletion({ custom, ...heading }: Heading, { content, finish,
     ...(calls.length > 0 && { tool_calls: calls.map((call) => toToolCall(call, custom)) }),
   }
   const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
-  return { ...heading, object: 'chat.completion', choices: [choice], usage: toUsage(usage) }
+  return { ...header, object: 'chat.completion', choices: [choice], usage: toUsage(usage) }
 }
 
 export const finishReasons: Record<FinishReason, string> = {
@@ -42,19 +42,19 @@ export const finishReasons: Record<FinishReason, string> = {
 export const toToolCall = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
   id,
   ...(custom.has(name)
-    ? { type: 'custom', custom: { name, input: customInput(input) } }
+    ? { type: 'custom', custom: { name, input: readCustomInput(input) } }
     : { type: 'function', function: { name, arguments: input } }),
   ...(signature && { extra_content: { google: { thought_signature: signature } } }),
 })
 
 /** One for each place; clients expect one also where the provider says none. */
-export const toCitations = ({ url, title = '', places = [noPlace] }: Source) =>
+export const toCitations = ({ url, title = '', places = [NO_RANGE] }: Source) =>
   places.map(({ start, end }) => ({
     type: 'url_citation',
     url_citation: { url, title, start_index: start, end_index: end },
   }))
 
-const noPlace = { start: 0, end: 0 }
+const NO_RANGE = { start: 0, end: 0 }
 
 export const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   prompt_tokens: inputTokens,

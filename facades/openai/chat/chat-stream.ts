@@ -1,33 +1,33 @@
 import type { StreamPart } from '../../ai/answer.ts'
-import type { Frames } from '../../http/event-stream.ts'
+import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
-import { finishReasons, type Heading, toCitations, toToolCall, toUsage } from './chat-response.ts'
+import { type CompletionHeader, finishReasons, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
 /** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
-export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): Frames<StreamPart> {
+export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boolean): EventWriter<StreamPart> {
   // Written once: anew for each chunk, it would take several times as long as all the rest.
-  const opening = JSON.stringify({ ...heading, object: 'chat.completion.chunk' }).slice(0, -1)
-  const opened = (rest: string) => `data: ${opening},${rest}}\n\n`
-  let isBegun = false
+  const opening = JSON.stringify({ ...header, object: 'chat.completion.chunk' }).slice(0, -1)
+  const writeChunk = (rest: string) => `data: ${opening},${rest}}\n\n`
+  let hasBegun = false
   let calls = 0
-  const chunk = (delta: object, finish: string | null = null) => {
-    const begun = isBegun ? delta : { role: 'assistant', ...delta }
-    isBegun = true
-    const choice = `{"index":0,"delta":${JSON.stringify(begun)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`
-    return opened(`"choices":[${choice}]${withUsage ? ',"usage":null' : ''}`)
+  const writeChoice = (delta: object, finish: string | null = null) => {
+    const completeDelta = hasBegun ? delta : { role: 'assistant', ...delta }
+    hasBegun = true
+    const choice = `{"index":0,"delta":${JSON.stringify(completeDelta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`
+    return writeChunk(`"choices":[${choice}]${withUsage ? ',"usage":null' : ''}`)
   }
   return {
-    part(part) {
+    writePart(part) {
       switch (part.type) {
         case 'delta':
-          return chunk({ content: part.text })
+          return writeChoice({ content: part.text })
         case 'reasoning':
-          return part.text ? chunk({ reasoning_content: part.text }) : ''
+          return part.text ? writeChoice({ reasoning_content: part.text }) : ''
         case 'tool-call':
-          return chunk({ tool_calls: [{ index: calls++, ...toToolCall(part, custom) }] })
+          return writeChoice({ tool_calls: [{ index: calls++, ...toToolCall(part, custom) }] })
         case 'source':
-          return chunk({ annotations: toCitations(part) })
+          return writeChoice({ annotations: toCitations(part) })
         case 'approval':
         case 'tool-start':
         case 'tool-run':
@@ -36,14 +36,14 @@ export function toChunks({ custom, ...heading }: Heading, withUsage: boolean): F
           // Nobody is asked here, and told of no tools that others run.
           return ''
         case 'finish':
-          return chunk({}, finishReasons[part.reason])
+          return writeChoice({}, finishReasons[part.reason])
         case 'usage':
-          return withUsage ? opened(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
+          return withUsage ? writeChunk(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
       }
     },
-    done: () => 'data: [DONE]\n\n',
-    failed: (thrown) => frame({ error: toOpenAiError(toFailure(thrown)) }),
+    writeEnd: () => 'data: [DONE]\n\n',
+    writeError: (thrown) => writeEvent({ error: toOpenAiError(toFailure(thrown)) }),
   }
 }
 
-const frame = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+const writeEvent = (data: object) => `data: ${JSON.stringify(data)}\n\n`

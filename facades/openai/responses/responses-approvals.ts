@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { StreamPart } from '../../ai/answer.ts'
-import type { AskedMessage } from '../chat/chat-messages.ts'
+import type { RequestMessage } from '../chat/chat-messages.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -29,7 +29,7 @@ export const approvalItems = [
 ] as const
 export type ApprovalItem = z.output<(typeof approvalItems)[number]>
 
-interface Calling {
+interface ToolCallMembers {
   name: string
   arguments: string
   signature?: string | undefined
@@ -38,47 +38,53 @@ interface Calling {
 type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 
 /** A question, the answer of the person, or what came of the call, as messages: the call has the id of the question. */
-export function messagesOfApproval(item: ApprovalItem): AskedMessage[] {
+export function toApprovalMessages(item: ApprovalItem): RequestMessage[] {
   switch (item.type) {
     case 'mcp_approval_request':
-      return [calling(withoutPrefix(item.id), { ...item, signature: decodeSignature(item.id) })]
+      return [toCallMessage(stripPrefix(item.id), { ...item, signature: decodeSignature(item.id) })]
     case 'mcp_approval_response': {
       const { approval_request_id: question, approve: allow, reason } = item
-      const said = { type: 'tool-approval' as const, id: withoutPrefix(question), allow, ...(reason && { reason }) }
-      return [{ role: 'tool', content: [said] }]
+      const approval = { type: 'tool-approval' as const, id: stripPrefix(question), allow, ...(reason && { reason }) }
+      return [{ role: 'tool', content: [approval] }]
     }
     case 'mcp_call':
-      return ranMessages(item)
+      return toResultMessages(item)
   }
 }
 
-function ranMessages({ id: own, approval_request_id: question, output, error, ...call }: McpCallItem): AskedMessage[] {
-  const id = question ? withoutPrefix(question) : own
-  const told = error ? toldIn(error) : output
-  const content = told ? [{ type: 'text' as const, text: told }] : []
+function toResultMessages({
+  id: own,
+  approval_request_id: question,
+  output,
+  error,
+  ...call
+}: McpCallItem): RequestMessage[] {
+  const id = question ? stripPrefix(question) : own
+  const text = error ? readErrorText(error) : output
+  const content = text ? [{ type: 'text' as const, text: text }] : []
   const isError = error !== null && error !== undefined
   const result = { type: 'tool-result' as const, id, name: call.name, content, isError }
   // Where nobody was asked, no other item tells of the call.
-  return [...(question ? [] : [calling(id, call)]), { role: 'tool', content: [result] }]
+  return [...(question ? [] : [toCallMessage(id, call)]), { role: 'tool', content: [result] }]
 }
 
-function calling(id: string, { name, arguments: input, signature }: Calling): AskedMessage {
+function toCallMessage(id: string, { name, arguments: input, signature }: ToolCallMembers): RequestMessage {
   return { role: 'assistant', content: [{ type: 'tool-call', id, name, input, ...(signature && { signature }) }] }
 }
 
-const toldIn = ({ content, ...error }: object & { content?: unknown }): string =>
+const readErrorText = ({ content, ...error }: object & { content?: unknown }): string =>
   typeof content === 'string' ? content : JSON.stringify({ content, ...error })
 
-function withoutPrefix(question: string): string {
-  const id = withoutSignature(question)
+function stripPrefix(question: string): string {
+  const id = stripSignature(question)
   return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
 }
 
-const questionId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
+const toApprovalId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
   encodeSignatureInId(`${REQUEST}${id}`, signature)
 
-export const approvalRequestItem = (question: PartOf<'approval'>) => ({
-  id: questionId(question),
+export const toApprovalRequestItem = (question: PartOf<'approval'>) => ({
+  id: toApprovalId(question),
   type: 'mcp_approval_request',
   name: question.tool,
   arguments: JSON.stringify(question.input),
@@ -86,18 +92,18 @@ export const approvalRequestItem = (question: PartOf<'approval'>) => ({
 })
 
 /** A call of a tool that runs. */
-export const begunCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
+export const toStartedCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
   id: itemId,
   type: 'mcp_call',
-  approval_request_id: questionId(call),
+  approval_request_id: toApprovalId(call),
   name: call.tool,
   arguments: JSON.stringify(call.input),
   server_label: call.server,
   status: 'in_progress',
 })
 
-export const mcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<'tool-run'>) => ({
-  ...begunCallItem(itemId, run),
+export const toMcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<'tool-run'>) => ({
+  ...toStartedCallItem(itemId, run),
   status: isError ? 'failed' : 'completed',
   output: isError ? null : output,
   error: isError ? { type: 'mcp_tool_execution_error', content: output } : null,
@@ -115,4 +121,4 @@ export function decodeSignature(id: string | null | undefined): string | undefin
   return proof && Buffer.from(proof, 'base64url').toString()
 }
 
-const withoutSignature = (id: string): string => SIGNED.exec(id)?.[1] ?? id
+const stripSignature = (id: string): string => SIGNED.exec(id)?.[1] ?? id

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
-import { label } from '../../ai/members.ts'
-import type { AskedMessage, AskedPart } from '../chat/chat-messages.ts'
-import { fileOrAttachment, imageOrAttachment, sentFile } from '../files.ts'
-import { customArguments } from '../openai-tools.ts'
-import { approvalItems, decodeSignature, messagesOfApproval } from './responses-approvals.ts'
-import { nameWithin } from './responses-tools.ts'
+import { ignoreSilently } from '../../ai/members.ts'
+import type { RequestMessage, RequestPart } from '../chat/chat-messages.ts'
+import { fileMembers, toFileOrAttachment, toImageOrAttachment } from '../files.ts'
+import { writeCustomArguments } from '../openai-tools.ts'
+import { approvalItems, decodeSignature, toApprovalMessages } from './responses-approvals.ts'
+import { qualifyName } from './responses-tools.ts'
 
 /** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
-const known = {
+const ignoredMembers = {
   id: z.string().nullish(),
   status: z.string().nullish(),
   caller: z.unknown().optional(),
@@ -19,23 +19,23 @@ const known = {
 /** What OpenAI's own client puts beside a text that it reads as JSON; it says nothing to the model. */
 const addedByClient = z.unknown().optional()
 
-const cached = { prompt_cache_breakpoint: label('the provider decides what it caches') }
+const cacheHints = { prompt_cache_breakpoint: ignoreSilently('the provider decides what it caches') }
 
 const part = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('input_text'), text: z.string(), ...cached }),
+  z.strictObject({ type: z.literal('input_text'), text: z.string(), ...cacheHints }),
   z.strictObject({ type: z.literal('refusal'), refusal: z.string() }),
   z.strictObject({
     type: z.literal('input_image'),
     image_url: z.string().nullish(),
     file_id: z.string().nullish(),
-    detail: label('a picture is sent as it is'),
-    ...cached,
+    detail: ignoreSilently('a picture is sent as it is'),
+    ...cacheHints,
   }),
   z.strictObject({
     type: z.literal('input_file'),
-    ...sentFile,
-    detail: label('a file is sent as it is'),
-    ...cached,
+    ...fileMembers,
+    detail: ignoreSilently('a file is sent as it is'),
+    ...cacheHints,
   }),
   z.strictObject({
     type: z.literal('output_text'),
@@ -56,14 +56,14 @@ const parts = z
   .meta({ shorthand: 'text' })
 
 const message = z.strictObject({
-  ...known,
+  ...ignoredMembers,
   type: z.literal('message'),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
   content: parts,
   phase: z.string().nullish(),
 })
 /** A tool is called by its own name and the one of its group. */
-const named = { name: z.string(), namespace: z.string().nullish() }
+const toolNames = { name: z.string(), namespace: z.string().nullish() }
 
 const silentItems = [
   ...(['web_search_call', 'file_search_call', 'image_generation_call', 'code_interpreter_call'] as const),
@@ -79,31 +79,37 @@ const silentItems = [
 const items = z.discriminatedUnion('type', [
   message,
   z.strictObject({
-    ...known,
+    ...ignoredMembers,
     type: z.literal('reasoning'),
     summary: z.array(z.strictObject({ type: z.literal('summary_text'), text: z.string() })),
     content: z.array(z.unknown()).nullish(),
     encrypted_content: z.string().nullish(),
   }),
   z.strictObject({
-    ...known,
+    ...ignoredMembers,
     type: z.literal('function_call'),
     call_id: z.string(),
-    ...named,
+    ...toolNames,
     arguments: z.string(),
     parsed_arguments: addedByClient,
   }),
   z.strictObject({
-    ...known,
+    ...ignoredMembers,
     type: z.literal('function_call_output'),
     call_id: z.string(),
     output: parts,
     name: z.string().nullish(),
     namespace: z.string().nullish(),
   }),
-  z.strictObject({ ...known, type: z.literal('custom_tool_call'), call_id: z.string(), ...named, input: z.string() }),
   z.strictObject({
-    ...known,
+    ...ignoredMembers,
+    type: z.literal('custom_tool_call'),
+    call_id: z.string(),
+    ...toolNames,
+    input: z.string(),
+  }),
+  z.strictObject({
+    ...ignoredMembers,
     type: z.literal('custom_tool_call_output'),
     call_id: z.string(),
     output: parts,
@@ -124,26 +130,26 @@ export const item = z
   )
   .meta({ shorthand: 'message' })
 
-export function toMessages(input: readonly Item[]): AskedMessage[] {
+export function toMessages(input: readonly Item[]): RequestMessage[] {
   const calls = input.filter((one) => one.type === 'function_call' || one.type === 'custom_tool_call')
-  const names = new Map(calls.map(({ call_id, name, namespace }) => [call_id, nameWithin(name, namespace)]))
+  const names = new Map(calls.map(({ call_id, name, namespace }) => [call_id, qualifyName(name, namespace)]))
   return input.flatMap((one, at) => toMessage(one, at, names))
 }
 
 /** The place of the item that the message at this place is made of. */
-export const itemAt = (input: readonly Item[], message: number): number =>
+export const findItemIndex = (input: readonly Item[], message: number): number =>
   input.flatMap((one, at) => toMessages([one]).map(() => at))[message] ?? message
 
-function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): AskedMessage | AskedMessage[] {
+function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): RequestMessage | RequestMessage[] {
   switch (one.type) {
     case 'message':
-      return saidIn(one, at)
+      return toTextMessage(one, at)
     case 'reasoning':
-      return { role: 'assistant', content: [thoughtIn(one)] }
+      return { role: 'assistant', content: [toReasoningPart(one)] }
     case 'function_call':
-      return { role: 'assistant', content: [callIn(one)] }
+      return { role: 'assistant', content: [toToolCall(one)] }
     case 'custom_tool_call':
-      return { role: 'assistant', content: [customCallIn(one)] }
+      return { role: 'assistant', content: [toCustomToolCall(one)] }
     case 'custom_tool_call_output':
     case 'function_call_output': {
       const content = toInputParts(one.output, ['input', at, 'output'])
@@ -154,42 +160,45 @@ function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): A
     case 'mcp_approval_request':
     case 'mcp_approval_response':
     case 'mcp_call':
-      return messagesOfApproval(one)
+      return toApprovalMessages(one)
     default:
       return []
   }
 }
 
-function saidIn({ role, content }: Extract<Item, { type: 'message' }>, at: number): AskedMessage {
-  const said = toInputParts(content, ['input', at, 'content'])
-  const input = said.length > 0 ? said : [{ type: 'text' as const, text: '' }]
+function toTextMessage({ role, content }: Extract<Item, { type: 'message' }>, at: number): RequestMessage {
+  const parts = toInputParts(content, ['input', at, 'content'])
+  const input = parts.length > 0 ? parts : [{ type: 'text' as const, text: '' }]
   // A file of anybody but the user is refused further in.
   if (role === 'user') return { role, content: input }
   return { role: role === 'assistant' ? role : 'system', content: input as never }
 }
 
-function callIn(item: Extract<Item, { type: 'function_call' }>): AssistantPart {
+function toToolCall(item: Extract<Item, { type: 'function_call' }>): AssistantPart {
   const { id, call_id, name, namespace, arguments: input } = item
   const signature = decodeSignature(id)
-  return { type: 'tool-call', id: call_id, name: nameWithin(name, namespace), input, ...(signature && { signature }) }
+  return { type: 'tool-call', id: call_id, name: qualifyName(name, namespace), input, ...(signature && { signature }) }
 }
 
-const thoughtIn = ({ summary, encrypted_content: signature }: Extract<Item, { type: 'reasoning' }>): AssistantPart => ({
+const toReasoningPart = ({
+  summary,
+  encrypted_content: signature,
+}: Extract<Item, { type: 'reasoning' }>): AssistantPart => ({
   type: 'reasoning',
   text: summary.map(({ text }) => text).join('\n\n'),
   ...(signature && { signature }),
 })
 
-const toInputParts = (content: readonly Part[], path: readonly (string | number)[]): AskedPart[] =>
+const toInputParts = (content: readonly Part[], path: readonly (string | number)[]): RequestPart[] =>
   content.map((one, index) => {
-    if (one.type === 'input_image') return imageOrAttachment(one, [...path, index])
-    if (one.type === 'input_file') return fileOrAttachment(one, [...path, index])
+    if (one.type === 'input_image') return toImageOrAttachment(one, [...path, index])
+    if (one.type === 'input_file') return toFileOrAttachment(one, [...path, index])
     return { type: 'text', text: one.type === 'refusal' ? one.refusal : one.text }
   })
 
-function customCallIn(item: Extract<Item, { type: 'custom_tool_call' }>): AssistantPart {
+function toCustomToolCall(item: Extract<Item, { type: 'custom_tool_call' }>): AssistantPart {
   const { id, call_id, name, namespace, input } = item
   const signature = decodeSignature(id)
-  const call = { type: 'tool-call' as const, id: call_id, name: nameWithin(name, namespace) }
-  return { ...call, input: customArguments(input), ...(signature && { signature }) }
+  const call = { type: 'tool-call' as const, id: call_id, name: qualifyName(name, namespace) }
+  return { ...call, input: writeCustomArguments(input), ...(signature && { signature }) }
 }

@@ -1,14 +1,14 @@
 import type { Reasoning, Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/answer.ts'
-import { set } from '../../ai/request-body.ts'
-import { customInput } from '../openai-tools.ts'
-import { approvalRequestItem, encodeSignatureInId, mcpCallItem } from './responses-approvals.ts'
+import { definedOnly } from '../../ai/request-body.ts'
+import { readCustomInput } from '../openai-tools.ts'
+import { encodeSignatureInId, toApprovalRequestItem, toMcpCallItem } from './responses-approvals.ts'
 import type { ResponseRequest } from './responses-request.ts'
 import type { ToolTable } from './responses-tools.ts'
 
 /** What a response says of what was not asked for, or is never so. */
-const usual = {
+const responseDefaults = {
   access_programs: null,
   background: false,
   frequency_penalty: 0,
@@ -33,10 +33,10 @@ const usual = {
 }
 
 /** A response before anything is answered, which repeats what was asked for. */
-export function startResponse(id: string, created: number, asked: ResponseRequest) {
+export function startResponse(id: string, created: number, request: ResponseRequest) {
   const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
-    asked
-  const known = tools?.map((tool) =>
+    request
+  const knownTools = tools?.map((tool) =>
     typeof tool === 'object' && tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool,
   )
   const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice }
@@ -46,55 +46,55 @@ export function startResponse(id: string, created: number, asked: ResponseReques
     created_at: created,
     completed_at: null as number | null,
     status: 'in_progress',
-    ...usual,
-    ...set({ ...repeated, tools: known, top_p }),
+    ...responseDefaults,
+    ...definedOnly({ ...repeated, tools: knownTools, top_p }),
     error: null as { code: string; message: string } | null,
     incomplete_details: null as { reason: string } | null,
-    model: asked.model,
+    model: request.model,
     output: [] as object[],
-    reasoning: { effort: null, summary: null, ...set({ ...asked.reasoning }) },
-    text: { format: { type: 'text' }, ...set({ ...asked.text }) },
+    reasoning: { effort: null, summary: null, ...definedOnly({ ...request.reasoning }) },
+    text: { format: { type: 'text' }, ...definedOnly({ ...request.text }) },
     usage: null as object | null,
   }
 }
 export type Response = ReturnType<typeof startResponse>
 
 /** Why a response is not whole, by the reason that its answer ended. */
-const incomplete: Partial<Record<FinishReason, string>> = {
+const incompleteReasons: Partial<Record<FinishReason, string>> = {
   length: 'max_output_tokens',
   'content-filter': 'content_filter',
 }
 
 /** The response with all that was answered. */
-export function ended(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
-  const reason = incomplete[finish]
+export function endResponse(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
+  const reason = incompleteReasons[finish]
   const how = reason
     ? { status: 'incomplete', incomplete_details: { reason } }
     : { status: 'completed', completed_at: Math.floor(Date.now() / 1000) }
   return { ...response, ...how, output, usage: toUsage(usage) }
 }
 
-export function wholeResponse(
+export function toWholeResponse(
   tools: ToolTable,
   response: Response,
   { content, finish, usage, failure }: WholeAnswer,
 ): Response {
-  const ids = new Ids(response.id)
+  const ids = new ItemIds(response.id)
   const sources = content.filter((part) => part.type === 'source')
   let from = 0
-  const messageOf = ({ text }: { text: string }) => {
+  const toTextItem = ({ text }: { text: string }) => {
     const annotations = sources.flatMap((source) => toAnnotations(source, text, from))
-    if (sources.length > 0) from += lengthOf(text)
-    return messageItem(ids.next('msg'), text, annotations)
+    if (sources.length > 0) from += countCharacters(text)
+    return toMessageItem(ids.next('msg'), text, annotations)
   }
   const output = content.flatMap((part) => {
     if (part.type === 'source') return []
-    if (part.type === 'reasoning') return reasoningItem(ids.next('rs'), part)
-    if (part.type === 'approval') return approvalRequestItem(part)
-    if (part.type === 'tool-run') return mcpCallItem(ids.next('mcp'), part)
-    return part.type === 'text' ? messageOf(part) : callItem(ids, part, tools)
+    if (part.type === 'reasoning') return toReasoningItem(ids.next('rs'), part)
+    if (part.type === 'approval') return toApprovalRequestItem(part)
+    if (part.type === 'tool-run') return toMcpCallItem(ids.next('mcp'), part)
+    return part.type === 'text' ? toTextItem(part) : toCallItem(ids, part, tools)
   })
-  const whole = ended(response, output, finish, usage)
+  const whole = endResponse(response, output, finish, usage)
   return failure ? { ...whole, status: 'failed', completed_at: null, error: toResponseError(failure) } : whole
 }
 
@@ -105,7 +105,7 @@ const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>)
 })
 
 /** Names the items of one response. */
-export class Ids {
+export class ItemIds {
   readonly #base: string
   #count = 0
 
@@ -118,7 +118,7 @@ export class Ids {
   }
 }
 
-export const messageItem = (id: string, text: string, annotations: object[] = []) => ({
+export const toMessageItem = (id: string, text: string, annotations: object[] = []) => ({
   id,
   type: 'message',
   role: 'assistant',
@@ -126,7 +126,7 @@ export const messageItem = (id: string, text: string, annotations: object[] = []
   content: [{ type: 'output_text', text, annotations, logprobs: [] }],
 })
 
-export const reasoningItem = (id: string, { text, signature }: Pick<Reasoning, 'text' | 'signature'>) => ({
+export const toReasoningItem = (id: string, { text, signature }: Pick<Reasoning, 'text' | 'signature'>) => ({
   id,
   type: 'reasoning',
   summary: text ? [{ type: 'summary_text', text }] : [],
@@ -134,20 +134,20 @@ export const reasoningItem = (id: string, { text, signature }: Pick<Reasoning, '
 })
 
 /** A call by the names that its caller has for the tool, with the text of a custom tool in place of arguments. */
-export function callItem(ids: Ids, { id: callId, name, input, signature }: ToolCall, tools: ToolTable) {
+export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }: ToolCall, tools: ToolTable) {
   const known = tools.find(name)
   const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
   const item = <Type extends string>(prefix: string, type: Type) => ({
     ...{ id: encodeSignatureInId(ids.next(prefix), signature), type, call_id: callId, ...names, status: 'completed' },
   })
   return known?.isCustom
-    ? { ...item('ctc', 'custom_tool_call'), input: customInput(input) }
+    ? { ...item('ctc', 'custom_tool_call'), input: readCustomInput(input) }
     : { ...item('fc', 'function_call'), arguments: input }
 }
 
 /** The citations of a page in a text that begins at this character of the answer. */
 export function toAnnotations({ url, title = '', places }: Source, text: string, from: number): object[] {
-  const cited = (start_index: number, end_index: number) => ({
+  const toCitation = (start_index: number, end_index: number) => ({
     type: 'url_citation',
     url,
     title,
@@ -155,13 +155,13 @@ export function toAnnotations({ url, title = '', places }: Source, text: string,
     end_index,
   })
   // Clients expect a place also where the provider says none.
-  if (!places) return [cited(0, 0)]
-  const most = from + lengthOf(text)
+  if (!places) return [toCitation(0, 0)]
+  const most = from + countCharacters(text)
   const here = places.filter(({ start, end }) => start >= from && end <= most)
-  return here.map(({ start, end }) => cited(start - from, end - from))
+  return here.map(({ start, end }) => toCitation(start - from, end - from))
 }
 
-export const lengthOf = (text: string): number => [...text].length
+export const countCharacters = (text: string): number => [...text].length
 
 const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
   input_tokens: inputTokens,

@@ -1,19 +1,19 @@
 import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { StreamPart } from '../../ai/answer.ts'
-import type { Frames } from '../../http/event-stream.ts'
+import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
-import { approvalRequestItem, begunCallItem, mcpCallItem } from './responses-approvals.ts'
+import { toApprovalRequestItem, toMcpCallItem, toStartedCallItem } from './responses-approvals.ts'
 import {
-  callItem,
-  ended,
-  Ids,
-  lengthOf,
-  messageItem,
+  countCharacters,
+  endResponse,
+  ItemIds,
   type Response,
-  reasoningItem,
   toAnnotations,
+  toCallItem,
+  toMessageItem,
+  toReasoningItem,
 } from './responses-response.ts'
 import type { ToolTable } from './responses-tools.ts'
 
@@ -29,173 +29,176 @@ type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type 
  * A response as events: each item is added, said and done before the next, but for calls of tools that run at the same time.
  * The whole response comes last.
  */
-export class ResponseEvents implements Frames<StreamPart> {
+export class ResponseEvents implements EventWriter<StreamPart> {
   readonly #response: Response
   readonly #tools: ToolTable
-  readonly #ids: Ids
+  readonly #ids: ItemIds
   readonly #output: object[] = []
   /** By the ids of the calls. */
   readonly #running = new Map<string, RunningCall>()
   #sequence = 0
-  #isBegun = false
+  #hasBegun = false
   /** What is being said. */
-  #item: SpokenItem | undefined
+  #item: StreamedItem | undefined
   /** Characters of the messages before it. */
-  #from = 0
+  #offset = 0
   #finish: FinishReason = 'stop'
 
   constructor(response: Response, tools: ToolTable) {
     this.#response = response
     this.#tools = tools
-    this.#ids = new Ids(response.id)
+    this.#ids = new ItemIds(response.id)
   }
 
-  part(part: StreamPart): string {
-    return this.#begun() + this.#said(part)
+  writePart(part: StreamPart): string {
+    return this.#writeBegin() + this.#writeContent(part)
   }
 
-  done(): string {
+  writeEnd(): string {
     return 'data: [DONE]\n\n'
   }
 
-  failed(thrown: unknown): string {
+  writeError(thrown: unknown): string {
     const error = toOpenAiError(toFailure(thrown), 'responses')
     const { code, message } = error
     const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
     // Some programs read the one, some the other.
-    return this.#begun() + this.#event('response.failed', { response }) + this.#event('error', { error })
+    return this.#writeBegin() + this.#writeEvent('response.failed', { response }) + this.#writeEvent('error', { error })
   }
 
-  #begun(): string {
-    if (this.#isBegun) return ''
-    this.#isBegun = true
+  #writeBegin(): string {
+    if (this.#hasBegun) return ''
+    this.#hasBegun = true
     const response = this.#response
-    return this.#event('response.created', { response }) + this.#event('response.in_progress', { response })
+    return this.#writeEvent('response.created', { response }) + this.#writeEvent('response.in_progress', { response })
   }
 
-  #said(part: StreamPart): string {
+  #writeContent(part: StreamPart): string {
     switch (part.type) {
       case 'delta':
-        return this.#text(part)
+        return this.#writeText(part)
       case 'reasoning':
-        return this.#thought(part)
+        return this.#writeReasoning(part)
       case 'tool-call':
-        return this.#close() + this.#call(part)
+        return this.#closeItem() + this.#writeToolCall(part)
       case 'approval':
-        return this.#close() + this.#whole(approvalRequestItem(part))
+        return this.#closeItem() + this.#writeItem(toApprovalRequestItem(part))
       case 'tool-start':
-        return this.#close() + this.#runs(part, 'begun')
+        return this.#closeItem() + this.#writeRunStart(part, 'begun')
       case 'tool-run':
-        return this.#close() + this.#ran(part)
+        return this.#closeItem() + this.#writeRunEnd(part)
       case 'tool-use':
       case 'tool-result':
         return ''
       case 'source':
-        return this.#cited(part)
+        return this.#writeCitation(part)
       case 'finish':
         this.#finish = part.reason
-        return this.#close()
+        return this.#closeItem()
       case 'usage': {
-        const response = ended(this.#response, this.#output, this.#finish, part)
-        return this.#close() + this.#event(`response.${response.status}`, { response })
+        const response = endResponse(this.#response, this.#output, this.#finish, part)
+        return this.#closeItem() + this.#writeEvent(`response.${response.status}`, { response })
       }
     }
   }
 
-  #text({ text }: PartOf<'delta'>): string {
-    const [opened, message] = this.#open(SpokenMessage)
-    return opened + this.#event(...message.say(text))
+  #writeText({ text }: PartOf<'delta'>): string {
+    const [opened, message] = this.#openItem(StreamedMessage)
+    return opened + this.#writeEvent(...message.append(text))
   }
 
-  #thought(part: PartOf<'reasoning'>): string {
-    const [opened, reasoning] = this.#open(SpokenReasoning)
-    return opened + this.#events(reasoning.say(part))
+  #writeReasoning(part: PartOf<'reasoning'>): string {
+    const [opened, reasoning] = this.#openItem(StreamedReasoning)
+    return opened + this.#writeEvents(reasoning.append(part))
   }
 
-  #cited(source: PartOf<'source'>): string {
-    const [opened, message] = this.#open(SpokenMessage)
-    return opened + this.#events(message.cite(source, this.#from))
+  #writeCitation(source: PartOf<'source'>): string {
+    const [opened, message] = this.#openItem(StreamedMessage)
+    return opened + this.#writeEvents(message.addCitation(source, this.#offset))
   }
 
-  #call(call: PartOf<'tool-call'>): string {
-    const item = callItem(this.#ids, call, this.#tools)
+  #writeToolCall(call: PartOf<'tool-call'>): string {
+    const item = toCallItem(this.#ids, call, this.#tools)
     const output_index = this.#output.length
     const place = { item_id: item.id, output_index }
     const empty = 'input' in item ? { ...item, input: '' } : { ...item, arguments: '' }
     return (
-      this.#event('response.output_item.added', { output_index, item: { ...empty, status: 'in_progress' } }) +
+      this.#writeEvent('response.output_item.added', { output_index, item: { ...empty, status: 'in_progress' } }) +
       ('input' in item
-        ? this.#event('response.custom_tool_call_input.delta', { ...place, delta: item.input }) +
-          this.#event('response.custom_tool_call_input.done', { ...place, input: item.input })
-        : this.#event('response.function_call_arguments.delta', { ...place, delta: item.arguments }) +
-          this.#event('response.function_call_arguments.done', {
+        ? this.#writeEvent('response.custom_tool_call_input.delta', { ...place, delta: item.input }) +
+          this.#writeEvent('response.custom_tool_call_input.done', { ...place, input: item.input })
+        : this.#writeEvent('response.function_call_arguments.delta', { ...place, delta: item.arguments }) +
+          this.#writeEvent('response.function_call_arguments.done', {
             ...{ ...place, arguments: item.arguments, name: item.name },
           })) +
-      this.#finished(item)
+      this.#writeItemEnd(item)
     )
   }
 
-  #runs(call: PartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
-    const item = begunCallItem(this.#ids.next('mcp'), call)
+  #writeRunStart(call: PartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
+    const item = toStartedCallItem(this.#ids.next('mcp'), call)
     const output_index = this.#output.push(item) - 1
     const place = { item_id: item.id, output_index }
     this.#running.set(call.id, place)
     const { arguments: said } = item
     return (
-      this.#event('response.output_item.added', { output_index, item: { ...item, arguments: '' } }) +
-      (state ? this.#event('response.mcp_call.in_progress', place) : '') +
-      this.#event('response.mcp_call_arguments.delta', { ...place, delta: said }) +
-      this.#event('response.mcp_call_arguments.done', { ...place, arguments: said })
+      this.#writeEvent('response.output_item.added', { output_index, item: { ...item, arguments: '' } }) +
+      (state ? this.#writeEvent('response.mcp_call.in_progress', place) : '') +
+      this.#writeEvent('response.mcp_call_arguments.delta', { ...place, delta: said }) +
+      this.#writeEvent('response.mcp_call_arguments.done', { ...place, arguments: said })
     )
   }
 
   /** One that was refused has not begun. */
-  #ran(run: PartOf<'tool-run'>): string {
-    const begun = this.#running.has(run.id) ? '' : this.#runs(run)
+  #writeRunEnd(run: PartOf<'tool-run'>): string {
+    const begun = this.#running.has(run.id) ? '' : this.#writeRunStart(run)
     const place = this.#running.get(run.id) as RunningCall
     this.#running.delete(run.id)
-    const item = mcpCallItem(place.item_id, run)
+    const item = toMcpCallItem(place.item_id, run)
     this.#output[place.output_index] = item
     return (
       begun +
-      this.#event(`response.mcp_call.${item.status}`, place) +
-      this.#event('response.output_item.done', { output_index: place.output_index, item })
+      this.#writeEvent(`response.mcp_call.${item.status}`, place) +
+      this.#writeEvent('response.output_item.done', { output_index: place.output_index, item })
     )
   }
 
-  #whole(item: object): string {
-    return this.#event('response.output_item.added', { output_index: this.#output.length, item }) + this.#finished(item)
+  #writeItem(item: object): string {
+    return (
+      this.#writeEvent('response.output_item.added', { output_index: this.#output.length, item }) +
+      this.#writeItemEnd(item)
+    )
   }
 
   /** The item of this kind that is being said, with the events that begin it. */
-  #open<Item extends SpokenItem>(Kind: SpokenKind<Item>): [events: string, item: Item] {
+  #openItem<Item extends StreamedItem>(Kind: StreamedItemClass<Item>): [events: string, item: Item] {
     if (this.#item instanceof Kind) return ['', this.#item]
-    const closed = this.#close()
+    const closed = this.#closeItem()
     const output_index = this.#output.length
     const item = new Kind(this.#ids.next(Kind.prefix), output_index)
     this.#item = item
-    const added = this.#event('response.output_item.added', { output_index, item: item.empty })
-    return [closed + added + this.#event(...item.begun()), item]
+    const added = this.#writeEvent('response.output_item.added', { output_index, item: item.empty })
+    return [closed + added + this.#writeEvent(...item.start()), item]
   }
 
-  #close(): string {
+  #closeItem(): string {
     const item = this.#item
     if (!item) return ''
     this.#item = undefined
-    if (item instanceof SpokenMessage) this.#from += item.length
-    return this.#events(item.ended()) + this.#finished(item.whole)
+    if (item instanceof StreamedMessage) this.#offset += item.length
+    return this.#writeEvents(item.end()) + this.#writeItemEnd(item.whole)
   }
 
-  #finished(item: object): string {
+  #writeItemEnd(item: object): string {
     const output_index = this.#output.push(item) - 1
-    return this.#event('response.output_item.done', { output_index, item })
+    return this.#writeEvent('response.output_item.done', { output_index, item })
   }
 
-  #events(events: ItemEvent[]): string {
-    return events.map((event) => this.#event(...event)).join('')
+  #writeEvents(events: ItemEvent[]): string {
+    return events.map((event) => this.#writeEvent(...event)).join('')
   }
 
-  #event(...[type, data]: ItemEvent): string {
+  #writeEvent(...[type, data]: ItemEvent): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
   }
 }
@@ -204,22 +207,22 @@ export class ResponseEvents implements Frames<StreamPart> {
 type ItemEvent = [type: string, data: object]
 
 /** An item that is said in pieces, as the events that tell of it. */
-interface SpokenItem {
+interface StreamedItem {
   /** Before anything is said. */
   readonly empty: object
-  begun(): ItemEvent
-  ended(): ItemEvent[]
+  start(): ItemEvent
+  end(): ItemEvent[]
   readonly whole: object
 }
 
 /** A kind of such items: made with its id, and its place among the items of the response. */
-interface SpokenKind<Item extends SpokenItem> {
+interface StreamedItemClass<Item extends StreamedItem> {
   /** Of its ids. */
   readonly prefix: string
   new (id: string, index: number): Item
 }
 
-class SpokenMessage implements SpokenItem {
+class StreamedMessage implements StreamedItem {
   static readonly prefix = 'msg'
   readonly #id: string
   readonly #place: object
@@ -232,21 +235,21 @@ class SpokenMessage implements SpokenItem {
   }
 
   get empty() {
-    return { ...messageItem(this.#id, ''), status: 'in_progress', content: [] }
+    return { ...toMessageItem(this.#id, ''), status: 'in_progress', content: [] }
   }
 
-  begun(): ItemEvent {
+  start(): ItemEvent {
     const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
     return ['response.content_part.added', { ...this.#place, part }]
   }
 
-  say(text: string): ItemEvent {
+  append(text: string): ItemEvent {
     this.#text += text
     return ['response.output_text.delta', { ...this.#place, delta: text, logprobs: [] }]
   }
 
   /** The item begins at this character of the answer. A page that only an earlier one cites has no place in it. */
-  cite({ places, ...page }: Source, from: number): ItemEvent[] {
+  addCitation({ places, ...page }: Source, from: number): ItemEvent[] {
     const here = toAnnotations({ ...page, places }, this.#text, from)
     return (here.length > 0 ? here : toAnnotations(page, this.#text, from)).map((annotation) => {
       const annotation_index = this.#annotations.push(annotation) - 1
@@ -255,10 +258,10 @@ class SpokenMessage implements SpokenItem {
   }
 
   get length(): number {
-    return lengthOf(this.#text)
+    return countCharacters(this.#text)
   }
 
-  ended(): ItemEvent[] {
+  end(): ItemEvent[] {
     const [part] = this.whole.content
     return [
       ['response.output_text.done', { ...this.#place, text: this.#text, logprobs: [] }],
@@ -267,11 +270,11 @@ class SpokenMessage implements SpokenItem {
   }
 
   get whole() {
-    return messageItem(this.#id, this.#text, this.#annotations)
+    return toMessageItem(this.#id, this.#text, this.#annotations)
   }
 }
 
-class SpokenReasoning implements SpokenItem {
+class StreamedReasoning implements StreamedItem {
   static readonly prefix = 'rs'
   readonly #id: string
   readonly #place: object
@@ -284,21 +287,21 @@ class SpokenReasoning implements SpokenItem {
   }
 
   get empty() {
-    return reasoningItem(this.#id, { text: '' })
+    return toReasoningItem(this.#id, { text: '' })
   }
 
-  begun(): ItemEvent {
+  start(): ItemEvent {
     return ['response.reasoning_summary_part.added', { ...this.#place, part: { type: 'summary_text', text: '' } }]
   }
 
   /** A signature without a text tells nothing. */
-  say({ text, signature }: Pick<Reasoning, 'text' | 'signature'>): ItemEvent[] {
+  append({ text, signature }: Pick<Reasoning, 'text' | 'signature'>): ItemEvent[] {
     this.#text += text
     this.#signature ??= signature
     return text ? [['response.reasoning_summary_text.delta', { ...this.#place, delta: text }]] : []
   }
 
-  ended(): ItemEvent[] {
+  end(): ItemEvent[] {
     const part = { type: 'summary_text', text: this.#text }
     return [
       ['response.reasoning_summary_text.done', { ...this.#place, text: this.#text }],
@@ -307,6 +310,6 @@ class SpokenReasoning implements SpokenItem {
   }
 
   get whole() {
-    return reasoningItem(this.#id, { text: this.#text, signature: this.#signature })
+    return toReasoningItem(this.#id, { text: this.#text, signature: this.#signature })
   }
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { set, textOr } from '../../ai/request-body.ts'
-import { allowedTools, customFunction, customTool, isOwn, narrowed, toolOrReference } from '../openai-tools.ts'
+import { definedOnly, textOr } from '../../ai/request-body.ts'
+import { allowedTools, customTool, filterAllowed, isDeclaration, toFunction, toolOrReference } from '../openai-tools.ts'
 
 /** What says when or by whom a tool may be called, of which models here know nothing: all tools are there, and the model calls them. */
-const circumstances = {
+const ignoredOptions = {
   allowed_callers: z.unknown().optional(),
   async: z.unknown().optional(),
   defer_loading: z.unknown().optional(),
@@ -17,10 +17,10 @@ const functionTool = z.strictObject({
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
-  ...circumstances,
+  ...ignoredOptions,
 })
 
-const custom = z.strictObject({ type: z.literal('custom'), ...customTool, ...circumstances })
+const custom = z.strictObject({ type: z.literal('custom'), ...customTool, ...ignoredOptions })
 
 const searchTypes = [
   'web_search',
@@ -53,17 +53,17 @@ type FunctionOrCustom = z.output<typeof functionTool> | z.output<typeof custom>
 export const tools = z.array(toolOrReference(tool))
 export type Tools = z.output<typeof tools>
 
-const named = { name: z.string(), namespace: z.string().nullish() }
+const toolNames = { name: z.string(), namespace: z.string().nullish() }
 
 export const toolChoice = textOr(
   z.enum(['auto', 'required', 'none']),
   z.discriminatedUnion('type', [
-    z.strictObject({ type: z.literal('function'), ...named }),
-    z.strictObject({ type: z.literal('custom'), ...named }),
+    z.strictObject({ type: z.literal('function'), ...toolNames }),
+    z.strictObject({ type: z.literal('custom'), ...toolNames }),
     z.strictObject({ type: z.literal('allowed_tools'), ...allowedTools }),
   ]),
 )
-type Choice = z.output<typeof toolChoice>
+type ToolChoiceInput = z.output<typeof toolChoice>
 
 /** A tool as the model is told it, and where its caller declares it. */
 interface DeclaredTool {
@@ -72,7 +72,7 @@ interface DeclaredTool {
   name: string
   namespace?: string
   isCustom: boolean
-  place: readonly (string | number)[]
+  path: readonly (string | number)[]
 }
 
 /** The tools of a request by the names that the model knows. */
@@ -82,12 +82,12 @@ export class ToolTable {
   readonly wantsSearch: boolean
   readonly #byName: ReadonlyMap<string, DeclaredTool>
 
-  constructor(given: Tools | null | undefined, choice: Choice | null | undefined) {
-    const all = given ?? []
+  constructor(tools: Tools | null | undefined, choice: ToolChoiceInput | null | undefined) {
+    const all = tools ?? []
     const allowed = typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice : undefined
-    const selected = new Set(narrowed(all, allowed, (one) => ('name' in one ? String(one.name) : one.type)))
+    const selected = new Set(filterAllowed(all, allowed, (one) => ('name' in one ? String(one.name) : one.type)))
     const kept = [...all.entries()].filter(([, one]) => selected.has(one))
-    this.declared = kept.flatMap(([at, one]) => (isOwn(one) ? declare(one, at) : []))
+    this.declared = kept.flatMap(([at, one]) => (isDeclaration(one) ? declareTools(one, at) : []))
     this.references = all.filter((one) => typeof one === 'string')
     this.wantsSearch = kept.some(([, one]) => typeof one === 'object' && searchTypes.some((type) => type === one.type))
     this.#byName = new Map(this.declared.map((one) => [one.tool.name, one]))
@@ -98,40 +98,43 @@ export class ToolTable {
   }
 
   /** A path within the tools of our request as one within those on the wire. */
-  placeOf(path: readonly (string | number)[]): readonly (string | number)[] | undefined {
+  mapPath(path: readonly (string | number)[]): readonly (string | number)[] | undefined {
     const [list, at, member, ...rest] = path
-    const place = list === 'tools' && typeof at === 'number' ? this.declared[at]?.place : undefined
+    const toolPath = list === 'tools' && typeof at === 'number' ? this.declared[at]?.path : undefined
     return (
-      place && [...place, ...(member === undefined ? [] : [member === 'inputSchema' ? 'parameters' : member, ...rest])]
+      toolPath && [
+        ...toolPath,
+        ...(member === undefined ? [] : [member === 'inputSchema' ? 'parameters' : member, ...rest]),
+      ]
     )
   }
 }
 
-function declare(given: Tool, at: number): DeclaredTool[] {
-  if (given.type === 'function' || given.type === 'custom') return [declareOne(given, ['tools', at])]
-  if (given.type !== 'namespace') return []
-  const { name: namespace, tools } = given
-  return tools.map((inner, index) => declareOne(inner, ['tools', at, 'tools', index], namespace))
+function declareTools(declaration: Tool, at: number): DeclaredTool[] {
+  if (declaration.type === 'function' || declaration.type === 'custom') return [declareTool(declaration, ['tools', at])]
+  if (declaration.type !== 'namespace') return []
+  const { name: namespace, tools } = declaration
+  return tools.map((inner, index) => declareTool(inner, ['tools', at, 'tools', index], namespace))
 }
 
-function declareOne(given: FunctionOrCustom, place: DeclaredTool['place'], namespace?: string): DeclaredTool {
-  const name = nameWithin(given.name, namespace)
-  const isCustom = given.type === 'custom'
-  const tool = isCustom ? { ...customFunction(given), name } : { ...toCallerTool(given), name }
-  return { tool, name: given.name, isCustom, place, ...(namespace !== undefined && { namespace }) }
+function declareTool(declaration: FunctionOrCustom, path: DeclaredTool['path'], namespace?: string): DeclaredTool {
+  const name = qualifyName(declaration.name, namespace)
+  const isCustom = declaration.type === 'custom'
+  const tool = isCustom ? { ...toFunction(declaration), name } : { ...toCallerTool(declaration), name }
+  return { tool, name: declaration.name, isCustom, path, ...(namespace !== undefined && { namespace }) }
 }
 
 const toCallerTool = ({ name, description, parameters, strict }: z.output<typeof functionTool>): CallerTool => ({
   name,
   inputSchema: parameters ?? { type: 'object', properties: {} },
-  ...set({ description, strict }),
+  ...definedOnly({ description, strict }),
 })
 
 /** Models know one name alone. */
-export const nameWithin = (name: string, namespace: string | null | undefined): string =>
+export const qualifyName = (name: string, namespace: string | null | undefined): string =>
   namespace ? `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}` : name
 
-export function toToolChoice(choice: Choice): ToolChoice {
+export function toToolChoice(choice: ToolChoiceInput): ToolChoice {
   if (typeof choice === 'string') return choice
-  return choice.type === 'allowed_tools' ? choice.mode : { name: nameWithin(choice.name, choice.namespace) }
+  return choice.type === 'allowed_tools' ? choice.mode : { name: qualifyName(choice.name, choice.namespace) }
 }

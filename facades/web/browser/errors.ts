@@ -24,7 +24,7 @@ export class ServerError extends Error {
 }
 
 /** The fallback text for each status. */
-const byStatus: Record<number, string> = {
+const fallbacksByStatus: Record<number, string> = {
   400: 'invalid',
   403: 'forbidden',
   404: 'not_found',
@@ -41,7 +41,7 @@ export function errorText(translate: Translate, error: unknown): string {
   if (error instanceof PageError) return translate(error.key)
   if (!(error instanceof ServerError)) return translate('page.error')
   const { status, code } = error
-  const keys = [code, byStatus[status]].map((name) => `page.error.${name}`)
+  const keys = [code, fallbacksByStatus[status]].map((name) => `page.error.${name}`)
   const key = keys.find((key) => translate(key) !== key)
   return translate(key ?? 'page.error')
 }

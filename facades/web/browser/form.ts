@@ -1,13 +1,13 @@
 import { errorText, type Translate } from './errors.ts'
 
 /** The element with this id; throws if the page has none. */
-export function element<E extends HTMLElement = HTMLElement>(id: string): E {
+export function getElement<E extends HTMLElement = HTMLElement>(id: string): E {
   const found = document.getElementById(id)
   if (!found) throw new Error(`there is no element ${id}`)
   return found as E
 }
 
-export const entered = (id: string) => element<HTMLInputElement>(id).value
+export const getValue = (id: string) => getElement<HTMLInputElement>(id).value
 
 /** What a button or form does; the returned text is shown as the outcome. */
 type Step = () => Promise<string | undefined>
@@ -41,17 +41,17 @@ async function runStep(translate: Translate, { busy, button, outcome }: StatusEl
   }
 }
 
-function showOutcome(outcome: Element | null, text: string, wrong = false): void {
+function showOutcome(outcome: Element | null, text: string, isWrong = false): void {
   if (!outcome) return
   outcome.textContent = text
-  outcome.classList.toggle('wrong', wrong)
+  outcome.classList.toggle('wrong', isWrong)
 }
 
 /**
  * Runs a step when the form is submitted, instead of sending the form. Buttons are disabled until this script enables
  * them, because the browser would send the passkey in a form to the server.
  */
-export function onSubmit(translate: Translate, id: string, step: Step, sure: Confirmation = always): void {
+export function onSubmit(translate: Translate, id: string, step: Step, confirm: Confirmation = always): void {
   const form = document.getElementById(id)
   const button = form?.querySelector('button') ?? null
   button?.removeAttribute('disabled')
@@ -61,7 +61,7 @@ export function onSubmit(translate: Translate, id: string, step: Step, sure: Con
   })
   form?.addEventListener('submit', async (event) => {
     event.preventDefault()
-    if (await sure()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
+    if (await confirm()) await runStep(translate, { busy: form, button, outcome: form.querySelector('.outcome') }, step)
   })
 }
 
@@ -79,7 +79,7 @@ export function refusePaste(): void {
 
 /** Shows a secret that the person must save, with a copy button if the browser has a clipboard API. */
 export function showSecret(translate: Translate, id: string, text: string): void {
-  const output = element(id)
+  const output = getElement(id)
   output.textContent = text
   output.parentElement?.removeAttribute('hidden')
   const button = output.parentElement?.querySelector('button')
@@ -98,7 +98,7 @@ async function copy(translate: Translate, text: string, outcome: Element | null)
 }
 
 export function hideSecret(id: string): void {
-  const output = element(id)
+  const output = getElement(id)
   output.textContent = ''
   output.parentElement?.setAttribute('hidden', '')
 }

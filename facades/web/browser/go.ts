@@ -7,37 +7,37 @@ export function go(path: string): Promise<never> {
 }
 
 /** Goes to the sign-in page, which then leads back to this page. */
-export const signInAgain = () =>
+export const goToSignIn = () =>
   go(`/login?ended=1&redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
 
-const KEPT = 'way on'
+const RETURN_PATH = 'way on'
 
 /** Keeps in this tab where the sign-in leads to: an address of a page of consent can be longer than the server carries along. */
-export function keepWayOn(): void {
-  keepFragment()
+export function rememberReturnPath(): void {
+  rememberFragment()
   const search = new URLSearchParams(location.search)
-  const way = onThisService(search.get('redirectUri'))
-  if (way !== undefined) sessionStorage.setItem(KEPT, way)
-  else if (!search.has('error')) arrived()
+  const way = toLocalPath(search.get('redirectUri'))
+  if (way !== undefined) sessionStorage.setItem(RETURN_PATH, way)
+  else if (!search.has('error')) forgetReturnPath()
 }
 
 /** Browsers hand on the secret of an invitation to the sign-in page: it goes out of the address, and waits in this tab. */
-function keepFragment(): void {
+function rememberFragment(): void {
   if (!location.hash.startsWith('#invitation-')) return
   sessionStorage.setItem('way on fragment', location.hash)
   history.replaceState(history.state, '', location.pathname + location.search)
 }
 
 /** Forgets it. */
-export const arrived = () => sessionStorage.removeItem(KEPT)
+export const forgetReturnPath = () => sessionStorage.removeItem(RETURN_PATH)
 
 /** The `redirectUri` of this page's address, or the one that was kept, if it leads to a page of this service. */
-export const wayOn = () =>
-  onThisService(new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(KEPT))
+export const getReturnPath = () =>
+  toLocalPath(new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(RETURN_PATH))
 
-function onThisService(wish: string | null): string | undefined {
-  if (!wish?.startsWith('/') || !URL.canParse(wish, location.origin)) return undefined
-  const { origin, pathname, search } = new URL(wish, location.origin)
+function toLocalPath(address: string | null): string | undefined {
+  if (!address?.startsWith('/') || !URL.canParse(address, location.origin)) return undefined
+  const { origin, pathname, search } = new URL(address, location.origin)
   // A browser takes two slashes for the beginning of a host.
   return origin === location.origin && !pathname.startsWith('//') ? pathname + search : undefined
 }

@@ -11,29 +11,32 @@ interface StoredKey {
 const [database, store, slot] = ['svc', 'keys', 'passkey']
 
 /** Stores the derived key for the other pages of a session, as a key that no script can export. */
-export async function keep(owner: Owner, key: Key): Promise<void> {
+export async function storeKey(owner: Owner, key: Key): Promise<void> {
   if (key.extractable) throw new TypeError('Only a key that cannot be exported may be stored.')
-  await inStore<IDBValidKey>('readwrite', (keys) => keys.put({ owner, key } satisfies StoredKey, slot))
+  await runInStore<IDBValidKey>('readwrite', (keys) => keys.put({ owner, key } satisfies StoredKey, slot))
 }
 
 /** The stored key of this owner; deletes a key of any other owner. */
-export async function find(owner: Owner): Promise<Key | undefined> {
-  const stored = await inStore<StoredKey | undefined>('readonly', (keys) => keys.get(slot))
+export async function findKey(owner: Owner): Promise<Key | undefined> {
+  const stored = await runInStore<StoredKey | undefined>('readonly', (keys) => keys.get(slot))
   if (stored?.owner === owner) return stored.key
-  if (stored) await forget()
+  if (stored) await forgetKeys()
   return undefined
 }
 
-export async function forget(): Promise<void> {
-  await inStore<undefined>('readwrite', (keys) => keys.clear())
+export async function forgetKeys(): Promise<void> {
+  await runInStore<undefined>('readwrite', (keys) => keys.clear())
 }
 
 /** Runs a request in a transaction, and resolves when the transaction has been committed. */
-async function inStore<T>(mode: IDBTransactionMode, ask: (keys: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+async function runInStore<T>(
+  mode: IDBTransactionMode,
+  createRequest: (keys: IDBObjectStore) => IDBRequest<T>,
+): Promise<T> {
   const db = await open()
   try {
     const transaction = db.transaction(store, mode)
-    const request = ask(transaction.objectStore(store))
+    const request = createRequest(transaction.objectStore(store))
     await new Promise<void>((resolve, reject) => {
       transaction.oncomplete = () => resolve()
       transaction.onabort = () => reject(transaction.error)

@@ -1,17 +1,17 @@
-import { element } from './form.ts'
-import { ask } from './server.ts'
+import { getElement } from './form.ts'
+import { sendRequest } from './server.ts'
 
 for (const button of document.querySelectorAll<HTMLButtonElement>('#languages button')) {
   button.disabled = false
   button.addEventListener('click', () =>
     choose(button.value).catch(() => {
-      element('page-failed').hidden = false
+      getElement('page-failed').hidden = false
     }),
   )
 }
 
 async function choose(inputLang: string): Promise<void> {
-  await ask('POST', '/req/changeLanguage', { inputLang })
+  await sendRequest('POST', '/req/changeLanguage', { inputLang })
   const address = new URL(location.href)
   // A language in the address would override the choice.
   for (const name of ['lang', 'locale']) address.searchParams.delete(name)

@@ -1,8 +1,8 @@
 import { boot } from './boot.ts'
 import { PageError, ServerError } from './errors.ts'
-import { entered, onSubmit } from './form.ts'
-import { go, keepWayOn, wayOn } from './go.ts'
-import { ask } from './server.ts'
+import { getValue, onSubmit } from './form.ts'
+import { getReturnPath, go, rememberReturnPath } from './go.ts'
+import { sendRequest } from './server.ts'
 
 /** The text for each error status of a sign-in; 403 means that the page was opened at another address. */
 const errorTexts: Record<number, string> = {
@@ -21,15 +21,17 @@ function compareAddress(): void {
 }
 
 compareAddress()
-keepWayOn()
+rememberReturnPath()
 const { translate } = await boot()
 
 onSubmit(translate, 'login', async () => {
-  const credentials = { account: entered('account'), password: entered('password'), redirectUri: wayOn() }
-  const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/login', credentials).catch((error) => {
-    // A code tells what is wrong with the account itself.
-    const key = error instanceof ServerError && error.code === '' ? errorTexts[error.status] : undefined
-    throw key === undefined ? error : new PageError(key)
-  })
+  const credentials = { account: getValue('account'), password: getValue('password'), redirectUri: getReturnPath() }
+  const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/req/login', credentials).catch(
+    (error) => {
+      // A code tells what is wrong with the account itself.
+      const key = error instanceof ServerError && error.code === '' ? errorTexts[error.status] : undefined
+      throw key === undefined ? error : new PageError(key)
+    },
+  )
   return go(redirectUri)
 })

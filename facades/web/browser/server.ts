@@ -1,5 +1,5 @@
 import { PageError, ServerError } from './errors.ts'
-import { signInAgain } from './go.ts'
+import { goToSignIn } from './go.ts'
 
 /** Read from the page: the brand of this service, and the base path of its JSON:API. */
 export const { brand = '', api = '' } = document.documentElement.dataset
@@ -10,12 +10,12 @@ interface Body {
 }
 
 /** Sends and reads JSON; throws a ServerError on an error status, but goes to the sign-in page if the session has ended. */
-export async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+export async function sendRequest<T>(method: string, path: string, body?: unknown): Promise<T> {
   const response = await send(method, path, body)
   const answer = (await response.json().catch(() => ({}))) as Body
   if (response.ok) return answer as T
-  const code = errorCodeOf(answer)
-  if (response.status === 401 && path !== '/req/login' && code !== 'login_failed') return signInAgain()
+  const code = getErrorCode(answer)
+  if (response.status === 401 && path !== '/req/login' && code !== 'login_failed') return goToSignIn()
   throw new ServerError(response.status, code)
 }
 
@@ -32,13 +32,13 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
   })
 }
 
-const errorCodeOf = ({ code, errors }: Body) => (Array.isArray(errors) ? errors[0]?.code : undefined) ?? code
+const getErrorCode = ({ code, errors }: Body) => (Array.isArray(errors) ? errors[0]?.code : undefined) ?? code
 
 interface Resource<A> {
   data: { id: string; attributes: A }
 }
 
 /** The attributes of one resource. */
-export async function resource<A>(path: string): Promise<A> {
-  return (await ask<Resource<A>>('GET', `${api}/${path}`)).data.attributes
+export async function readResource<A>(path: string): Promise<A> {
+  return (await sendRequest<Resource<A>>('GET', `${api}/${path}`)).data.attributes
 }

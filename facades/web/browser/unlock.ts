@@ -1,31 +1,31 @@
-import { boot, ownerOf } from './boot.ts'
+import { boot, getKeyOwner } from './boot.ts'
 import { recover, type Sealed, unlock } from './crypto.ts'
 import { PageError, ServerError } from './errors.ts'
-import { entered, hideSecret, onSubmit, refusePaste, showSecret } from './form.ts'
-import { arrived, go, wayOn } from './go.ts'
-import { find, keep } from './keystore.ts'
-import { api, ask } from './server.ts'
+import { getValue, hideSecret, onSubmit, refusePaste, showSecret } from './form.ts'
+import { forgetReturnPath, getReturnPath, go } from './go.ts'
+import { findKey, storeKey } from './keystore.ts'
+import { api, sendRequest } from './server.ts'
 
 refusePaste()
 const { connection, translate } = await boot()
-const next = wayOn()
-arrived()
+const next = getReturnPath()
+forgetReturnPath()
 // Skips the question for the passkey if the keys are still unlocked, or where the next page asks for it itself.
-if (next !== undefined && (next.startsWith('/connect/') || (await find(ownerOf(connection))))) await go(next)
+if (next !== undefined && (next.startsWith('/connect/') || (await findKey(getKeyOwner(connection))))) await go(next)
 
-async function open(passkey: string): Promise<boolean> {
+async function unlockKeys(passkey: string): Promise<boolean> {
   if (!crypto.subtle) throw new PageError('page.insecure')
-  const { meta } = await ask<{ meta: { publicKey: string; validator: string } }>(
+  const { meta } = await sendRequest<{ meta: { publicKey: string; validator: string } }>(
     'GET',
     `${api}/user-keychain-values/actions/validator`,
   )
   const key = connection.salts && (await unlock(passkey, meta, connection.salts))
-  if (key) await keep(ownerOf(connection), key)
+  if (key) await storeKey(getKeyOwner(connection), key)
   return key !== undefined
 }
 
 onSubmit(translate, 'unlock', async () => {
-  if (!(await open(entered('passkey')))) throw new PageError('page.unlock.wrong')
+  if (!(await unlockKeys(getValue('passkey')))) throw new PageError('page.unlock.wrong')
   return go(next ?? '/chat')
 })
 
@@ -34,27 +34,27 @@ onSubmit(translate, 'recover', async () => {
   const { salts, userinfo } = connection
   if (!crypto.subtle) throw new PageError('page.insecure')
   if (!salts || !userinfo) throw new PageError('page.error')
-  const { passkeyBackup } = await ask<{ passkeyBackup: Sealed & { username?: string } }>(
+  const { passkeyBackup } = await sendRequest<{ passkeyBackup: Sealed & { username?: string } }>(
     'GET',
     '/req/profile/passkey-backup',
   )
   const { username = userinfo.username } = passkeyBackup
-  const passkey = await recover(entered('code'), username, passkeyBackup, salts).catch(() => {
+  const passkey = await recover(getValue('code'), username, passkeyBackup, salts).catch(() => {
     throw new PageError('page.unlock.wrongCode')
   })
-  await open(passkey)
+  await unlockKeys(passkey)
   showSecret(translate, 'recovered', passkey)
   return translate('page.unlock.recovered')
 })
 
 const reset = async () => {
-  const { redirectUri } = await ask<{ redirectUri: string }>('POST', '/req/profile/reset').catch((error) => {
+  const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/req/profile/reset').catch((error) => {
     throw error instanceof ServerError && error.status === 403 ? new PageError('page.unlock.freshLogin') : error
   })
   return go(redirectUri)
 }
 onSubmit(translate, 'reset', reset, () =>
-  confirmed({
+  askForConfirmation({
     title: translate('page.unlock.resetSure'),
     text: translate('page.unlock.resetIntro'),
     yes: translate('page.unlock.reset'),
@@ -73,14 +73,14 @@ interface Question {
  * Asks for confirmation of what cannot be undone. A native dialog keeps the focus inside, closes on Escape and returns
  * the focus; "no" comes first and has the focus at the start.
  */
-function confirmed({ title, text, yes, no }: Question): Promise<boolean> {
+function askForConfirmation({ title, text, yes, no }: Question): Promise<boolean> {
   const dialog = document.createElement('dialog')
   dialog.setAttribute('aria-labelledby', 'dialog-title')
   dialog.setAttribute('aria-describedby', 'dialog-text')
   const form = document.createElement('form')
   form.method = 'dialog'
   const answers = Object.assign(document.createElement('p'), { className: 'actions' })
-  answers.append(answer(no, '', 'quiet'), answer(yes, 'yes', 'danger'))
+  answers.append(createAnswerButton(no, '', 'quiet'), createAnswerButton(yes, 'yes', 'danger'))
   form.append(
     Object.assign(document.createElement('h2'), { id: 'dialog-title', textContent: title }),
     Object.assign(document.createElement('p'), { id: 'dialog-text', textContent: text }),
@@ -97,5 +97,5 @@ function confirmed({ title, text, yes, no }: Question): Promise<boolean> {
   })
 }
 
-const answer = (text: string, value: string, className: string) =>
+const createAnswerButton = (text: string, value: string, className: string) =>
   Object.assign(document.createElement('button'), { textContent: text, value, className })

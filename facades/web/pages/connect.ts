@@ -1,33 +1,33 @@
 import type { Api } from '../../../routers/index.ts'
 import { type Html, html } from '../html.ts'
-import { field, outcome, type Translate, typedOnly } from '../layout.ts'
+import { field, getPasteWarning, outcome, type Translate } from '../layout.ts'
 
-type Asked = Awaited<ReturnType<Api['consentPage']['asked']>>
+type ConsentRequest = Awaited<ReturnType<Api['consentPage']['asked']>>
 
 /** Where a person sees which app asks them for what, and agrees or declines. */
-export const connectBody = (translate: Translate, asked: Asked, mayPaste: boolean): Html => html`
-${asked.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="${asked.logo}">`}
+export const connectBody = (translate: Translate, request: ConsentRequest, mayPaste: boolean): Html => html`
+${request.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="${request.logo}">`}
 <p>${translate('page.connect.asks')
-  .replace(':app', () => asked.name)
-  .replace(':username', () => asked.username)}</p>
-<p class="hint">${asked.description ?? ''} <span>${translate('page.connect.at')} <code>${asked.url}</code></span></p>
-${asked.needsKeys && warning(translate)}
-<form id="connect" data-key="${asked.publicKey}" data-accepted="${asked.acceptedUrl}">
+  .replace(':app', () => request.name)
+  .replace(':username', () => request.username)}</p>
+<p class="hint">${request.description ?? ''} <span>${translate('page.connect.at')} <code>${request.url}</code></span></p>
+${request.needsKeys && warning(translate)}
+<form id="connect" data-key="${request.publicKey}" data-accepted="${request.acceptedUrl}">
 <fieldset>
 <legend>${translate('page.connect.may')}</legend>
-${asked.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.ability.${ability}`), checked: true }))}
+${request.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability', value: ability, label: translate(`page.ability.${ability}`), checked: true }))}
 </fieldset>
-${!asked.needsKeys && keyChoice(translate)}
-<fieldset id="keys"${!asked.needsKeys && html` hidden disabled`}>
-${!asked.needsKeys && warning(translate)}
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: typedOnly(translate, mayPaste) })}
+${!request.needsKeys && keyChoice(translate)}
+<fieldset id="keys"${!request.needsKeys && html` hidden disabled`}>
+${!request.needsKeys && warning(translate)}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: getPasteWarning(translate, mayPaste) })}
 </fieldset>
-<p class="hint">${translate('page.connect.days').replace(':days', String(asked.linkDays))}</p>
-<p class="hint">${translate('page.connect.back')} <code id="back">${asked.redirectUrl}</code></p>
-<button disabled>${translate(asked.needsKeys ? 'page.connect.agreeWithKeys' : 'page.connect.agree')}</button>
+<p class="hint">${translate('page.connect.days').replace(':days', String(request.linkDays))}</p>
+<p class="hint">${translate('page.connect.back')} <code id="back">${request.redirectUrl}</code></p>
+<button disabled>${translate(request.needsKeys ? 'page.connect.agreeWithKeys' : 'page.connect.agree')}</button>
 ${outcome}
 </form>
-<p class="actions"><a class="button quiet" id="decline" href="${asked.declinedUrl}">${translate('page.connect.decline')}</a></p>`
+<p class="actions"><a class="button quiet" id="decline" href="${request.declinedUrl}">${translate('page.connect.decline')}</a></p>`
 
 /** The loudest thing on the page. */
 const warning = (translate: Translate): Html => html`<div class="notice loud" role="alert">

@@ -1,5 +1,5 @@
 import { type Html, html } from '../html.ts'
-import { field, outcome, secret, type Translate, typedOnly } from '../layout.ts'
+import { field, getPasteWarning, outcome, secret, type Translate } from '../layout.ts'
 
 /** The policy that somebody accepts with their first keys. */
 interface ShownPolicy {
@@ -19,8 +19,8 @@ ${
 ${policy.body}`
 }
 <form id="handshake"${policy && html` data-policy="${policy.id}" data-version="${policy.version}"`}>
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: typedOnly(translate, mayPaste) })}
-${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: typedOnly(translate, mayPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: getPasteWarning(translate, mayPaste) })}
+${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: getPasteWarning(translate, mayPaste) })}
 <button disabled>${translate('page.handshake.submit')}</button>
 ${outcome}
 </form>
@@ -35,7 +35,7 @@ ${secret(translate, 'code')}
 export const unlockBody = (translate: Translate, mayPaste: boolean): Html => html`
 <p>${translate('page.unlock.intro')}</p>
 <form id="unlock">
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: typedOnly(translate, mayPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: getPasteWarning(translate, mayPaste) })}
 <button disabled>${translate('page.unlock.submit')}</button>
 ${outcome}
 </form>

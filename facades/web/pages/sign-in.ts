@@ -41,21 +41,21 @@ const addressNotice = (translate: Translate, baseUrl: string): Html => html`
 
 function arrivalNotice(translate: Translate, { error, ended }: Arrival): Html {
   if (error !== undefined)
-    return html`<p class="outcome notice wrong" role="alert">${failureText(translate, error)}</p>`
+    return html`<p class="outcome notice wrong" role="alert">${translateFailure(translate, error)}</p>`
   return html`${ended !== undefined && html`<p class="outcome notice" role="status">${translate('page.login.ended')}</p>`}`
 }
 
 /** If the sign-in at another provider was refused, no password was typed here. */
-const failures: Record<string, string> = {
+const failureLabels: Record<string, string> = {
   too_many_requests: 'page.error.too_many_requests',
   unavailable: 'page.error.unavailable',
 }
-const failureText = (translate: Translate, code: string) =>
+const translateFailure = (translate: Translate, code: string) =>
   translate(
     isAccountProblem(code)
       ? `page.error.${code}`
-      : Object.hasOwn(failures, code)
-        ? (failures[code] ?? '')
+      : Object.hasOwn(failureLabels, code)
+        ? (failureLabels[code] ?? '')
         : 'page.login.elsewhereFailed',
   )
 
@@ -67,18 +67,18 @@ ${outcome}
 </form>`
 
 /** Whoever reads it goes on to pages of ours alone. */
-const searchWith = (redirectUri: string | undefined) =>
+const writeQuery = (redirectUri: string | undefined) =>
   redirectUri === undefined ? '' : `?redirectUri=${encodeURIComponent(redirectUri)}`
 
 const elsewhereLink = (translate: Translate, { redirectUri }: Arrival): Html =>
-  html`<p class="actions"><a class="button" href="/req/login${searchWith(redirectUri)}">${translate('page.login.oidc')}</a></p>`
+  html`<p class="actions"><a class="button" href="/req/login${writeQuery(redirectUri)}">${translate('page.login.oidc')}</a></p>`
 
 /** With the newest policy where there is one, else with what is always asked for. */
 export const registerBody = (translate: Translate, { redirectUri }: Arrival, policy: Html | undefined): Html => html`
 <p>${translate('page.register.intro')}</p>
 <h2>${translate('page.register.policyTitle')}</h2>
 ${policy ?? html`<p>${translate('page.register.policy')}</p>`}
-<p class="actions"><a class="button" href="/handshake${searchWith(redirectUri)}">${translate('page.register.submit')}</a></p>`
+<p class="actions"><a class="button" href="/handshake${writeQuery(redirectUri)}">${translate('page.register.submit')}</a></p>`
 
 export const logoutBody = (translate: Translate): Html => html`
 <p>${translate('page.logout.question')}</p>

@@ -17,7 +17,6 @@ import {
 import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { startCall } from '../../ai/ai-router.ts'
 import { type ChatContext, canAskInRooms } from '../../ai/chat-context.ts'
-import type { MeteredCall } from '../../ai/metered-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -34,11 +33,11 @@ import { assertKeyInUse } from '../key-epochs.ts'
 import { enterRoom, noSuchRoom } from '../room-access.ts'
 import { rooms } from '../rooms.ts'
 import { lockForWriter } from '../send-message.ts'
-import { writeAnswer } from './room-answer.ts'
+import { type AnswerCall, writeAnswer } from './room-answer.ts'
 import { type RoomQuestion, roomQuestion, toAiRequest } from './room-question.ts'
 
-const PAGE = 50
-const FIRST = 2_147_483_647
+const PAGE_SIZE = 50
+const MAX_ID = 2_147_483_647
 
 const disclosuresInput = z.strictObject({
   id: resourceId,
@@ -48,16 +47,16 @@ const disclosuresInput = z.strictObject({
 })
 
 /** What was disclosed to models in a room, the last first, as its members see it. */
-async function listOwnDisclosures(ctx: ChatContext, { id, page }: z.output<typeof disclosuresInput>) {
-  const before = Number(page?.before ?? FIRST)
-  const values = [Number(id), ctx.caller.person.id, before, PAGE + 1]
+async function listRoomDisclosures(ctx: ChatContext, { id, page }: z.output<typeof disclosuresInput>) {
+  const before = Number(page?.before ?? MAX_ID)
+  const values = [Number(id), ctx.caller.person.id, before, PAGE_SIZE + 1]
   const [found] = await ctx.services.sql(listDisclosures, values)
   if (!found) throw noSuchRoom(Number(id))
   const { disclosures } = found
-  return { meta: { disclosures: disclosures.slice(0, PAGE), hasMore: disclosures.length > PAGE } }
+  return { meta: { disclosures: disclosures.slice(0, PAGE_SIZE), hasMore: disclosures.length > PAGE_SIZE } }
 }
 
-const disclosureChoice = z.strictObject({
+const disclosureSelector = z.strictObject({
   id: resourceId,
   disclosure: resourceId.describe('As the request for the answer was told.'),
 })
@@ -66,7 +65,7 @@ const disclosureChoice = z.strictObject({
  * Ends an answer under way, for who asked for it and who administers the room. Whichever replica makes it hears of it by the
  * change. One that has ended stays as it is.
  */
-async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeof disclosureChoice>) {
+async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeof disclosureSelector>) {
   const [room, key] = [Number(id), Number(disclosure)]
   const cancel = async (em: EntityManager, changes: ChangeRecorder) => {
     const { member } = await enterRoom(ctx, em, room, ['admin', 'editor', 'viewer'])
@@ -92,17 +91,17 @@ async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
 }
 
 /** As many as are deleted in one transaction. */
-const BATCH = 500
+const BATCH_SIZE = 500
 
 /** Deletes what is older than the settings say. Several replicas may do so at once. */
-async function deleteOldRows(ctx: Context): Promise<{ deleted: number }> {
+async function deleteExpiredDisclosures(ctx: Context): Promise<{ deleted: number }> {
   const months = ctx.services.settings.rooms.disclosureMonths
   if (months === undefined) return { deleted: 0 }
-  return deleteInBatches(BATCH, () =>
+  return deleteInBatches(BATCH_SIZE, () =>
     withChangeLog(ctx, async (em, changes) => {
-      const gone = await runStatement(em, deleteOldDisclosures, [months, BATCH])
-      for (const { id, room } of gone) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
-      return gone
+      const deleted = await runStatement(em, deleteOldDisclosures, [months, BATCH_SIZE])
+      for (const { id, room } of deleted) changes.add([`room:${room}`], 'deleted', 'room-disclosures', id)
+      return deleted
     }),
   )
 }
@@ -119,59 +118,58 @@ export const roomAiRouter = router({
 
   cancelAnswer: rowAction(rooms, 'cancel-answer', userWith('ai'))
     .meta(about('Cancel an answer that a model is giving in a room.'))
-    .input(disclosureChoice)
+    .input(disclosureSelector)
     .mutation(({ ctx, input }) => cancelAnswer(ctx, input)),
 
   disclosures: rowAction(rooms, 'disclosures', userWith('read'))
     .meta(about('List what members of a room have disclosed to models: ids, sizes and hashes, and never a text.'))
     .input(disclosuresInput)
-    .query(({ ctx, input }) => listOwnDisclosures(ctx, input)),
+    .query(({ ctx, input }) => listRoomDisclosures(ctx, input)),
 
   endLostAnswers: host.mutation(({ ctx }) => endLostAnswers(ctx)),
 
-  deleteOldDisclosures: host.mutation(({ ctx }) => deleteOldRows(ctx)),
+  deleteOldDisclosures: host.mutation(({ ctx }) => deleteExpiredDisclosures(ctx)),
 })
 
 /**
  * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
  * call, and its end is told to the room as well. Returns the id of the disclosure.
  */
-async function askInRoom(ctx: ChatContext, asked: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
+async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
   if (!canAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
-  const author = await findAnswerAuthor(ctx, asked)
+  const author = await findAnswerAuthor(ctx, question)
   using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
   const { signal } = running
-  const approvalMode = asked.mayAsk ? 'inline' : undefined
-  const options = { roomId: Number(asked.id), approvalMode } as const
-  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(asked), options)
-  const key = Buffer.from(asked.key, 'base64')
-  const told = await disclose(ctx, asked, { key, call }).catch((error: unknown) => {
+  const approvalMode = question.mayAsk ? 'inline' : undefined
+  const options = { roomId: Number(question.id), approvalMode } as const
+  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(question), options)
+  const key = Buffer.from(question.key, 'base64')
+  const disclosure = await disclose(ctx, question, { key, call }).catch((error: unknown) => {
     call.abandon()
     throw error
   })
   // Nothing of what was disclosed is kept while the answer is waited for, but by the call itself.
-  const { messages: _, key: __, id: ___, ...where } = asked
-  running.run(told, () => writeAnswer(ctx, { ...where, ...told, author }, { key, call }))
-  return { meta: { disclosure: `${told.id}` } }
-}
-
-interface Disclosing {
-  key: Buffer
-  call: MeteredCall
+  const { messages: _, key: __, id: ___, ...where } = question
+  running.run(disclosure, () => writeAnswer(ctx, { ...where, ...disclosure, author }, { key, call }))
+  return { meta: { disclosure: `${disclosure.id}` } }
 }
 
 /** Writes down what a model is given, where the asker may write and has the key that is in use. */
-async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Disclosing): Promise<AnswerDisclosure> {
+async function disclose(
+  ctx: ChatContext,
+  question: RoomQuestion,
+  { key, call }: AnswerCall,
+): Promise<AnswerDisclosure> {
   // Before the room is locked, for which others wait.
-  const parts = JSON.stringify(await hashDisclosedParts(key, asked.messages, call.messages))
-  const room = Number(asked.id)
+  const parts = JSON.stringify(await hashDisclosedParts(key, question.messages, call.messages))
+  const room = Number(question.id)
   const write = async (em: EntityManager, changes: ChangeRecorder) => {
     const writer = await lockForWriter(ctx, em, room)
-    assertKeyInUse(ctx, asked.keyEpoch, writer)
-    const { disclosures: most } = ctx.services.settings.rooms
-    const values = [room, ctx.caller.person.id, call.provider, asked.model, parts, ANSWER_LEASE_MS, most]
-    const [begun] = await runStatement(em, beginDisclosure, values)
-    const { id, dropped } = begun as { id: number; dropped: number[] }
+    assertKeyInUse(ctx, question.keyEpoch, writer)
+    const { disclosures: maxDisclosures } = ctx.services.settings.rooms
+    const values = [room, ctx.caller.person.id, call.provider, question.model, parts, ANSWER_LEASE_MS, maxDisclosures]
+    const [inserted] = await runStatement(em, beginDisclosure, values)
+    const { id, dropped } = inserted as { id: number; dropped: number[] }
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
     changes.add([`room:${room}`], 'created', 'room-disclosures', id)
     return { id, room, member: writer.member }
@@ -179,37 +177,38 @@ async function disclose(ctx: ChatContext, asked: RoomQuestion, { key, call }: Di
   return withChangeLog(ctx, write, `room:${room}`)
 }
 
-const toKey = (id: string | null) => (id === null ? null : Number(id))
+const toNumberOrNull = (id: string | null) => (id === null ? null : Number(id))
 
 /** Where the answer goes, before anything is spent on it; returns the membership of the AI user, who will be its author. */
-async function findAnswerAuthor(ctx: ChatContext, asked: RoomQuestion): Promise<number> {
+async function findAnswerAuthor(ctx: ChatContext, question: RoomQuestion): Promise<number> {
   const { caller, services } = ctx
-  const [room, person] = [Number(asked.id), caller.person.id]
-  const sources = asked.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
-  const values = [room, person, AI_USER_ID, toKey(asked.thread), toKey(asked.replaces), sources]
-  const [place] = await services.sql(findAnswerTarget, values)
-  if (!place) throw noSuchRoom(room)
-  if (!['admin', 'editor'].includes(place.role)) throw new Problem('not_permitted')
-  if (place.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
-  const issues = findMissing(place, asked)
+  const [room, person] = [Number(question.id), caller.person.id]
+  const sources = question.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
+  const values = [room, person, AI_USER_ID, toNumberOrNull(question.thread), toNumberOrNull(question.replaces), sources]
+  const [target] = await services.sql(findAnswerTarget, values)
+  if (!target) throw noSuchRoom(room)
+  if (!['admin', 'editor'].includes(target.role)) throw new Problem('not_permitted')
+  if (target.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
+  const issues = findMissingMessages(target, question)
   if (issues.length > 0) throw new Problem('not_found', { issues })
-  if (asked.replaces !== null && place.role !== 'admin' && place.askedBy !== person) throw new Problem('not_permitted')
-  return place.assistant
+  if (question.replaces !== null && target.role !== 'admin' && target.askedBy !== person)
+    throw new Problem('not_permitted')
+  return target.assistant
 }
 
-function findMissing({ hasThread, replaced, known }: AnswerTarget, asked: RoomQuestion) {
+function findMissingMessages({ hasThread, replaced, known }: AnswerTarget, question: RoomQuestion) {
   const inRoom = new Set(known)
   const missing = (...path: (string | number)[]) => createUnknownIssue('room-messages', path)
   return [
     ...(hasThread ? [] : [missing('thread')]),
-    ...(asked.replaces === null || replaced !== null ? [] : [missing('replaces')]),
-    ...asked.messages.flatMap(({ source }, at) =>
+    ...(question.replaces === null || replaced !== null ? [] : [missing('replaces')]),
+    ...question.messages.flatMap(({ source }, at) =>
       source === null || inRoom.has(Number(source)) ? [] : [missing('messages', at, 'source')],
     ),
   ]
 }
 
-type Asked = RoomQuestion['messages'][number]
+type QuestionMessage = RoomQuestion['messages'][number]
 
 /**
  * What is kept of all that a model is given: whose it is, how large, and a hash that only who has the key can compare. `given`
@@ -217,13 +216,13 @@ type Asked = RoomQuestion['messages'][number]
  */
 async function hashDisclosedParts(
   key: Buffer,
-  asked: readonly Asked[],
-  given: readonly Message[],
+  messages: readonly QuestionMessage[],
+  sentMessages: readonly Message[],
 ): Promise<DisclosedPart[]> {
   const parts: DisclosedPart[] = []
-  for (const [at, { role, source, content }] of asked.entries())
+  for (const [at, { role, source, content }] of messages.entries())
     for (const [index, part] of content.entries()) {
-      const [kind, content] = readContent(given[at]?.content[index])
+      const [kind, content] = readContent(sentMessages[at]?.content[index])
       const attachment = part.type === 'attachment' && { attachment: part.id }
       parts.push({ role, message: source, ...attachment, kind, ...(await hashContent(key, content)) })
     }

@@ -24,7 +24,7 @@ interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, An
   author: number
 }
 
-interface AnswerCall {
+export interface AnswerCall {
   key: Buffer
   call: MeteredCall
 }
@@ -34,7 +34,7 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   const progress = new AnswerProgress({
     id: target.id,
     seal: (content) => seal(key, content),
-    tell: (event) => ctx.services.changeStreams.sendEphemeral(`room:${target.room}`, event),
+    publish: (event) => ctx.services.changeStreams.sendEphemeral(`room:${target.room}`, event),
   })
   try {
     const answer = await collectAnswer(call, progress)
@@ -54,7 +54,7 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   }
 }
 
-interface SealedAnswer {
+interface AnswerTransaction {
   em: EntityManager
   changes: ChangeRecorder
   /** Encrypted. */
@@ -63,18 +63,23 @@ interface SealedAnswer {
 }
 
 /** The asker must still be one who may write, and the key one that may be used. */
-async function storeAnswer(ctx: ChatContext, target: AnswerTarget, at: SealedAnswer): Promise<void> {
+async function storeAnswer(ctx: ChatContext, target: AnswerTarget, transaction: AnswerTransaction): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
-  const { em, changes, answer } = at
+  const { em, changes, answer } = transaction
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
   const message =
-    replaces === null ? await insertAnswer(target, at) : await overwriteAnswer(target, Number(replaces), at)
+    replaces === null
+      ? await insertAnswer(target, transaction)
+      : await overwriteAnswer(target, Number(replaces), transaction)
   const [ended] = await runStatement(em, endDisclosure, [id, 'completed', answer.error, message])
   if (!ended) throw new Problem('client_gone')
   changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
 }
 
-async function insertAnswer(target: AnswerTarget, { em, changes, content, answer }: SealedAnswer): Promise<number> {
+async function insertAnswer(
+  target: AnswerTarget,
+  { em, changes, content, answer }: AnswerTransaction,
+): Promise<number> {
   const { room, author, keyEpoch, thread, model } = target
   const reply = thread === null ? null : Number(thread)
   const values = [room, author, content, keyEpoch, null, reply, model, toMetadata(target, answer)]
@@ -85,7 +90,11 @@ async function insertAnswer(target: AnswerTarget, { em, changes, content, answer
   return Number(created.subject)
 }
 
-async function overwriteAnswer(target: AnswerTarget, message: number, { em, changes, content, answer }: SealedAnswer) {
+async function overwriteAnswer(
+  target: AnswerTarget,
+  message: number,
+  { em, changes, content, answer }: AnswerTransaction,
+) {
   const { room, keyEpoch, model } = target
   const [replaced] = await runStatement(em, replaceAnswer, [
     content,
@@ -100,22 +109,22 @@ async function overwriteAnswer(target: AnswerTarget, message: number, { em, chan
 }
 
 /** `finish` says why an answer is not whole. */
-const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: SealedAnswer['answer']) =>
+const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: AnswerTransaction['answer']) =>
   JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
 
 /** That the asker may not any more is all that others learn of their sessions and tokens. */
-const codesOfAskers: readonly ErrorCode[] = ['invalid_token', 'signed_out']
+const askerErrorCodes: readonly ErrorCode[] = ['invalid_token', 'signed_out']
 
 /** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
 async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
-  const [state, told] = toDisclosureEnd(code)
+  const [state, reportedCode] = toDisclosureEnd(code)
   if (code === 'internal') {
     const kind = error instanceof Error ? error.name : typeof error
     ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
   }
   const end = async (em: EntityManager, changes: ChangeRecorder) => {
-    const [ended] = await runStatement(em, endDisclosure, [id, state, told, null])
+    const [ended] = await runStatement(em, endDisclosure, [id, state, reportedCode, null])
     if (ended) changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
   }
   await withChangeLog(ctx, end, `room:${room}`)
@@ -123,7 +132,7 @@ async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error
 
 function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {
   if (code === 'client_gone') return ['lost', 'unavailable']
-  return ['failed', codesOfAskers.includes(code) ? 'not_permitted' : code]
+  return ['failed', askerErrorCodes.includes(code) ? 'not_permitted' : code]
 }
 
 /** An answer as members of a room read it. */
@@ -135,7 +144,7 @@ interface RoomAnswer {
   error: ErrorCode | null
 }
 
-const types = [
+const streamedPartTypes = [
   'delta',
   'source',
   'approval',
@@ -145,13 +154,13 @@ const types = [
   'usage',
 ] as const satisfies StreamPart['type'][]
 
-const errors = { limit: 'limit_reached', refusal: 'provider_refused' } as const
+const errorsByCut = { limit: 'limit_reached', refusal: 'provider_refused' } as const
 
 /** Takes an answer as it comes, so that one that is ended before is paid as far as it came. One without a word fails. */
 async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promise<RoomAnswer> {
   const answer: RoomAnswer = { text: '', citations: [], finish: 'stop', error: null }
-  for await (const part of await call.stream(types)) {
-    if (part.type === 'usage') return endedBy(part.cut, answer)
+  for await (const part of await call.stream(streamedPartTypes)) {
+    if (part.type === 'usage') return applyCut(part.cut, answer)
     if (part.type === 'finish') answer.finish = part.reason
     else progress.add(part)
     if (part.type === 'delta') answer.text += part.text
@@ -160,13 +169,13 @@ async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promi
   throw new Problem('client_gone')
 }
 
-function endedBy(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
-  const error = cut && cut !== 'length' ? errors[cut] : null
+function applyCut(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
+  const error = cut && cut !== 'length' ? errorsByCut[cut] : null
   if (error && answer.text === '') throw new Problem(error)
   return { ...answer, error }
 }
 
-const IV = 12
+const IV_BYTES = 12
 
 /** An answer with its sources, encrypted. */
 function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
@@ -177,24 +186,24 @@ function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 
 
 /** Encrypts as a browser would: `iv|tag|ciphertext`, each in base64. */
 function seal(key: Buffer, content: string): string {
-  const iv = randomBytes(IV)
+  const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   const ciphertext = Buffer.concat([cipher.update(content, 'utf8'), cipher.final()])
   return [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
 }
 
 /** The least time between two pieces of an answer, and between two that repeat all of it, for whoever came late. */
-const [TELL_MS, REPEAT_MS] = [250, 2000]
+const [PUBLISH_INTERVAL_MS, SNAPSHOT_INTERVAL_MS] = [250, 2000]
 /** Characters of what is repeated at most. */
-const MAX_REPEATED = 48_000
+const MAX_SNAPSHOT_LENGTH = 48_000
 
-export const PROGRESS = 'room-disclosures.progress'
+export const PROGRESS_EVENT = 'room-disclosures.progress'
 
 interface ProgressOptions {
   /** The id of the disclosure. */
   id: number
   seal: (content: string) => string
-  tell: (event: EphemeralEvent) => void
+  publish: (event: EphemeralEvent) => void
 }
 
 /** Tells a room in passing how an answer grows. Nobody but its members can read it. */
@@ -203,10 +212,10 @@ class AnswerProgress {
   /** All parts so far, with pieces of text that follow one another as one. */
   readonly #parts: StreamPart[] = []
   #length = 0
-  #untold: StreamPart[] = []
+  #unpublished: StreamPart[] = []
   #number = 0
-  #toldAt = 0
-  #repeatedAt = Date.now()
+  #publishedAt = 0
+  #snapshotAt = Date.now()
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: ProgressOptions) {
@@ -214,13 +223,13 @@ class AnswerProgress {
   }
 
   add(part: StreamPart): void {
-    append(this.#untold, part)
-    append(this.#parts, part)
+    appendPart(this.#unpublished, part)
+    appendPart(this.#parts, part)
     this.#length += part.type === 'delta' ? part.text.length : JSON.stringify(part).length
     // A question waits for a person.
-    const wait = part.type === 'approval' ? 0 : Math.max(0, this.#toldAt + TELL_MS - Date.now())
-    if (wait === 0) this.#tell()
-    else this.#timer ??= setTimeout(() => this.#tell(), wait)
+    const wait = part.type === 'approval' ? 0 : Math.max(0, this.#publishedAt + PUBLISH_INTERVAL_MS - Date.now())
+    if (wait === 0) this.#publish()
+    else this.#timer ??= setTimeout(() => this.#publish(), wait)
   }
 
   /** The message that follows has what was not sent by now. */
@@ -228,20 +237,22 @@ class AnswerProgress {
     clearTimeout(this.#timer)
   }
 
-  #tell(): void {
+  #publish(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#toldAt = Date.now()
-    const repeats = this.#number === 0 || (this.#toldAt - this.#repeatedAt > REPEAT_MS && this.#length <= MAX_REPEATED)
-    if (repeats) this.#repeatedAt = this.#toldAt
-    const content = { number: this.#number++, isWhole: repeats, parts: repeats ? this.#parts : this.#untold }
-    this.#untold = []
-    const { id, seal, tell } = this.#options
-    tell({ kind: PROGRESS, subject: `${id}`, content: seal(JSON.stringify(content)) })
+    this.#publishedAt = Date.now()
+    const isSnapshot =
+      this.#number === 0 ||
+      (this.#publishedAt - this.#snapshotAt > SNAPSHOT_INTERVAL_MS && this.#length <= MAX_SNAPSHOT_LENGTH)
+    if (isSnapshot) this.#snapshotAt = this.#publishedAt
+    const content = { number: this.#number++, isWhole: isSnapshot, parts: isSnapshot ? this.#parts : this.#unpublished }
+    this.#unpublished = []
+    const { id, seal, publish: tell } = this.#options
+    tell({ kind: PROGRESS_EVENT, subject: `${id}`, content: seal(JSON.stringify(content)) })
   }
 }
 
-function append(parts: StreamPart[], part: StreamPart): void {
+function appendPart(parts: StreamPart[], part: StreamPart): void {
   const last = parts.at(-1)
   if (part.type === 'delta' && last?.type === 'delta')
     parts[parts.length - 1] = { ...last, text: last.text + part.text }

@@ -52,12 +52,12 @@ export const roomQuestion = z
   })
 export type RoomQuestion = z.output<typeof roomQuestion>
 
-export const toAiRequest = ({ id, model, messages, modelTools, ...asked }: RoomQuestion): AiRequest => ({
+export const toAiRequest = ({ id, model, messages, modelTools, ...options }: RoomQuestion): AiRequest => ({
   model,
-  messages: messages.map(({ source: _, ...said }) => said),
+  messages: messages.map(({ source: _, ...rest }) => rest),
   tools: [],
   ...(modelTools && { modelTools }),
-  parameters: asked.parameters,
-  optionalParameters: asked.optionalParameters,
-  ...(asked.mayAsk && { conversation: `room:${id}` }),
+  parameters: options.parameters,
+  optionalParameters: options.optionalParameters,
+  ...(options.mayAsk && { conversation: `room:${id}` }),
 })

@@ -50,33 +50,33 @@ async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<Attac
 }
 
 /** Reads the text of a file that waits for it; nothing where it is gone or was read before. */
-async function readText(ctx: Context, attachmentId: number): Promise<void> {
+async function extractText(ctx: Context, attachmentId: number): Promise<void> {
   const { sql, files, textExtractor } = ctx.services
   const [found] = await sql(findPendingFile, [attachmentId])
   if (!found) return
   const { uuid, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
   const extracted = await textExtractor.extract({ mime, bytes, open: () => files.read(file) }, ctx.signal())
-  await settle(ctx, attachmentId, await toOutcome(ctx, file, extracted))
+  await applyTextOutcome(ctx, attachmentId, await toOutcome(ctx, file, extracted))
 }
 
 /** Says of a file that it could not be read as often as that was tried. */
-const giveUpText = (ctx: Context, attachmentId: number): Promise<void> =>
-  settle(ctx, attachmentId, { ...nothing, state: 'failed', failure: 'not-read' })
+const failText = (ctx: Context, attachmentId: number): Promise<void> =>
+  applyTextOutcome(ctx, attachmentId, { ...noText, state: 'failed', failure: 'not-read' })
 
-const nothing = { failure: null, truncated: false, notes: [], sealed: null }
+const noText = { failure: null, truncated: false, notes: [], sealed: null }
 
 async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
-  if ('unreadable' in extracted) return { ...nothing, state: 'failed', failure: extracted.unreadable }
+  if ('unreadable' in extracted) return { ...noText, state: 'failed', failure: extracted.unreadable }
   const { text, truncated, notes } = extracted
-  if (text === '') return { ...nothing, state: 'none', notes }
+  if (text === '') return { ...noText, state: 'none', notes }
   const sealed = await sealText(ctx.services.vault, file, appendNotes(extracted))
-  return { ...nothing, state: 'ready', truncated, notes, sealed }
+  return { ...noText, state: 'ready', truncated, notes, sealed }
 }
 
-async function settle(ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome) {
+async function applyTextOutcome(ctx: Context, id: number, { state, failure, truncated, notes, sealed }: TextOutcome) {
   await withChangeLog(ctx, async (em, changes) => {
-    const settled = await runStatement(em, storeTextOutcome, [
+    const updated = await runStatement(em, storeTextOutcome, [
       id,
       state,
       failure,
@@ -84,7 +84,7 @@ async function settle(ctx: Context, id: number, { state, failure, truncated, not
       sealed,
       JSON.stringify(notes),
     ])
-    for (const { room } of settled) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
+    for (const { room } of updated) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
   ctx.services.notifier.notify(attachmentTextKey(id))
 }
@@ -116,34 +116,30 @@ const identifier = z
   })
 
 /** The file of an identifier, where the caller sees the attachment, the person or the room that has it. */
-function storedContent(ctx: Context, identifier: string): Promise<FileContent> {
+function openStoredFile(ctx: Context, identifier: string): Promise<FileContent> {
   const [, category = '', uuid = ''] = identifier.match(/^(\w+)-(.{36})/) ?? []
-  if (category === 'profile_avatars' || category === 'room_avatars') return pictureContent(ctx, category, uuid)
-  return openContent(ctx, fileByUuid, { filters: { uuid } })
+  if (category === 'profile_avatars' || category === 'room_avatars') return openPicture(ctx, category, uuid)
+  return openAttachment(ctx, fileByUuid, { filters: { uuid } })
 }
 
-async function openContent(ctx: Context, by: CompiledStatement<FileOfAttachment>, which: ParameterValues) {
-  const [found] = await ctx.services.sql(by.statement, by.values({ ...toViewer(ctx), ...which }))
+async function openAttachment(ctx: Context, query: CompiledStatement<FileOfAttachment>, parameters: ParameterValues) {
+  const [found] = await ctx.services.sql(query.statement, query.values({ ...toViewer(ctx), ...parameters }))
   if (!found) throw new Problem('not_found')
   const { uuid, name, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
   return new FileContent({ name, mime, bytes, tag: uuid }, (range) => ctx.services.files.read(file, range))
 }
 
-async function pictureContent(
-  ctx: Context,
-  category: keyof typeof visiblePictures,
-  uuid: string,
-): Promise<FileContent> {
+async function openPicture(ctx: Context, category: keyof typeof visiblePictures, uuid: string): Promise<FileContent> {
   const key = toPictureKey(`${category}-${uuid}`)
   const isBuiltIn = category === 'profile_avatars' && uuid === BUILT_IN_PICTURE
-  if (!isBuiltIn && !(await isSeen(ctx, category, key))) throw new Problem('not_found')
+  if (!isBuiltIn && !(await isVisible(ctx, category, key))) throw new Problem('not_found')
   const picture = await readPicture(ctx.services, key, 'large')
   const facts = { name: 'picture.webp', mime: 'image/webp', bytes: picture.length, tag: uuid }
   return new FileContent(facts, (range) => Readable.from([picture.subarray(range?.start, range && range.end + 1)]))
 }
 
-async function isSeen(ctx: Context, category: keyof typeof visiblePictures, key: string): Promise<boolean> {
+async function isVisible(ctx: Context, category: keyof typeof visiblePictures, key: string): Promise<boolean> {
   const { all, scoped } = visiblePictures[category]
   const { statement, values } = isUnrestricted(ctx) ? all : scoped
   return (await ctx.services.sql(statement, values({ ...toViewer(ctx), filters: { key } }))).length > 0
@@ -152,7 +148,7 @@ async function isSeen(ctx: Context, category: keyof typeof visiblePictures, key:
 const id = attachments.ids.schema
 
 /** A file whose text is still to be read. */
-const waiting = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_647) })
+const pendingTextInput = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_647) })
 
 export const attachmentsRouter = router({
   ...defineReads(attachments),
@@ -168,7 +164,7 @@ export const attachmentsRouter = router({
   download: rowAction(attachments, 'download', userWith('read'))
     .meta({ ...about('Download the bytes of an attachment.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => openContent(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
+    .query(({ ctx, input }) => openAttachment(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
 
   stored: userWith('read')
     .meta({
@@ -177,7 +173,7 @@ export const attachmentsRouter = router({
       file: 'out',
     })
     .input(z.strictObject({ identifier }))
-    .query(({ ctx, input }) => storedContent(ctx, input.identifier)),
+    .query(({ ctx, input }) => openStoredFile(ctx, input.identifier)),
 
   find: userWith('read')
     .meta(about('Find attachments by their names in the file store, which front ends keep.'))
@@ -189,9 +185,9 @@ export const attachmentsRouter = router({
     .input(z.strictObject({ id }))
     .query(({ ctx, input }) => downloadText(ctx, input.id)),
 
-  readText: host.input(waiting).mutation(({ ctx, input }) => readText(ctx, input.attachmentId)),
+  readText: host.input(pendingTextInput).mutation(({ ctx, input }) => extractText(ctx, input.attachmentId)),
 
-  giveUpText: host.input(waiting).mutation(({ ctx, input }) => giveUpText(ctx, input.attachmentId)),
+  giveUpText: host.input(pendingTextInput).mutation(({ ctx, input }) => failText(ctx, input.attachmentId)),
 
   delete: userWith('write')
     .meta(exposeAs(attachments, 'delete'))

@@ -8,15 +8,15 @@ import { runStatement } from '../../core/run-statement.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
 import { DRAFTS } from '../../ports/files/storage.ts'
-import { removeEach } from './message-attachments.ts'
+import { deleteAttachmentsById } from './message-attachments.ts'
 
 /** How long an attachment waits for its message, and a file for its row, in milliseconds. */
 export const GRACE_MS = 60 * 60_000
 
 /** As many as one statement looks at. */
-const BATCH = 1000
+const BATCH_SIZE = 1000
 
-type CleanupParts = Pick<Services, 'sql' | 'files' | 'storage'>
+type CleanupServices = Pick<Services, 'sql' | 'files' | 'storage'>
 
 interface CleanupResult {
   /** Attachments that no message was sent with. */
@@ -28,49 +28,49 @@ interface CleanupResult {
 }
 
 /** Deletes what nobody can use any more; another replica may do the same at the same time. */
-export async function deleteOrphanedFiles(parts: CleanupParts): Promise<CleanupResult> {
+export async function deleteOrphanedFiles(services: CleanupServices): Promise<CleanupResult> {
   const before = new Date(Date.now() - GRACE_MS)
   return {
-    unlinked: await deleteUnlinkedAttachments(parts, before),
-    orphans: await deleteFilesWithoutRow(parts, before),
-    pictures: (await deleteOrphanedPictures(parts, before)) + (await deleteOldDrafts(parts, before)),
+    unlinked: await deleteUnlinkedAttachments(services, before),
+    orphans: await deleteFilesWithoutRow(services, before),
+    pictures: (await deleteOrphanedPictures(services, before)) + (await deleteOldDrafts(services, before)),
   }
 }
 
-async function deleteUnlinkedAttachments({ sql, files }: CleanupParts, before: Date): Promise<number> {
+async function deleteUnlinkedAttachments({ sql, files }: CleanupServices, before: Date): Promise<number> {
   let unlinked = 0
   for (;;) {
-    const deleted = await sql(deleteUnlinked, [before, BATCH])
+    const deleted = await sql(deleteUnlinked, [before, BATCH_SIZE])
     await files.remove(deleted.map(({ uuid }) => uuid))
     unlinked += deleted.length
-    if (deleted.length < BATCH) return unlinked
+    if (deleted.length < BATCH_SIZE) return unlinked
   }
 }
 
-async function deleteFilesWithoutRow({ sql, files }: CleanupParts, before: Date): Promise<number> {
+async function deleteFilesWithoutRow({ sql, files }: CleanupServices, before: Date): Promise<number> {
   let orphans = 0
-  for await (const listed of collectInBatches(files.list(), ({ modifiedAt }) => modifiedAt < before)) {
-    const found = await sql(findOrphans, [listed.map(({ name }) => name)])
+  for await (const batch of collectInBatches(files.list(), ({ modifiedAt }) => modifiedAt < before)) {
+    const found = await sql(findOrphans, [batch.map(({ name }) => name)])
     await files.remove(found.map(({ name }) => name))
     orphans += found.length
   }
   return orphans
 }
 
-async function deleteOrphanedPictures({ sql, storage }: CleanupParts, before: Date): Promise<number> {
+async function deleteOrphanedPictures({ sql, storage }: CleanupServices, before: Date): Promise<number> {
   let pictures = 0
   const isOld = ({ files }: PictureFiles) => files.every(({ modifiedAt }) => modifiedAt < before)
-  for await (const listed of collectInBatches(listPictures(storage), isOld)) {
-    const found = await sql(findOrphanedPictures, [listed.map(({ name }) => name)])
+  for await (const batch of collectInBatches(listPictures(storage), isOld)) {
+    const found = await sql(findOrphanedPictures, [batch.map(({ name }) => name)])
     const orphaned = new Set(found.map(({ name }) => name))
-    for (const { name, files } of listed)
+    for (const { name, files } of batch)
       if (orphaned.has(name)) await Promise.all(files.map(({ key }) => storage.delete(key)))
     pictures += found.length
   }
   return pictures
 }
 
-async function deleteOldDrafts({ storage }: CleanupParts, before: Date): Promise<number> {
+async function deleteOldDrafts({ storage }: CleanupServices, before: Date): Promise<number> {
   let drafts = 0
   for await (const { key, modifiedAt } of storage.list(DRAFTS)) {
     if (modifiedAt >= before) continue
@@ -88,7 +88,7 @@ async function* collectInBatches<T>(
   let batch: T[] = []
   for await (const item of items) {
     if (isWanted(item)) batch.push(item)
-    if (batch.length < BATCH) continue
+    if (batch.length < BATCH_SIZE) continue
     yield batch
     batch = []
   }
@@ -96,7 +96,7 @@ async function* collectInBatches<T>(
 }
 
 /** As many as are found at a time. */
-const EXPIRED_BATCH = 200
+const EXPIRED_BATCH_SIZE = 200
 
 const MAX_ROOMS = 1000
 
@@ -108,7 +108,7 @@ export const listExpiredFiles = ({ services }: Context, months: number) =>
 export async function deleteExpired(ctx: Context, months: number): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {
-    const expired = await ctx.services.sql(listOldestExpired, [months, EXPIRED_BATCH])
+    const expired = await ctx.services.sql(listOldestExpired, [months, EXPIRED_BATCH_SIZE])
     if (expired.length === 0) return { deleted }
     for (const [uploader, files] of Map.groupBy(expired, (file) => file.uploader))
       deleted += await deleteFiles(ctx, uploader, files)
@@ -120,7 +120,7 @@ const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: numbe
   withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [uploader])
     await runStatement(em, lockRooms, [files.flatMap(({ room }) => room ?? [])])
-    return removeEach(
+    return deleteAttachmentsById(
       { em, changes },
       files.map(({ id }) => id),
     )

@@ -9,7 +9,7 @@ const COMPOUND = 'application/x-cfb'
 const ENCRYPTED_OFFICE = 'application/x-encrypted-office'
 
 /** Kinds by the name of the stream that only they have. */
-const kinds: readonly [stream: string, mime: string][] = [
+const compoundKinds: readonly [stream: string, mime: string][] = [
   ['EncryptedPackage', ENCRYPTED_OFFICE],
   ['WordDocument', 'application/msword'],
   ['Workbook', 'application/vnd.ms-excel'],
@@ -18,21 +18,21 @@ const kinds: readonly [stream: string, mime: string][] = [
   ['__properties_version1.0', 'application/vnd.ms-outlook'],
 ]
 
-const HEADER = 512
+const HEADER_BYTES = 512
 const MAX_DIRECTORY_SECTORS = 64
-const ENTRY = 128
+const ENTRY_BYTES = 128
 
 /** The media type of a compound file by the streams that its directory lists, wherever that lies. */
 async function detectCompoundKind(file: RandomAccessFile): Promise<string> {
-  const names = await streamNames(file).catch((error: unknown) => {
+  const names = await readStreamNames(file).catch((error: unknown) => {
     if (file.failure) throw error
     return new Set<string>()
   })
-  return kinds.find(([stream]) => names.has(stream))?.[1] ?? COMPOUND
+  return compoundKinds.find(([stream]) => names.has(stream))?.[1] ?? COMPOUND
 }
 
-async function streamNames(file: RandomAccessFile): Promise<Set<string>> {
-  const header = await file.read(0, HEADER)
+async function readStreamNames(file: RandomAccessFile): Promise<Set<string>> {
+  const header = await file.read(0, HEADER_BYTES)
   const sectorBytes = 2 ** header.readUInt16LE(30)
   if (sectorBytes !== 512 && sectorBytes !== 4096) return new Set()
   const readSector = (sector: number) => file.read((sector + 1) * sectorBytes, sectorBytes)
@@ -40,7 +40,7 @@ async function streamNames(file: RandomAccessFile): Promise<Set<string>> {
   let sector = header.readUInt32LE(48)
   for (let count = 0; count < MAX_DIRECTORY_SECTORS && isSector(sector); count++) {
     const entries = await readSector(sector)
-    for (let at = 0; at + ENTRY <= entries.length; at += ENTRY) names.add(nameAt(entries, at))
+    for (let at = 0; at + ENTRY_BYTES <= entries.length; at += ENTRY_BYTES) names.add(readNameAt(entries, at))
     sector = await nextSector(header, sector, readSector)
   }
   return names
@@ -49,7 +49,7 @@ async function streamNames(file: RandomAccessFile): Promise<Set<string>> {
 const isSector = (sector: number) => sector < 0xffff_fffa
 
 /** A name is UTF-16 with a zero at its end; its length in bytes stands behind it. */
-const nameAt = (entries: Buffer, at: number) =>
+const readNameAt = (entries: Buffer, at: number) =>
   entries.toString('utf16le', at, at + Math.max(0, Math.min(64, entries.readUInt16LE(at + 64)) - 2))
 
 /** The header names the first 109 sectors of the table that links all others; a directory beyond these is not followed. */
@@ -70,12 +70,12 @@ const MAX_BYTES = 1024 * 1024
 const MAX_MIME = 100
 
 /** What tells the kind of an archive: a list of the content types of its parts, or the one type of all of it. */
-const markers = ['[Content_Types].xml', 'mimetype']
+const kindEntries = ['[Content_Types].xml', 'mimetype']
 
 /** The media type of an archive by the entries that its central directory lists, wherever they lie. */
 async function detectZipKind(file: RandomAccessFile): Promise<string> {
   try {
-    return (await markedKind(file)) || ZIP
+    return (await readKindEntry(file)) || ZIP
   } catch (error) {
     // What is wrong with the archive is the matter of whoever reads it; what is wrong with the store is not.
     if (file.failure) throw error
@@ -83,12 +83,12 @@ async function detectZipKind(file: RandomAccessFile): Promise<string> {
   }
 }
 
-async function markedKind(file: RandomAccessFile): Promise<string | undefined> {
+async function readKindEntry(file: RandomAccessFile): Promise<string | undefined> {
   const zip = await fromRandomAccessReaderPromise(file.asZipReader(), file.size, { strictFileNames: false })
   if (zip.entryCount > MAX_ENTRIES) return undefined
   for await (const entry of zip.eachEntry()) {
     const { fileName, uncompressedSize } = entry
-    if (!markers.includes(fileName)) continue
+    if (!kindEntries.includes(fileName)) continue
     if (uncompressedSize > MAX_BYTES) return undefined
     const text = (await buffer(await zip.openReadStreamPromise(entry))).toString()
     return fileName === 'mimetype' ? text.trim().slice(0, MAX_MIME) : detectOfficeKind(text)
@@ -108,23 +108,23 @@ export interface FileKind {
 }
 
 /** As much of a file tells whether it is text. */
-export const HEAD = 64 * 1024
+export const HEAD_BYTES = 64 * 1024
 
 /** Formats that can be written without a byte that no text has. Others that seem so are text which begins like them. */
-const textual = ['application/pdf', 'application/rtf', 'application/xml']
+const textLikeFormats = ['application/pdf', 'application/rtf', 'application/xml']
 
 /** The kind of a file that begins as text by its first `HEAD` bytes; undefined where the whole file has to be read. */
-export async function kindOfHead(head: Buffer): Promise<FileKind | undefined> {
+export async function detectKindOfHead(head: Buffer): Promise<FileKind | undefined> {
   const text = await detectTextKind(head)
   if (text === undefined) return undefined
   // Loaded with the first file, for it knows hundreds of formats.
   const { fileTypeFromBuffer } = await import('file-type')
   const format = text === 'image/svg+xml' ? undefined : (await fileTypeFromBuffer(head))?.mime
-  return toKind(format && textual.includes(format) ? format : text)
+  return toKind(format && textLikeFormats.includes(format) ? format : text)
 }
 
 /** The kind of a file that is no text, by all of it: what tells the kind may stand anywhere. */
-export async function kindOfFile(file: RandomAccessFile): Promise<FileKind | undefined> {
+export async function detectKindOfFile(file: RandomAccessFile): Promise<FileKind | undefined> {
   const { fileTypeFromBlob } = await import('file-type')
   const start = await file.read(0, 4)
   const mime = start.toString('latin1').startsWith('PK\x03\x04')
@@ -142,7 +142,7 @@ function ignoreUnknown(error: unknown): undefined {
 /** Whether a file of a kind is text from its first byte to its last. */
 export const isTextual = (mime: string): boolean => /^(?:text\/|image\/svg\+xml$|application\/xml$)/.test(mime)
 
-const documents =
+const documentTypes =
   /^(?:text\/|application\/(?:pdf|rtf|json|xml|msword|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument)))/
 
 const toKind = (mime: string): FileKind => ({ mime, fileType: toFileType(mime) })
@@ -150,11 +150,11 @@ const toKind = (mime: string): FileKind => ({ mime, fileType: toFileType(mime) }
 function toFileType(mime: string): FileType {
   const [family] = mime.split('/')
   if (family === 'image' || family === 'audio' || family === 'video') return family
-  return documents.test(mime) ? 'document' : 'other'
+  return documentTypes.test(mime) ? 'document' : 'other'
 }
 
 /** Names of kinds that people often send in vain, and what they can do. */
-const names: readonly [kind: RegExp, name: string, advice: string][] = [
+const refusalAdvice: readonly [kind: RegExp, name: string, advice: string][] = [
   [/^image\/hei[cf]/, 'a photo in the format HEIC (.heic)', 'send it as JPEG'],
   [/^application\/msword$/, 'a Word file of 1997-2003 (.doc)', 'save it as .docx'],
   [/^application\/vnd\.ms-excel$/, 'an Excel file of 1997-2003 (.xls)', 'save it as .xlsx'],
@@ -168,7 +168,7 @@ const names: readonly [kind: RegExp, name: string, advice: string][] = [
 
 /** Why a file of this kind is refused, for the person who sent it. */
 export function explainRefusal(kind: FileKind | undefined): string {
-  const [, name, advice] = names.find(([pattern]) => kind && pattern.test(kind.mime)) ?? []
+  const [, name, advice] = refusalAdvice.find(([pattern]) => kind && pattern.test(kind.mime)) ?? []
   if (name) return `This is ${name}, which is not taken; ${advice}.`
   return `Files of ${kind ? `the kind ${kind.mime}` : 'this kind'} are not taken; the configuration block storage_files lists those that are.`
 }

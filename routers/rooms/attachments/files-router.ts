@@ -25,9 +25,9 @@ const MAX_OWNERS = 10
  * How many attachments there are, and how large they are: in all, by kind, by the state of their text, and by who has most.
  * Beside them how many people and rooms have a picture, and what is stored of pictures.
  */
-async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
+async function readFileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
   const groups = await sql(countFiles)
-  const by = <Name extends 'kind' | 'textState' | 'linked'>(name: Name) =>
+  const countBy = <Name extends 'kind' | 'textState' | 'linked'>(name: Name) =>
     [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({
       ...({ [name]: value } as Record<Name, typeof value>),
       ...sumCounts(all),
@@ -35,9 +35,9 @@ async function fileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
   const [withPicture] = await sql(countPictures)
   return {
     ...sumCounts(groups),
-    kinds: by('kind'),
-    textStates: by('textState'),
-    linked: by('linked'),
+    kinds: countBy('kind'),
+    textStates: countBy('textState'),
+    linked: countBy('linked'),
     owners: await sql(listLargestOwners, [MAX_OWNERS]),
     pictures: { ...withPicture, ...(await countStoredPictures({ storage })) },
   }
@@ -93,7 +93,11 @@ async function rotateAttachments({ sql, vault }: Pick<Services, 'sql' | 'vault'>
     const sealed = rows.map(({ id, sealedKey }) => ({ id, sealed: sealedKey }))
     const { changed, unknown } = resealRows(vault, FILE_KEY, sealed)
     if (changed.length > 0) {
-      const values = [changed.map(({ id }) => id), changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
+      const values = [
+        changed.map(({ id }) => id),
+        changed.map(({ sealed }) => sealed),
+        changed.map(({ resealed }) => resealed),
+      ]
       rotation.renewed += (await sql(replaceSealedKeys, values)).length
     }
     rotation.attachments += rows.length
@@ -124,7 +128,7 @@ async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, r
     const { changed, unknown } = resealRows(vault, USERDATA, rows)
     if (changed.length > 0) {
       const ids = [changed.map(({ user }) => user), changed.map(({ migration }) => migration)]
-      const values = [...ids, changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
+      const values = [...ids, changed.map(({ sealed }) => sealed), changed.map(({ resealed }) => resealed)]
       rotation.renewed += (await sql(replaceUserdata, values)).length
     }
     rotation.migrationData += rows.length
@@ -138,26 +142,30 @@ async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, r
 /** Seals the keys of people's archives anew, which are counted with all others. */
 async function rotateExports({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   const { changed, unknown } = resealRows(vault, FILE_KEY, await sql(listExportKeys))
-  const values = [changed.map(({ id }) => id), changed.map(({ sealed }) => sealed), changed.map(({ anew }) => anew)]
+  const values = [
+    changed.map(({ id }) => id),
+    changed.map(({ sealed }) => sealed),
+    changed.map(({ resealed }) => resealed),
+  ]
   rotation.renewed += (await sql(replaceExportKeys, values)).length
   rotation.unknown += unknown
 }
 
-interface Sealed {
+interface SealedRow {
   sealed: string
 }
 
 /** The rows that another key than the current one has sealed, with the same sealed anew; `unknown` counts those that no key opens. */
-function resealRows<Row extends Sealed>(vault: Vault, purpose: string, rows: readonly Row[]) {
+function resealRows<Row extends SealedRow>(vault: Vault, purpose: string, rows: readonly Row[]) {
   const opened = rows.flatMap((row) => {
     try {
       vault.open(row.sealed, purpose)
-      return [{ ...row, anew: vault.renew(row.sealed, purpose) }]
+      return [{ ...row, resealed: vault.renew(row.sealed, purpose) }]
     } catch {
       return []
     }
   })
-  return { changed: opened.filter(({ sealed, anew }) => sealed !== anew), unknown: rows.length - opened.length }
+  return { changed: opened.filter(({ sealed, resealed }) => sealed !== resealed), unknown: rows.length - opened.length }
 }
 
 const months = z.int().min(1).max(1200)
@@ -173,7 +181,7 @@ export const filesRouter = router({
   /** Several processes may do so at once. */
   rotate: host.mutation(({ ctx }) => rotateKeys(ctx.services)),
 
-  stats: adminSession.query(({ ctx }) => fileStats(ctx.services)),
+  stats: adminSession.query(({ ctx }) => readFileStats(ctx.services)),
 
   /** What is older than so many months, or than the settings let files become. Nothing where they keep them for ever. */
   expired: adminSession.input(z.strictObject({ months: months.optional() })).query(({ ctx, input }) => {

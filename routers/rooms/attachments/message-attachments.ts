@@ -26,7 +26,7 @@ import { createUnknownIssue, lockRow, type Version } from '../../verbs/lock-row.
 import { toViewer } from '../../verbs/viewer.ts'
 import { attachments } from './attachments.ts'
 
-interface Linking {
+interface LinkedAttachments {
   em: EntityManager
   changes: ChangeRecorder
   room: number
@@ -35,7 +35,10 @@ interface Linking {
 }
 
 /** Makes the caller's files part of a message that was just written. One that is not theirs, or belongs to a message, is not there. */
-export async function linkToMessage(ctx: Context, { em, changes, room, message, ids }: Linking): Promise<void> {
+export async function linkToMessage(
+  ctx: Context,
+  { em, changes, room, message, ids }: LinkedAttachments,
+): Promise<void> {
   if (ids.length === 0) return
   const linked = await runStatement(em, linkAttachments, [message, room, toViewer(ctx).viewer, ids.map(Number)])
   assertAllLinked(linked, ids)
@@ -52,7 +55,7 @@ export function assertAllLinked(linked: readonly { id: number }[], ids: readonly
 }
 
 /** Throws where a message has more files than the settings allow. */
-export function assertFewAttachments({ services }: Context, ids: readonly string[]): void {
+export function assertAttachmentCount({ services }: Context, ids: readonly string[]): void {
   const { perMessage } = services.settings.attachments
   if (ids.length <= perMessage) return
   throw new Problem('invalid', {
@@ -82,48 +85,48 @@ export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version)
 }
 
 /** Deletes attachments of one uploader, whose row and rooms are locked; returns how many were still there. */
-export const removeEach = (at: Transaction, ids: readonly number[]): Promise<number> =>
-  removeFromMessages(at, removeAttachments, ids)
+export const deleteAttachmentsById = (transaction: Transaction, ids: readonly number[]): Promise<number> =>
+  removeFromMessages(transaction, removeAttachments, ids)
 
 /** Deletes everything that somebody who is erased has uploaded. */
-export async function letGoOfAttachments({ userId, em, changes, report }: Erasure): Promise<void> {
+export async function deleteAttachmentsOnErase({ userId, em, changes, report }: Erasure): Promise<void> {
   const deleted = await removeFromMessages({ em, changes }, removeAttachmentsOfUploader, userId)
   report['attachments'] = { deleted, kept: 0 }
 }
 
 /** Deletes the attachments of a message that is about to be deleted. */
-export async function dropAttachments(at: Transaction, message: number): Promise<void> {
-  await remove(at, removeAttachmentsOfMessage, message)
+export async function deleteAttachmentsOfMessage(transaction: Transaction, message: number): Promise<void> {
+  await deleteAttachmentRows(transaction, removeAttachmentsOfMessage, message)
 }
 
 /** Lets go of all files of a room whose rows go with it. */
-export async function dropFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
+export async function deleteFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
   const files = await runStatement(em, listFilesOfRoom, [room])
   changes.dropFiles(files.map(({ uuid }) => uuid))
 }
 
 /** Returns how many there were. */
 async function removeFromMessages(
-  at: Transaction,
+  transaction: Transaction,
   statement: Statement<RemovedAttachment>,
   key: number | readonly number[],
 ): Promise<number> {
-  const removed = await remove(at, statement, key)
+  const removed = await deleteAttachmentRows(transaction, statement, key)
   const messages = new Map(removed.flatMap(({ message, room }) => (message && room ? [[message, room] as const] : [])))
-  if (messages.size > 0) await runStatement(at.em, eraseEmptyMessages, [[...messages.keys()]])
-  for (const [message, room] of messages) at.changes.add([`room:${room}`], 'updated', 'room-messages', message)
-  await settlePrivateMessages(at, removed)
+  if (messages.size > 0) await runStatement(transaction.em, eraseEmptyMessages, [[...messages.keys()]])
+  for (const [message, room] of messages) transaction.changes.add([`room:${room}`], 'updated', 'room-messages', message)
+  await updatePrivateMessages(transaction, removed)
   return removed.length
 }
 
 /** Deletes messages of conversations that have nothing left, and notes the others as changed. */
-async function settlePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
+async function updatePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
   const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
   const [owner] = removed
   if (!owner || messages.length === 0) return
-  const named = await runStatement(em, nameConversationMessages, [messages])
+  const messageNames = await runStatement(em, nameConversationMessages, [messages])
   await runStatement(em, deleteEmptyConversationMessages, [messages])
-  for (const { slug, number, isEmpty } of named) {
+  for (const { slug, number, isEmpty } of messageNames) {
     const verb = isEmpty ? 'deleted' : 'updated'
     changes.add([`user:${owner.uploader}`], verb, 'conversation-messages', `${slug}/${number}`)
     changes.add([`user:${owner.uploader}`], 'updated', 'conversations', slug)
@@ -131,7 +134,7 @@ async function settlePrivateMessages({ em, changes }: Transaction, removed: read
 }
 
 /** Deletes attachments and notes that they are gone; their messages stay as they are. */
-export async function remove(
+export async function deleteAttachmentRows(
   { em, changes }: Transaction,
   statement: Statement<RemovedAttachment>,
   key: number | readonly number[],

@@ -15,10 +15,10 @@ type Stores = Pick<Services, 'sql' | 'files' | 'vault'>
 const MAX_ID = 2_147_483_647
 
 /** Of so many documents it is known how many pages they have: conversations send them again and again. */
-const MAX_COUNTED = 10_000
+const MAX_CACHED_COUNTS = 10_000
 
 /** Attachments as the prompts of models may have them. */
-export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptFiles => ({
+export const createPromptFiles = (stores: Stores, pageCounts = new PageCounts()): PromptFiles => ({
   find(viewer, names) {
     const ids = names.filter((name) => /^\d+$/.test(name)).map(Number)
     const uuids = names.filter((name) => name.includes('-'))
@@ -28,7 +28,7 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
 
   toStoredBytes({ uuid: name, bytes, sealedKey }) {
     const open = () => stores.files.read({ name, bytes, sealedKey })
-    return { bytes, open, pages: () => counted.of(name, open) }
+    return { bytes, open, pages: () => pageCounts.get(name, open) }
   },
 
   async *readTexts(viewer, files) {
@@ -43,12 +43,12 @@ export const promptFiles = (stores: Stores, counted = new PageCounts()): PromptF
 
 /** How many pages documents have, by the names of their files, which never change. */
 class PageCounts {
-  readonly #counts = new LRUCache<string, { pages: number | undefined }>(maxEntries(MAX_COUNTED))
+  readonly #counts = new LRUCache<string, { pages: number | undefined }>(maxEntries(MAX_CACHED_COUNTS))
 
-  async of(name: string, open: () => Readable): Promise<number | undefined> {
-    const known = this.#counts.get(name) ?? { pages: await countPdfPages(open()) }
-    this.#counts.set(name, known)
-    return known.pages
+  async get(name: string, open: () => Readable): Promise<number | undefined> {
+    const count = this.#counts.get(name) ?? { pages: await countPdfPages(open()) }
+    this.#counts.set(name, count)
+    return count.pages
   }
 }
 

@@ -1,9 +1,9 @@
 /** As much of a text as is judged. */
-const SAMPLE = 8 * 1024
+const SAMPLE_BYTES = 8 * 1024
 
 /** The media type of bytes that are text; nothing where they are not. */
 export async function detectTextKind(head: Buffer): Promise<string | undefined> {
-  const sample = head.subarray(0, SAMPLE)
+  const sample = head.subarray(0, SAMPLE_BYTES)
   const encoding = await detectEncoding(sample)
   if (encoding === undefined) return undefined
   const root = findRoot(new TextDecoder(encoding).decode(head))
@@ -21,12 +21,12 @@ const ASCII_CONTROLS = /[^\P{Cc}\t\n\f\r\u0080-\u009f]/u
 /** Begins the colours in what programs write. */
 const ESCAPE = '\u001b'
 
-const has = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
+const containsControls = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
 
 /** UTF-16, UTF-8, or Latin-1 for all encodings with the characters of ASCII. Undefined where the bytes are no text. */
 async function detectEncoding(sample: Buffer): Promise<string | undefined> {
   const utf16 = await detectUtf16(sample)
-  const isSingleByte = !utf16 && !has(ASCII_CONTROLS, sample.toString('latin1'))
+  const isSingleByte = !utf16 && !containsControls(ASCII_CONTROLS, sample.toString('latin1'))
   return [utf16 ?? 'utf-8'].find((encoding) => isText(encoding, sample)) ?? (isSingleByte ? 'latin1' : undefined)
 }
 
@@ -44,17 +44,17 @@ async function detectUtf16(sample: Buffer): Promise<string | undefined> {
 function isText(encoding: string, bytes: Uint8Array): boolean {
   try {
     // A character at the end of the sample may be cut.
-    return !has(CONTROLS, new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true }))
+    return !containsControls(CONTROLS, new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true }))
   } catch {
     return false
   }
 }
 
 /** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
-export async function textWatch(head: Buffer): Promise<(part: Uint8Array) => boolean> {
-  const utf16 = await detectUtf16(head.subarray(0, SAMPLE))
+export async function createTextCheck(head: Buffer): Promise<(part: Uint8Array) => boolean> {
+  const utf16 = await detectUtf16(head.subarray(0, SAMPLE_BYTES))
   const decoder = new TextDecoder(utf16 ?? 'latin1')
-  return (part) => !has(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
+  return (part) => !containsControls(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }
 
 /** Whether the first lines have equally many fields, as a table has. */
@@ -71,7 +71,7 @@ function isSeparatedBy(separator: string, lines: readonly string[]): boolean {
 }
 
 /** What may stand in front of the root of a document, each with its end. */
-const prologue: readonly [begin: RegExp, end: string][] = [
+const prologuePatterns: readonly [begin: RegExp, end: string][] = [
   [/\s+/y, ''],
   [/<\?/y, '?>'],
   [/<!--/y, '-->'],
@@ -85,10 +85,10 @@ const DOCTYPE = /<!doctype\s+(?:[\w.-]+:)?([\w.-]+)/iy
 function findRoot(text: string): string | undefined {
   for (let at = 0; at !== -1; ) {
     const [, root] = matchAt(ROOT, text, at) ?? []
-    const [, announced] = matchAt(DOCTYPE, text, at) ?? []
+    const [, doctype] = matchAt(DOCTYPE, text, at) ?? []
     // A page may leave its first element out.
-    if (root || announced?.toLowerCase() === 'html') return (root ?? announced)?.toLowerCase()
-    at = announced ? behindDoctype(text, at) : behindPrologue(text, at)
+    if (root || doctype?.toLowerCase() === 'html') return (root ?? doctype)?.toLowerCase()
+    at = doctype ? skipDoctype(text, at) : skipPrologue(text, at)
   }
   return undefined
 }
@@ -99,15 +99,15 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
 }
 
 /** Where one piece of what stands in front ends; -1 where there is none. */
-function behindPrologue(text: string, at: number): number {
-  for (const [begin, end] of prologue) {
+function skipPrologue(text: string, at: number): number {
+  for (const [begin, end] of prologuePatterns) {
     const [found] = matchAt(begin, text, at) ?? []
-    if (found !== undefined) return behind(text, end, at + found.length)
+    if (found !== undefined) return skipPast(text, end, at + found.length)
   }
   return -1
 }
 
-function behind(text: string, end: string, from: number): number {
+function skipPast(text: string, end: string, from: number): number {
   const at = text.indexOf(end, from)
   return at === -1 ? -1 : at + end.length
 }
@@ -115,20 +115,20 @@ function behind(text: string, end: string, from: number): number {
 const TOKEN = /["'[\]>]|<!--/g
 
 /** What hides an end in a document type. Its declarations stand in square brackets. */
-const hiding: Record<string, string> = { '"': '"', "'": "'", '<!--': '-->' }
+const enclosures: Record<string, string> = { '"': '"', "'": "'", '<!--': '-->' }
 
-function behindDoctype(text: string, from: number, end = '>'): number {
+function skipDoctype(text: string, from: number, end = '>'): number {
   for (let at = from; at !== -1; ) {
     const [token] = matchAt(TOKEN, text, at) ?? []
     if (token === undefined) return -1
     if (token === end) return TOKEN.lastIndex
-    at = behindToken(text, token, TOKEN.lastIndex, end)
+    at = skipToken(text, token, TOKEN.lastIndex, end)
   }
   return -1
 }
 
-function behindToken(text: string, token: string, at: number, end: string): number {
-  if (token === '[' && end === '>') return behindDoctype(text, at, ']')
-  const hidden = hiding[token]
-  return hidden ? behind(text, hidden, at) : at
+function skipToken(text: string, token: string, at: number, end: string): number {
+  if (token === '[' && end === '>') return skipDoctype(text, at, ']')
+  const closing = enclosures[token]
+  return closing ? skipPast(text, closing, at) : at
 }

@@ -13,9 +13,16 @@ import type { RecordOf } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
 import { getRow } from '../../verbs/read.ts'
 import { attachments } from './attachments.ts'
-import { explainRefusal, type FileKind, HEAD, isTextual, kindOfFile, kindOfHead } from './file-kind.ts'
+import {
+  detectKindOfFile,
+  detectKindOfHead,
+  explainRefusal,
+  type FileKind,
+  HEAD_BYTES,
+  isTextual,
+} from './file-kind.ts'
 import { RandomAccessFile } from './random-access-file.ts'
-import { textWatch } from './text-kind.ts'
+import { createTextCheck } from './text-kind.ts'
 
 const fileName = z
   .string()
@@ -27,7 +34,7 @@ const fileName = z
   .regex(/^[^\u202A-\u202E\u2066-\u2069]*$/, { error: 'must have no characters that turn the direction of text' })
 
 /** A form can only have text. */
-const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((given) => String(given) === 'true')
+const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((value) => String(value) === 'true')
 
 export const uploadInput = z.strictObject({
   name: fileName.describe('The name of the file.'),
@@ -56,21 +63,21 @@ export async function upload(
     throw createTooLargeProblem(settings.public.files)
   await assertWithinQuota(ctx, ctx.services.sql, person, 1)
   const file = await files.write(inspector.inspect(withUploadTimeout(ctx, incoming.content)))
-  const id = await judgeAndKeep().catch(async (error: unknown) => {
+  const id = await detectAndStore().catch(async (error: unknown) => {
     // After a lost connection the row may be there, and the sweep finds out.
     if (error instanceof Problem) await files.remove([file.name])
     throw error
   })
 
-  async function judgeAndKeep(): Promise<number> {
-    const kind = await inspector.judge(new RandomAccessFile(file.bytes, (range) => files.read(file, range)))
-    return keep(ctx, { person, name, clientEncrypted, file, kind })
+  async function detectAndStore(): Promise<number> {
+    const kind = await inspector.detectKind(new RandomAccessFile(file.bytes, (range) => files.read(file, range)))
+    return storeAttachment(ctx, { person, name, clientEncrypted, file, kind })
   }
 
   return getRow(ctx, attachments, String(id))
 }
 
-interface Kept {
+interface NewAttachment {
   person: number
   name: string
   clientEncrypted: boolean
@@ -79,7 +86,7 @@ interface Kept {
 }
 
 /** Throws where the person was erased in the meantime. */
-function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept): Promise<number> {
+function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, kind }: NewAttachment): Promise<number> {
   const writing = ctx.em().transactional(async (em) => {
     // Two uploads do not go past the quota at once.
     await runStatement(em, lockPerson, [person])
@@ -98,15 +105,15 @@ function keep(ctx: Context, { person, name, clientEncrypted, file, kind }: Kept)
   return writing.catch(translateConstraintError)
 }
 
-async function assertWithinQuota({ services }: Context, sql: Sql, person: number, more: number) {
+async function assertWithinQuota({ services }: Context, sql: Sql, person: number, additionalBytes: number) {
   const { bytesPerPerson, perPerson } = services.settings.attachments
-  const [kept = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOf, [person])
-  if (kept.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
-  if (kept.bytes + Math.max(more, MIN_COUNTED_BYTES) <= bytesPerPerson) return kept
+  const [usage = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOf, [person])
+  if (usage.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
+  if (usage.bytes + Math.max(additionalBytes, MIN_COUNTED_BYTES) <= bytesPerPerson) return usage
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
 }
 
-const ciphertext: FileKind = { mime: 'application/octet-stream', fileType: 'other' }
+const ciphertextKind: FileKind = { mime: 'application/octet-stream', fileType: 'other' }
 
 /** Looks at a file while it passes, and breaks it off where the rules do not let it in. */
 class FileInspector {
@@ -115,12 +122,12 @@ class FileInspector {
   /** Known while the file passes, if it is text or ciphertext. */
   #kind: FileKind | undefined
   /** Of a text, whether what follows its beginning is text, too. */
-  #goesOn: ((part: Uint8Array) => boolean) | undefined
+  #isStillText: ((part: Uint8Array) => boolean) | undefined
 
   constructor(rules: FileRules, isCiphertext: boolean) {
     this.#rules = rules
     this.#isCiphertext = isCiphertext
-    if (isCiphertext) this.#kind = ciphertext
+    if (isCiphertext) this.#kind = ciphertextKind
   }
 
   /** The same bytes. Nothing of a file passes before it is known whether it is text. */
@@ -131,41 +138,41 @@ class FileInspector {
       seen += part.length
       if (seen > this.#rules.maxFileSize) throw createTooLargeProblem(this.#rules)
       if (!head) {
-        yield this.#assertGoesOn(part)
+        yield this.#assertStillText(part)
         continue
       }
       head.push(part)
-      if (seen < HEAD) continue
-      yield await this.#lookAt(Buffer.concat(head))
+      if (seen < HEAD_BYTES) continue
+      yield await this.#inspectHead(Buffer.concat(head))
       head = undefined
     }
     if (seen === 0) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'must not be empty' }] })
-    if (head) yield await this.#lookAt(Buffer.concat(head))
+    if (head) yield await this.#inspectHead(Buffer.concat(head))
   }
 
   /** The kind of the file, when all of it has passed and is stored. Throws where such files are not taken. */
-  async judge(file: RandomAccessFile): Promise<FileKind> {
-    return this.#kind ?? this.#assertTaken(await kindOfFile(file))
+  async detectKind(file: RandomAccessFile): Promise<FileKind> {
+    return this.#kind ?? this.#assertAllowed(await detectKindOfFile(file))
   }
 
-  async #lookAt(bytes: Buffer): Promise<Buffer> {
+  async #inspectHead(bytes: Buffer): Promise<Buffer> {
     // However the network cut the file, as much of it is judged.
-    const kind = this.#isCiphertext ? undefined : await kindOfHead(bytes.subarray(0, HEAD))
+    const kind = this.#isCiphertext ? undefined : await detectKindOfHead(bytes.subarray(0, HEAD_BYTES))
     if (!kind) return bytes
-    this.#kind = this.#assertTaken(kind)
-    if (isTextual(kind.mime)) this.#goesOn = await textWatch(bytes)
-    this.#assertGoesOn(bytes)
+    this.#kind = this.#assertAllowed(kind)
+    if (isTextual(kind.mime)) this.#isStillText = await createTextCheck(bytes)
+    this.#assertStillText(bytes)
     return bytes
   }
 
-  #assertTaken(kind: FileKind | undefined): FileKind {
+  #assertAllowed(kind: FileKind | undefined): FileKind {
     if (kind && this.#rules.allowedMimeTypes.includes(kind.mime)) return kind
     throw new Problem('unsupported_media_type', { detail: explainRefusal(kind) })
   }
 
   /** Throws where a file that began as text goes on as something else. */
-  #assertGoesOn<Part extends Uint8Array>(part: Part): Part {
-    if (this.#goesOn && !this.#goesOn(part)) this.#assertTaken(undefined)
+  #assertStillText<Part extends Uint8Array>(part: Part): Part {
+    if (this.#isStillText && !this.#isStillText(part)) this.#assertAllowed(undefined)
     return part
   }
 }

@@ -26,26 +26,26 @@ export async function verifyFiles(
   services: Pick<Services, 'sql' | 'files' | 'storage' | 'vault'>,
   percent: number,
 ): Promise<Verification> {
-  const found = { 'no-file': 0, 'no-owner': 0, 'unknown-key': 0, damaged: 0 }
-  const listed: StorageFinding[] = []
-  const tell = (one: StorageFinding) => {
-    found[one.finding]++
-    if (listed.length < MAX_LISTED) listed.push(one)
+  const counts = { 'no-file': 0, 'no-owner': 0, 'unknown-key': 0, damaged: 0 }
+  const findings: StorageFinding[] = []
+  const report = (one: StorageFinding) => {
+    counts[one.finding]++
+    if (findings.length < MAX_LISTED) findings.push(one)
   }
-  const attachments = await compare(compareAttachments(services), percent, tell)
-  const pictures = await compare(comparePictures(services), percent, tell)
+  const attachments = await compareStored(createAttachmentSet(services), percent, report)
+  const pictures = await compareStored(createPictureSet(services), percent, report)
   return {
     attachments: attachments.rows,
     pictures: pictures.rows,
     files: attachments.files + pictures.files,
     read: attachments.read + pictures.read,
-    ...found,
-    listed,
+    ...counts,
+    listed: findings,
   }
 }
 
 /** Findings that are looked at again at a time. */
-const CONFIRM_BATCH = 1000
+const CONFIRM_BATCH_SIZE = 1000
 
 type Finding = 'no-file' | 'no-owner' | 'unknown-key' | 'damaged'
 
@@ -88,45 +88,46 @@ export interface Comparison {
 }
 
 /** Tells of each row whose file is not there or does not open, and of each file that no row names. */
-async function compare<Row extends NamedItem>(
-  compared: StoredSet<Row>,
+async function compareStored<Row extends NamedItem>(
+  set: StoredSet<Row>,
   percent: number,
-  tell: (found: StorageFinding) => void,
+  report: (found: StorageFinding) => void,
 ): Promise<Comparison> {
   const result: Comparison = { rows: 0, files: 0, read: 0 }
-  const suspected: Suspicion<Row>[] = []
-  for await (const [row, file] of mergeByName(compared.rows, compared.files)) {
-    count(result, row, file)
-    if (isOrphan(row, file)) tell({ finding: 'no-owner', file: file.name, owner: null })
-    if (!row || isLeftOut(file, percent)) continue
-    const finding = await compared.examine(row, file !== undefined)
+  const suspected: SuspectedFinding<Row>[] = []
+  for await (const [row, file] of mergeByName(set.rows, set.files)) {
+    countPair(result, row, file)
+    if (isOrphan(row, file)) report({ finding: 'no-owner', file: file.name, owner: null })
+    if (!row || isSkipped(file, percent)) continue
+    const finding = await set.examine(row, file !== undefined)
     if (!finding) result.read += 1
-    else if (suspected.push({ row, finding }) === CONFIRM_BATCH) await confirm(compared, suspected.splice(0), tell)
+    else if (suspected.push({ row, finding }) === CONFIRM_BATCH_SIZE)
+      await confirmFindings(set, suspected.splice(0), report)
   }
-  await confirm(compared, suspected, tell)
+  await confirmFindings(set, suspected, report)
   return result
 }
 
-function count(result: Comparison, row: NamedItem | undefined, file: ListedFile | undefined): void {
+function countPair(result: Comparison, row: NamedItem | undefined, file: ListedFile | undefined): void {
   result.rows += Number(row !== undefined)
   result.files += file?.count ?? 0
 }
 
-interface Suspicion<Row> {
+interface SuspectedFinding<Row> {
   row: Row
   finding: Finding
 }
 
 /** Leaves out what was deleted, or has another file, since it was looked at. */
-async function confirm<Row extends NamedItem>(
+async function confirmFindings<Row extends NamedItem>(
   { stillThere, ownerOf }: StoredSet<Row>,
-  suspected: readonly Suspicion<Row>[],
-  tell: (found: StorageFinding) => void,
+  suspected: readonly SuspectedFinding<Row>[],
+  report: (found: StorageFinding) => void,
 ): Promise<void> {
   if (suspected.length === 0) return
   const present = new Set((await stillThere(suspected.map(({ row }) => row))).map(ownerOf))
   for (const { row, finding } of suspected)
-    if (present.has(ownerOf(row))) tell({ finding, file: row.name, owner: ownerOf(row) })
+    if (present.has(ownerOf(row))) report({ finding, file: row.name, owner: ownerOf(row) })
 }
 
 /** A younger one waits for its row, and the sweep for it. */
@@ -134,7 +135,7 @@ const isOrphan = (row: NamedItem | undefined, file: ListedFile | undefined): fil
   row === undefined && file !== undefined && file.modifiedAt.getTime() < Date.now() - GRACE_MS
 
 /** One that may be missing is looked at in any case. */
-const isLeftOut = (file: ListedFile | undefined, percent: number) =>
+const isSkipped = (file: ListedFile | undefined, percent: number) =>
   file?.isWhole === true && Math.random() * 100 >= percent
 
 /** Pairs of two series that are each in the order of their names; one side is absent where the other has a name alone. */
@@ -143,55 +144,55 @@ async function* mergeByName<A extends NamedItem, B extends NamedItem>(
   right: AsyncIterable<B>,
 ): AsyncGenerator<[A | undefined, B | undefined], void> {
   const [lefts, rights] = [left[Symbol.asyncIterator](), right[Symbol.asyncIterator]()]
-  let [a, b] = [await next(lefts), await next(rights)]
+  let [a, b] = [await readNext(lefts), await readNext(rights)]
   while (a ?? b) {
-    const name = firstName(a, b)
-    const pair: [A | undefined, B | undefined] = [ifNamed(a, name), ifNamed(b, name)]
+    const name = findFirstName(a, b)
+    const pair: [A | undefined, B | undefined] = [matchName(a, name), matchName(b, name)]
     yield pair
-    if (pair[0]) a = await next(lefts)
-    if (pair[1]) b = await next(rights)
+    if (pair[0]) a = await readNext(lefts)
+    if (pair[1]) b = await readNext(rights)
   }
 }
 
-const firstName = (...items: (NamedItem | undefined)[]) => items.flatMap((item) => item?.name ?? []).sort()[0]
+const findFirstName = (...items: (NamedItem | undefined)[]) => items.flatMap((item) => item?.name ?? []).sort()[0]
 
-const ifNamed = <T extends NamedItem>(item: T | undefined, name: string | undefined) =>
+const matchName = <T extends NamedItem>(item: T | undefined, name: string | undefined) =>
   item?.name === name ? item : undefined
 
-async function next<T>(items: AsyncIterator<T>): Promise<T | undefined> {
+async function readNext<T>(items: AsyncIterator<T>): Promise<T | undefined> {
   const { done, value } = await items.next()
   return done ? undefined : value
 }
 
-type AttachmentParts = Pick<Services, 'sql' | 'files' | 'vault'>
+type AttachmentServices = Pick<Services, 'sql' | 'files' | 'vault'>
 
 /** Comes before all others. */
 const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
 /** Attachments and the files of messages. */
-const compareAttachments = (parts: AttachmentParts): StoredSet<FileRow> => ({
-  rows: readInNameOrder((after, limit) => parts.sql(listFilesByName, [after, limit]), NO_NAME),
-  files: listAttachmentFiles(parts),
+const createAttachmentSet = (services: AttachmentServices): StoredSet<FileRow> => ({
+  rows: readInNameOrder((after, limit) => services.sql(listFilesByName, [after, limit]), NO_NAME),
+  files: listAttachmentFiles(services),
   ownerOf: ({ id }) => `${attachments.type}/${id}`,
 
   async examine(row, isListed) {
-    if (!hasKnownKey(parts, row)) return 'unknown-key'
-    if (await canReadFile(parts, row)) return undefined
+    if (!hasKnownKey(services, row)) return 'unknown-key'
+    if (await canReadFile(services, row)) return undefined
     return isListed ? 'damaged' : 'no-file'
   },
 
   async stillThere(rows) {
-    const found = await parts.sql(findExistingFiles, [rows.map(({ id }) => id)])
+    const found = await services.sql(findExistingFiles, [rows.map(({ id }) => id)])
     const ids = new Set(found.map(({ id }) => id))
     return rows.filter(({ id }) => ids.has(id))
   },
 })
 
-async function* listAttachmentFiles({ files }: AttachmentParts): AsyncGenerator<ListedFile, void> {
+async function* listAttachmentFiles({ files }: AttachmentServices): AsyncGenerator<ListedFile, void> {
   for await (const { name, modifiedAt } of files.list()) yield { name, modifiedAt, count: 1, isWhole: true }
 }
 
-function hasKnownKey({ vault }: AttachmentParts, { sealedKey }: FileRow): boolean {
+function hasKnownKey({ vault }: AttachmentServices, { sealedKey }: FileRow): boolean {
   try {
     vault.open(sealedKey, FILE_KEY)
     return true
@@ -200,7 +201,7 @@ function hasKnownKey({ vault }: AttachmentParts, { sealedKey }: FileRow): boolea
   }
 }
 
-async function canReadFile({ files }: AttachmentParts, { name, bytes, sealedKey }: FileRow): Promise<boolean> {
+async function canReadFile({ files }: AttachmentServices, { name, bytes, sealedKey }: FileRow): Promise<boolean> {
   try {
     for await (const _ of files.read({ name, bytes, sealedKey }));
     return true
@@ -211,26 +212,26 @@ async function canReadFile({ files }: AttachmentParts, { name, bytes, sealedKey 
   }
 }
 
-type PictureParts = Pick<Services, 'sql' | 'storage'>
+type PictureServices = Pick<Services, 'sql' | 'storage'>
 
 /** People and rooms, and the files of their pictures. */
-const comparePictures = (parts: PictureParts): StoredSet<PictureRow> => ({
-  rows: readInNameOrder((after, limit) => parts.sql(listPicturesByKey, [after, limit]), ''),
-  files: listPictureFiles(parts),
+const createPictureSet = (services: PictureServices): StoredSet<PictureRow> => ({
+  rows: readInNameOrder((after, limit) => services.sql(listPicturesByKey, [after, limit]), ''),
+  files: listPictureFiles(services),
   ownerOf: ({ table, id }) => `${table}/${id}`,
 
   /** A picture that was stored before there were sizes has no small one. */
   async examine({ name }) {
-    const fault = await parts.storage.check(name)
+    const fault = await services.storage.check(name)
     if (fault) return fault
-    const ofSmall = await parts.storage.check(toSmallKey(name))
-    return ofSmall === 'no-file' ? undefined : ofSmall
+    const smallFault = await services.storage.check(toSmallKey(name))
+    return smallFault === 'no-file' ? undefined : smallFault
   },
 
-  stillThere: (rows) => parts.sql(findExistingPictures, [rows.map(({ name }) => name)]),
+  stillThere: (rows) => services.sql(findExistingPictures, [rows.map(({ name }) => name)]),
 })
 
-async function* listPictureFiles({ storage }: PictureParts): AsyncGenerator<ListedFile, void> {
+async function* listPictureFiles({ storage }: PictureServices): AsyncGenerator<ListedFile, void> {
   for await (const { name, files } of listPictures(storage)) {
     const newest = Math.max(...files.map(({ modifiedAt }) => modifiedAt.getTime()))
     yield {
@@ -242,7 +243,7 @@ async function* listPictureFiles({ storage }: PictureParts): AsyncGenerator<List
   }
 }
 
-const ROW_BATCH = 1000
+const ROW_BATCH_SIZE = 1000
 
 /** Rows that are read so many at a time, each time those behind the name of the last one. */
 async function* readInNameOrder<Row extends { name: string }>(
@@ -250,9 +251,9 @@ async function* readInNameOrder<Row extends { name: string }>(
   first: string,
 ): AsyncGenerator<Row, void> {
   for (let after = first; ; ) {
-    const rows = await read(after, ROW_BATCH)
+    const rows = await read(after, ROW_BATCH_SIZE)
     yield* rows
-    if (rows.length < ROW_BATCH) return
+    if (rows.length < ROW_BATCH_SIZE) return
     after = rows.at(-1)?.name ?? ''
   }
 }

@@ -22,26 +22,26 @@ import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { attachments } from '../attachments/attachments.ts'
-import { assertAllLinked, remove } from '../attachments/message-attachments.ts'
+import { assertAllLinked, deleteAttachmentRows } from '../attachments/message-attachments.ts'
 import {
-  assertFewMessages,
+  assertMessageCount,
   assertWithinQuota,
-  type Changing,
-  lockOwn,
-  noteConversation,
-  type Part,
+  type ConversationTransaction,
+  type CursorPage,
+  lockOwnConversation,
   readConversation,
+  recordConversationChange,
   slug,
 } from './conversations.ts'
 import {
   assertAnswerHasModel,
   assertMessageFits,
-  countBytes,
-  LAST,
+  countMessageBytes,
+  MAX_NUMBER,
   type MessageChange,
   messageNumber,
   type NewMessage,
-  parseNumber,
+  parseMessageNumber,
 } from './message-input.ts'
 
 const MAX_MESSAGES = 1000
@@ -62,9 +62,9 @@ export const messagesInput = z.strictObject({
 export async function listMessages(
   ctx: Context,
   { slug, page: { size, before } }: z.output<typeof messagesInput>,
-): Promise<Part<ConversationMessageRow>> {
+): Promise<CursorPage<ConversationMessageRow>> {
   const { id } = await readConversation(ctx, slug)
-  const [seq, subSeq] = before === undefined ? [LAST, LAST] : parseNumber(before)
+  const [seq, subSeq] = before === undefined ? [MAX_NUMBER, MAX_NUMBER] : parseMessageNumber(before)
   const rows = await ctx.services.sql(findConversationMessages, [Number(id), seq, subSeq, size + 1, MAX_BYTES])
   const found = rows[0]?.found ?? 0
   // They end with the last one, so one too many stands first.
@@ -77,27 +77,37 @@ export async function sendMessage(ctx: Context, message: NewMessage): Promise<Co
   assertMessageFits(ctx, message)
   const { slug, attachments } = message
   const id = await withChangeLog(ctx, async (em, changes) => {
-    const { id: conversation, messageCount } = await lockOwn(ctx, em, slug)
-    assertFewMessages(ctx, messageCount + 1)
-    await assertWithinQuota(ctx, em, { bytes: countBytes(message) })
-    await assertFollows(em, conversation, message)
-    const { id, number } = await insert(em, conversation, message)
+    const { id: conversation, messageCount } = await lockOwnConversation(ctx, em, slug)
+    assertMessageCount(ctx, messageCount + 1)
+    await assertWithinQuota(ctx, em, { bytes: countMessageBytes(message) })
+    await assertParentExists(em, conversation, message)
+    const { id, number } = await insertMessage(em, conversation, message)
     await linkFiles(ctx, { em, changes }, id, attachments)
-    noteMessage(ctx, { em, changes }, 'created', { slug, number })
+    recordMessageChange(ctx, { em, changes }, 'created', { slug, number })
     return id
   })
   return readMessage(ctx, id)
 }
 
-async function assertFollows(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
+async function assertParentExists(em: EntityManager, conversation: number, { parent }: NewMessage): Promise<void> {
   if (parent === null || parent === 0) return
   const [found] = await runStatement(em, findMessageToChange, [conversation, parent, 0])
   if (!found) throw new Problem('not_found', { issues: [{ path: ['parent'], message: 'is the number of no message' }] })
 }
 
-async function insert(em: EntityManager, conversation: number, message: NewMessage) {
+async function insertMessage(em: EntityManager, conversation: number, message: NewMessage) {
   const { thread, role, model, content, metadata, isComplete, parent } = message
-  const values = [conversation, thread, role, model, content, toText(metadata), isComplete, countBytes(message), parent]
+  const values = [
+    conversation,
+    thread,
+    role,
+    model,
+    content,
+    stringifyMetadata(metadata),
+    isComplete,
+    countMessageBytes(message),
+    parent,
+  ]
   const [written] = await runStatement(em, insertConversationMessage, values)
   if (!written)
     throw new Problem('not_found', { issues: [{ path: ['thread'], message: 'is the number of no message' }] })
@@ -107,21 +117,21 @@ async function insert(em: EntityManager, conversation: number, message: NewMessa
 /** Changes what is given of a message, and keeps the rest. */
 export async function changeMessage(
   ctx: Context,
-  { slug, number, ...given }: MessageChange,
+  { slug, number, ...change }: MessageChange,
 ): Promise<ConversationMessageRow> {
   const id = await withChangeLog(ctx, async (em, changes) => {
-    const { id: conversation } = await lockOwn(ctx, em, slug)
-    const { files, ...before } = await find(em, conversation, number)
-    const attachments = given.attachments ?? files.map(String)
-    const after = { ...before, ...definedIn(given), attachments }
+    const { id: conversation } = await lockOwnConversation(ctx, em, slug)
+    const { files, ...before } = await findMessage(em, conversation, number)
+    const attachments = change.attachments ?? files.map(String)
+    const after = { ...before, ...definedOnly(change), attachments }
     assertMessageFits(ctx, after)
     assertAnswerHasModel(after)
-    await assertWithinQuota(ctx, em, { bytes: countBytes(after) - countBytes(before) })
+    await assertWithinQuota(ctx, em, { bytes: countMessageBytes(after) - countMessageBytes(before) })
     const { id, role, model, content, metadata, isComplete } = after
-    const values = [id, role, model, content, toText(metadata), isComplete, countBytes(after)]
+    const values = [id, role, model, content, stringifyMetadata(metadata), isComplete, countMessageBytes(after)]
     await runStatement(em, updateConversationMessage, values)
-    await settleFiles(ctx, { em, changes }, { id, files }, attachments)
-    noteMessage(ctx, { em, changes }, 'updated', { slug, number })
+    await replaceFiles(ctx, { em, changes }, { id, files }, attachments)
+    recordMessageChange(ctx, { em, changes }, 'updated', { slug, number })
     return id
   })
   return readMessage(ctx, id)
@@ -133,17 +143,17 @@ export async function removeMessage(
   { slug, number }: { slug: string; number: string },
 ): Promise<MessageName> {
   await withChangeLog(ctx, async (em, changes) => {
-    const { id: conversation } = await lockOwn(ctx, em, slug)
-    const { id } = await find(em, conversation, number)
-    await dropFiles({ em, changes }, id)
+    const { id: conversation } = await lockOwnConversation(ctx, em, slug)
+    const { id } = await findMessage(em, conversation, number)
+    await deleteFiles({ em, changes }, id)
     await runStatement(em, deleteConversationMessage, [id])
-    noteMessage(ctx, { em, changes }, 'deleted', { slug, number })
+    recordMessageChange(ctx, { em, changes }, 'deleted', { slug, number })
   })
   return { slug, number }
 }
 
-async function find(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
-  const [found] = await runStatement(em, findMessageToChange, [conversation, ...parseNumber(number)])
+async function findMessage(em: EntityManager, conversation: number, number: string): Promise<MessageToChange> {
+  const [found] = await runStatement(em, findMessageToChange, [conversation, ...parseMessageNumber(number)])
   if (!found) throw new Problem('not_found', { detail: 'There is no such message.' })
   return found
 }
@@ -155,25 +165,30 @@ async function readMessage(ctx: Context, id: number): Promise<ConversationMessag
 }
 
 /** A conversation looks different, too, when a message of it does: it stands first in the list. */
-function noteMessage(
+function recordMessageChange(
   ctx: Context,
-  at: Changing,
+  transaction: ConversationTransaction,
   verb: 'created' | 'updated' | 'deleted',
   { slug, number }: MessageName,
 ): void {
-  at.changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
-  noteConversation(ctx, at, 'updated', slug)
+  transaction.changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversation-messages', `${slug}/${number}`)
+  recordConversationChange(ctx, transaction, 'updated', slug)
 }
 
-const toText = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
+const stringifyMetadata = (metadata: unknown) => (metadata ? JSON.stringify(metadata) : null)
 
-const definedIn = <T extends object>(given: T) =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+const definedOnly = <T extends object>(members: T) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>
   }
 
 /** Makes files of the caller part of a message of theirs. One that is not theirs, or belongs to another message, is not there. */
-async function linkFiles(ctx: Context, { em, changes }: Changing, message: number, ids: readonly string[]) {
+async function linkFiles(
+  ctx: Context,
+  { em, changes }: ConversationTransaction,
+  message: number,
+  ids: readonly string[],
+) {
   if (ids.length === 0) return
   const { viewer } = toViewer(ctx)
   const linked = await runStatement(em, linkToConversation, [message, viewer, ids.map(Number)])
@@ -182,25 +197,25 @@ async function linkFiles(ctx: Context, { em, changes }: Changing, message: numbe
 }
 
 /** Gives a message exactly these files: others that it had are deleted. */
-async function settleFiles(
+async function replaceFiles(
   ctx: Context,
-  at: Changing,
+  transaction: ConversationTransaction,
   { id, files }: { id: number; files: readonly number[] },
-  wanted: readonly string[],
+  attachments: readonly string[],
 ): Promise<void> {
-  const kept = new Set(wanted.map(Number))
+  const kept = new Set(attachments.map(Number))
   const dropped = files.filter((file) => !kept.has(file))
-  if (dropped.length > 0) await remove(at, removeAttachments, dropped)
-  const had = new Set(files)
+  if (dropped.length > 0) await deleteAttachmentRows(transaction, removeAttachments, dropped)
+  const earlier = new Set(files)
   await linkFiles(
     ctx,
-    at,
+    transaction,
     id,
-    wanted.filter((file) => !had.has(Number(file))),
+    attachments.filter((file) => !earlier.has(Number(file))),
   )
 }
 
 /** Deletes the files of a message that is about to be deleted. */
-async function dropFiles(at: Changing, message: number): Promise<void> {
-  await remove(at, removeAttachmentsOfPrivateMessage, message)
+async function deleteFiles(transaction: ConversationTransaction, message: number): Promise<void> {
+  await deleteAttachmentRows(transaction, removeAttachmentsOfPrivateMessage, message)
 }

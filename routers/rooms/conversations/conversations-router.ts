@@ -4,32 +4,32 @@ import { changeMessage, listMessages, messagesInput, removeMessage, sendMessage 
 import {
   changeConversation,
   changeFolder,
-  conversationChange,
+  conversationChangeInput,
   createConversation,
-  deleteDiscarded,
-  discard,
-  folderChange,
+  deleteDiscardedConversations,
+  discardOwnConversation,
+  folderChangeInput,
   listFolders,
   listInput,
-  listOwn,
-  newConversation,
-  organization,
-  organize,
+  listOwnConversations,
+  newConversationInput,
+  organizationInput,
+  organizeOwnConversation,
   readConversation,
   readQuota,
   removeConversation,
-  restore,
+  restoreOwnConversation,
   slug,
 } from './conversations.ts'
-import { conversationImport, importConversation } from './import-conversation.ts'
-import { messageChange, messageChoice, newMessage } from './message-input.ts'
+import { conversationImportInput, importConversation } from './import-conversation.ts'
+import { messageChangeInput, messageSelector, newMessageInput } from './message-input.ts'
 
 /** Conversations with models, which nobody but their owner reads. */
 export const conversationsRouter = router({
   list: userWith('read')
     .meta(about("List the caller's private conversations, those that were changed last first."))
     .input(listInput)
-    .query(({ ctx, input }) => listOwn(ctx, input)),
+    .query(({ ctx, input }) => listOwnConversations(ctx, input)),
 
   get: userWith('read')
     .meta(about('Read a private conversation, without its messages.'))
@@ -38,7 +38,7 @@ export const conversationsRouter = router({
 
   create: userWith('write')
     .meta({ ...about('Create a private conversation.'), ...withBodySize('long text') })
-    .input(newConversation)
+    .input(newConversationInput)
     .mutation(({ ctx, input }) => createConversation(ctx, input)),
 
   import: userWith('write')
@@ -46,7 +46,7 @@ export const conversationsRouter = router({
       ...about('Store a private conversation from elsewhere, with its times, once.'),
       ...withBodySize('conversation'),
     })
-    .input(conversationImport)
+    .input(conversationImportInput)
     .mutation(({ ctx, input }) => importConversation(ctx, input)),
 
   quota: userWith('read')
@@ -55,7 +55,7 @@ export const conversationsRouter = router({
 
   update: userWith('write')
     .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...withBodySize('long text') })
-    .input(conversationChange)
+    .input(conversationChangeInput)
     .mutation(({ ctx, input }) => changeConversation(ctx, input)),
 
   delete: userWith('write')
@@ -65,8 +65,8 @@ export const conversationsRouter = router({
 
   organize: userWith('write')
     .meta(about('Pin a private conversation, or put it in a folder.'))
-    .input(organization)
-    .mutation(({ ctx, input }) => organize(ctx, input)),
+    .input(organizationInput)
+    .mutation(({ ctx, input }) => organizeOwnConversation(ctx, input)),
 
   folders: userWith('read')
     .meta(about("List the folders of the caller's private conversations."))
@@ -74,20 +74,20 @@ export const conversationsRouter = router({
 
   changeFolder: userWith('write')
     .meta(about('Rename a folder of private conversations, or dissolve it.'))
-    .input(folderChange)
+    .input(folderChangeInput)
     .mutation(({ ctx, input }) => changeFolder(ctx, input)),
 
   discard: userWith('write')
     .meta(about('Throw a private conversation away, so that it is deleted soon and can be restored before.'))
     .input(z.strictObject({ slug }))
-    .mutation(({ ctx, input }) => discard(ctx, input.slug)),
+    .mutation(({ ctx, input }) => discardOwnConversation(ctx, input.slug)),
 
   restore: userWith('write')
     .meta(about('Take a private conversation back that was thrown away.'))
     .input(z.strictObject({ slug }))
-    .mutation(({ ctx, input }) => restore(ctx, input.slug)),
+    .mutation(({ ctx, input }) => restoreOwnConversation(ctx, input.slug)),
 
-  deleteDiscarded: host.mutation(({ ctx }) => deleteDiscarded(ctx)),
+  deleteDiscarded: host.mutation(({ ctx }) => deleteDiscardedConversations(ctx)),
 
   messages: userWith('read')
     .meta(about('List the last messages of a private conversation, or those before one of them.'))
@@ -96,16 +96,16 @@ export const conversationsRouter = router({
 
   sendMessage: userWith('write')
     .meta({ ...about('Add a message to a private conversation.'), ...withBodySize('long text') })
-    .input(newMessage)
+    .input(newMessageInput)
     .mutation(({ ctx, input }) => sendMessage(ctx, input)),
 
   updateMessage: userWith('write')
     .meta({ ...about('Change a message of a private conversation.'), ...withBodySize('long text') })
-    .input(messageChange)
+    .input(messageChangeInput)
     .mutation(({ ctx, input }) => changeMessage(ctx, input)),
 
   deleteMessage: userWith('write')
     .meta(about('Delete a message of a private conversation with its files.'))
-    .input(messageChoice)
+    .input(messageSelector)
     .mutation(({ ctx, input }) => removeMessage(ctx, input)),
 })

@@ -33,7 +33,7 @@ import { roomText } from '../rooms.ts'
 export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
 
 /** A transaction that changes conversations of the caller. */
-export interface Changing {
+export interface ConversationTransaction {
   em: EntityManager
   changes: ChangeRecorder
 }
@@ -48,35 +48,36 @@ export async function readConversation(ctx: Context, slug: string): Promise<Conv
 }
 
 /** Locks a conversation of the caller, and the caller before it: they go past no quota by two requests at once. */
-export async function lockOwn(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
+export async function lockOwnConversation(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
   const [locked] = await runStatement(em, lockConversation, [slug, toViewer(ctx).viewer])
   if (!locked) throw noSuchConversation()
   return locked
 }
 
 /** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
-export async function assertWithinQuota(ctx: Context, em: EntityManager, more: { bytes: number; conversations?: 1 }) {
+export async function assertWithinQuota(ctx: Context, em: EntityManager, growth: { bytes: number; conversations?: 1 }) {
   const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
-  const [kept] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
-  const { count = 0, bytes = 0 } = kept ?? {}
-  if (more.conversations && count >= perPerson) throw full(`A person has at most ${perPerson} conversations.`)
-  if (more.bytes > 0 && bytes + more.bytes > bytesPerPerson)
-    throw full(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
+  const [usage] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
+  const { count = 0, bytes = 0 } = usage ?? {}
+  if (growth.conversations && count >= perPerson)
+    throw quotaExceeded(`A person has at most ${perPerson} conversations.`)
+  if (growth.bytes > 0 && bytes + growth.bytes > bytesPerPerson)
+    throw quotaExceeded(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
 }
 
 /** Throws where a conversation would have more messages than it may. */
-export function assertFewMessages(ctx: Context, count: number): void {
-  const { messages: most } = ctx.services.settings.conversations
-  if (count > most) throw full(`A conversation has at most ${most} messages.`)
+export function assertMessageCount(ctx: Context, count: number): void {
+  const { messages: maxMessages } = ctx.services.settings.conversations
+  if (count > maxMessages) throw quotaExceeded(`A conversation has at most ${maxMessages} messages.`)
 }
 
 /** How much the caller has, and may have. */
 export async function readQuota(ctx: Context) {
   const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
-  const [kept] = await ctx.services.sql(measureConversations, [toViewer(ctx).viewer])
+  const [usage] = await ctx.services.sql(measureConversations, [toViewer(ctx).viewer])
   return {
-    conversations: { most: perPerson, kept: kept?.count ?? 0 },
-    bytes: { most: bytesPerPerson, kept: kept?.bytes ?? 0 },
+    conversations: { most: perPerson, kept: usage?.count ?? 0 },
+    bytes: { most: bytesPerPerson, kept: usage?.bytes ?? 0 },
     /** Of one conversation. */
     messages,
     /** Of one message, in characters of its ciphertext. */
@@ -84,12 +85,12 @@ export async function readQuota(ctx: Context) {
   }
 }
 
-const full = (detail: string) => new Problem('invalid', { detail })
+const quotaExceeded = (detail: string) => new Problem('invalid', { detail })
 
 /** Tells the caller's other programs what is different about a conversation. */
-export function noteConversation(
+export function recordConversationChange(
   ctx: Context,
-  { changes }: Changing,
+  { changes }: ConversationTransaction,
   verb: 'created' | 'updated' | 'deleted',
   slug: string,
 ): void {
@@ -99,48 +100,49 @@ export function noteConversation(
 export const name = z.string().trim().max(255).describe('Not encrypted.')
 const systemPrompt = roomText.nullable().describe('Ciphertext of what a model is told before all messages.')
 
-export const newConversation = z.strictObject({
+export const newConversationInput = z.strictObject({
   name: name.default(''),
   systemPrompt: systemPrompt.default(null),
 })
 
-export const conversationChange = z.strictObject({
+export const conversationChangeInput = z.strictObject({
   slug,
   name: name.min(1).optional(),
   systemPrompt: systemPrompt.optional(),
 })
 
-const signs = 'abcdefghijklmnopqrstuvwxyz0123456789'
+const SLUG_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const SLUG_LENGTH = 16
 
-export const randomSlug = () => Array.from({ length: SLUG_LENGTH }, () => signs[randomInt(signs.length)]).join('')
+export const createSlug = () =>
+  Array.from({ length: SLUG_LENGTH }, () => SLUG_ALPHABET[randomInt(SLUG_ALPHABET.length)]).join('')
 
 export async function createConversation(
   ctx: Context,
-  { name, systemPrompt }: z.output<typeof newConversation>,
+  { name, systemPrompt }: z.output<typeof newConversationInput>,
 ): Promise<ConversationRow> {
   const { viewer } = toViewer(ctx)
-  const created = randomSlug()
+  const slug = createSlug()
   await withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: countBytes(systemPrompt) })
-    await runStatement(em, insertConversation, [viewer, created, name || 'New Chat', systemPrompt])
-    noteConversation(ctx, { em, changes }, 'created', created)
+    await runStatement(em, insertConversation, [viewer, slug, name || 'New Chat', systemPrompt])
+    recordConversationChange(ctx, { em, changes }, 'created', slug)
   })
-  return readConversation(ctx, created)
+  return readConversation(ctx, slug)
 }
 
 /** Changes what is given, and keeps the rest. */
 export async function changeConversation(
   ctx: Context,
-  { slug, name, systemPrompt }: z.output<typeof conversationChange>,
+  { slug, name, systemPrompt }: z.output<typeof conversationChangeInput>,
 ): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
-    const { id, promptBytes } = await lockOwn(ctx, em, slug)
+    const { id, promptBytes } = await lockOwnConversation(ctx, em, slug)
     if (name === undefined && systemPrompt === undefined) return
     if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: countBytes(systemPrompt) - promptBytes })
     await runStatement(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
-    noteConversation(ctx, { em, changes }, 'updated', slug)
+    recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return readConversation(ctx, slug)
 }
@@ -148,11 +150,11 @@ export async function changeConversation(
 /** Deletes a conversation with its messages and their files. */
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await withChangeLog(ctx, async (em, changes) => {
-    const { id } = await lockOwn(ctx, em, slug)
+    const { id } = await lockOwnConversation(ctx, em, slug)
     const files = await runStatement(em, listFilesOfConversations, [[id]])
     changes.dropFiles(files.map(({ uuid }) => uuid))
     await runStatement(em, deleteConversations, [[id]])
-    noteConversation(ctx, { em, changes }, 'deleted', slug)
+    recordConversationChange(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }
 }
@@ -160,34 +162,34 @@ export async function removeConversation(ctx: Context, slug: string): Promise<{ 
 const countBytes = (text: string | null) => Buffer.byteLength(text ?? '')
 
 /** Of folders, and of pinned conversations. */
-const MOST = 100
+const MAX_ORGANIZED = 100
 
 const folderName = z.string().trim().min(1).max(120)
 
-export const organization = z.strictObject({
+export const organizationInput = z.strictObject({
   slug,
   isPinned: z.boolean().optional().describe('Whether it stands above the others.'),
   folder: folderName.nullable().optional().describe('The folder that it is put in; null takes it out. Not encrypted.'),
 })
 
-export const folderChange = z.strictObject({
+export const folderChangeInput = z.strictObject({
   name: folderName,
   newName: folderName.nullable().describe('Null dissolves the folder; what lies in it stays.'),
 })
 
 /** Pins a conversation or puts it in a folder, which is there as long as something lies in it. */
-export async function organize(
+export async function organizeOwnConversation(
   ctx: Context,
-  { slug, isPinned, folder }: z.output<typeof organization>,
+  { slug, isPinned, folder }: z.output<typeof organizationInput>,
 ): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
-    const { id } = await lockOwn(ctx, em, slug)
+    const { id } = await lockOwnConversation(ctx, em, slug)
     await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
-    const [kept] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
-    const { folders = 0, pinned = 0 } = kept ?? {}
-    if (isPinned && pinned > MOST) throw full(`A person pins at most ${MOST} conversations.`)
-    if (folder && folders > MOST) throw full(`A person has at most ${MOST} folders.`)
-    noteConversation(ctx, { em, changes }, 'updated', slug)
+    const [usage] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
+    const { folders = 0, pinned = 0 } = usage ?? {}
+    if (isPinned && pinned > MAX_ORGANIZED) throw quotaExceeded(`A person pins at most ${MAX_ORGANIZED} conversations.`)
+    if (folder && folders > MAX_ORGANIZED) throw quotaExceeded(`A person has at most ${MAX_ORGANIZED} folders.`)
+    recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return readConversation(ctx, slug)
 }
@@ -198,18 +200,18 @@ export const listFolders = (ctx: Context): Promise<ConversationFolder[]> =>
 /** Gives a folder another name, under which there may be one already. */
 export async function changeFolder(
   ctx: Context,
-  { name, newName }: z.output<typeof folderChange>,
+  { name, newName }: z.output<typeof folderChangeInput>,
 ): Promise<ConversationFolder[]> {
   await withChangeLog(ctx, async (em, changes) => {
     const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
-    for (const { slug } of changed) noteConversation(ctx, { em, changes }, 'updated', slug)
+    for (const { slug } of changed) recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return listFolders(ctx)
 }
 
 /** A part of a list. `next` says where the following one begins, and is null behind the last one. */
-export interface Part<T> {
+export interface CursorPage<T> {
   data: T[]
   meta: { next: string | null }
 }
@@ -233,20 +235,20 @@ export const listInput = z
   })
   .prefault({})
 
-const [LATEST, HIGHEST] = [8e15, 2_147_483_647]
+const [MAX_TIME, MAX_ID] = [8e15, 2_147_483_647]
 
 /** What stands for any text in a pattern stands for itself in a name. */
-const patternFor = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
+const toLikePattern = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
 
 /** The caller's conversations, those that were changed last first. */
-export async function listOwn(
+export async function listOwnConversations(
   ctx: Context,
   { page: { size, after }, isPinned, folder, name }: z.output<typeof listInput>,
-): Promise<Part<ConversationRow>> {
-  const [time = LATEST, id = HIGHEST] = after?.split('-').map(Number) ?? []
+): Promise<CursorPage<ConversationRow>> {
+  const [time = MAX_TIME, id = MAX_ID] = after?.split('-').map(Number) ?? []
   const rows = await ctx.services.sql(listConversations, [
-    ...[toViewer(ctx).viewer, time, Math.min(id, HIGHEST), size + 1],
-    ...[isPinned, folder, name === undefined ? undefined : patternFor(name), folder === null],
+    ...[toViewer(ctx).viewer, time, Math.min(id, MAX_ID), size + 1],
+    ...[isPinned, folder, name === undefined ? undefined : toLikePattern(name), folder === null],
   ])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined
@@ -256,34 +258,34 @@ export async function listOwn(
 /** For so long what was thrown away can be taken back; front ends offer it for a shorter time. */
 const RESTORABLE_SECONDS = 60
 /** Deleted in one transaction. */
-const BATCH = 100
+const BATCH_SIZE = 100
 
 /** Throws a conversation away: nobody sees it any more, and soon it is deleted. */
-export async function discard(ctx: Context, slug: string): Promise<{ slug: string }> {
+export async function discardOwnConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await withChangeLog(ctx, async (em, changes) => {
-    const { id } = await lockOwn(ctx, em, slug)
+    const { id } = await lockOwnConversation(ctx, em, slug)
     await runStatement(em, discardConversation, [id])
-    noteConversation(ctx, { em, changes }, 'deleted', slug)
+    recordConversationChange(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }
 }
 
 /** Takes a conversation back that was thrown away and is not deleted yet. */
-export async function restore(ctx: Context, slug: string): Promise<ConversationRow> {
+export async function restoreOwnConversation(ctx: Context, slug: string): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
     const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
     if (!restored) throw noSuchConversation()
-    noteConversation(ctx, { em, changes }, 'created', slug)
+    recordConversationChange(ctx, { em, changes }, 'created', slug)
   })
   return readConversation(ctx, slug)
 }
 
 /** Deletes what was thrown away and can be taken back no more, with its messages and files. */
-export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }> {
+export async function deleteDiscardedConversations(ctx: Context): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {
     const count = await withChangeLog(ctx, async (em, changes) => {
-      const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH])
+      const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH_SIZE])
       const ids = found.map(({ id }) => id)
       const files = await runStatement(em, listFilesOfConversations, [ids])
       changes.dropFiles(files.map(({ uuid }) => uuid))
@@ -291,6 +293,6 @@ export async function deleteDiscarded(ctx: Context): Promise<{ deleted: number }
       return found.length
     })
     deleted += count
-    if (count < BATCH) return { deleted }
+    if (count < BATCH_SIZE) return { deleted }
   }
 }

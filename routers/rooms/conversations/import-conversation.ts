@@ -14,28 +14,35 @@ import { runStatement } from '../../core/run-statement.ts'
 import { time } from '../../resource/declare.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { content } from '../message-content.ts'
-import { assertFewMessages, assertWithinQuota, name, noteConversation, randomSlug } from './conversations.ts'
-import { assertMessageFits, countBytes, hasModel, LAST, NO_MODEL, parts } from './message-input.ts'
+import { assertMessageCount, assertWithinQuota, createSlug, name, recordConversationChange } from './conversations.ts'
+import {
+  assertMessageFits,
+  countMessageBytes,
+  hasModel,
+  MAX_NUMBER,
+  messageMembers,
+  NO_MODEL,
+} from './message-input.ts'
 
 /** Of one call. */
 const MAX_MESSAGES = 500
 
 const importedMessage = z
   .strictObject({
-    role: parts.role,
-    model: parts.model.default(null),
+    role: messageMembers.role,
+    model: messageMembers.model.default(null),
     content,
-    isComplete: parts.isComplete.default(true),
+    isComplete: messageMembers.isComplete.default(true),
     parent: z
       .int()
       .min(0)
-      .max(LAST)
+      .max(MAX_NUMBER)
       .describe('The number, without decimals, of the earlier message that it follows; 0 at the beginning.'),
     createdAt: time,
   })
   .refine(hasModel, { path: ['model'], error: NO_MODEL })
 
-export const conversationImport = z.strictObject({
+export const conversationImportInput = z.strictObject({
   importId: z
     .string()
     .regex(/^[\w-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, - and _' })
@@ -43,27 +50,27 @@ export const conversationImport = z.strictObject({
   name: name.min(1),
   createdAt: time,
   updatedAt: time,
-  after: z.int().min(0).max(LAST).default(0).describe('How many of its messages were sent by earlier calls.'),
+  after: z.int().min(0).max(MAX_NUMBER).default(0).describe('How many of its messages were sent by earlier calls.'),
   messages: z.array(importedMessage).max(MAX_MESSAGES).describe('They get the next numbers, in this order.'),
   isWhole: z.boolean().default(true).describe('Whether these are its last messages. Until then nobody sees it.'),
 })
 
-type ConversationImport = z.output<typeof conversationImport>
+type ConversationImport = z.output<typeof conversationImportInput>
 
 /**
  * Stores a conversation from elsewhere, by one call or several. Until it is whole it counts as thrown away: one that is
  * never finished is deleted soon. Messages that are there already are left as they are.
  */
-export function importConversation(ctx: Context, given: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
-  for (const message of given.messages) assertMessageFits(ctx, { ...message, attachments: [] })
+export function importConversation(ctx: Context, input: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
+  for (const message of input.messages) assertMessageFits(ctx, { ...message, attachments: [] })
   return withChangeLog(ctx, async (em, changes) => {
     const { viewer } = toViewer(ctx)
     await runStatement(em, lockPerson, [viewer])
-    const [known] = await runStatement(em, findImportedConversation, [viewer, given.importId])
-    if (known && !known.isDiscarded) return { slug: known.slug, isNew: false }
-    const conversation = known ?? (await insertConversation(ctx, em, given))
-    await append(ctx, em, conversation, given)
-    if (given.isWhole) noteConversation(ctx, { em, changes }, 'created', conversation.slug)
+    const [existing] = await runStatement(em, findImportedConversation, [viewer, input.importId])
+    if (existing && !existing.isDiscarded) return { slug: existing.slug, isNew: false }
+    const conversation = existing ?? (await insertConversation(ctx, em, input))
+    await appendMessages(ctx, em, conversation, input)
+    if (input.isWhole) recordConversationChange(ctx, { em, changes }, 'created', conversation.slug)
     return { slug: conversation.slug, isNew: true }
   })
 }
@@ -74,13 +81,13 @@ async function insertConversation(
   { importId, name, createdAt, updatedAt }: ConversationImport,
 ): Promise<ImportedConversation> {
   await assertWithinQuota(ctx, em, { conversations: 1, bytes: 0 })
-  const values = [toViewer(ctx).viewer, randomSlug(), name, importId, createdAt, updatedAt]
+  const values = [toViewer(ctx).viewer, createSlug(), name, importId, createdAt, updatedAt]
   const [inserted] = await runStatement(em, insertImportedConversation, values)
   if (!inserted) throw new Error('A conversation was not inserted.')
   return inserted
 }
 
-async function append(
+async function appendMessages(
   ctx: Context,
   em: EntityManager,
   { id, lastSeq }: ImportedConversation,
@@ -90,12 +97,12 @@ async function append(
   const numbered = messages.map((message, index) => {
     const seq = after + index + 1
     if (message.parent >= seq) throw invalidAt('messages', 'follow only earlier ones')
-    return { ...message, seq, bytes: countBytes({ ...message, metadata: null }) }
+    return { ...message, seq, bytes: countMessageBytes({ ...message, metadata: null }) }
   })
   const missing = numbered.filter(({ seq }) => seq > lastSeq)
-  assertFewMessages(ctx, lastSeq + missing.length)
+  assertMessageCount(ctx, lastSeq + missing.length)
   await assertWithinQuota(ctx, em, { bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0) })
   await runStatement(em, appendImportedMessages, [id, JSON.stringify(missing), isWhole])
 }
 
-const invalidAt = (place: string, message: string) => new Problem('invalid', { issues: [{ path: [place], message }] })
+const invalidAt = (member: string, message: string) => new Problem('invalid', { issues: [{ path: [member], message }] })

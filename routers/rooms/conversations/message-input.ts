@@ -3,19 +3,19 @@ import { conversationRoles, type MessageMetadata } from '../../../entities/rooms
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { resourceId } from '../../resource/ids.ts'
-import { assertFewAttachments } from '../attachments/message-attachments.ts'
-import { assertContentFits, content, noContent } from '../message-content.ts'
+import { assertAttachmentCount } from '../attachments/message-attachments.ts'
+import { assertContentFits, content, contentRequired } from '../message-content.ts'
 import { slug } from './conversations.ts'
 
 /** Higher than any number. */
-export const LAST = 2_147_483_647
+export const MAX_NUMBER = 2_147_483_647
 
 export const messageNumber = z
   .string()
   .regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
 
 /** `12.001` is the first reply to the message 12. */
-export function parseNumber(number: string): [seq: number, subSeq: number] {
+export function parseMessageNumber(number: string): [seq: number, subSeq: number] {
   const [seq, subSeq] = number.split('.').map(Number)
   return [seq ?? 0, subSeq ?? 0]
 }
@@ -24,13 +24,13 @@ const MAX_METADATA = 32 * 1024
 
 const metadata = z
   .strictObject({ tools: z.json().optional(), params: z.json().optional(), citations: z.json().optional() })
-  .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= MAX_METADATA, {
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA, {
     error: `must have at most ${MAX_METADATA} bytes`,
   })
   .describe('The tools, parameters and sources of an answer. Not encrypted.') as z.ZodType<MessageMetadata>
 
 /** What a message consists of. */
-export const parts = {
+export const messageMembers = {
   role: z.enum(conversationRoles).describe('Who says it. The client writes down what a model answers.'),
   model: z.string().min(1).max(255).nullable().describe('Which model answers.'),
   content: content.nullable(),
@@ -46,36 +46,45 @@ export function hasModel({ role, model }: { role: string; model: string | null }
   return role === 'user' || model !== null
 }
 
-export const newMessage = z
+export const newMessageInput = z
   .strictObject({
     slug,
-    thread: z.int().min(0).max(LAST).default(0).describe('Of a reply, the number of the message without its decimals.'),
+    thread: z
+      .int()
+      .min(0)
+      .max(MAX_NUMBER)
+      .default(0)
+      .describe('Of a reply, the number of the message without its decimals.'),
     parent: z
       .int()
       .min(0)
-      .max(LAST)
+      .max(MAX_NUMBER)
       .nullable()
       .default(null)
       .describe(
         'The number, without decimals, of the message that it follows, 0 at the beginning; null for the one before it. Messages that follow the same one are versions of each other.',
       ),
-    role: parts.role.default('user'),
-    model: parts.model.default(null),
-    content: parts.content.default(null),
-    metadata: parts.metadata.default(null),
-    isComplete: parts.isComplete.default(true),
-    attachments: parts.attachments.default([]),
+    role: messageMembers.role.default('user'),
+    model: messageMembers.model.default(null),
+    content: messageMembers.content.default(null),
+    metadata: messageMembers.metadata.default(null),
+    isComplete: messageMembers.isComplete.default(true),
+    attachments: messageMembers.attachments.default([]),
   })
   .refine(hasModel, { path: ['model'], error: NO_MODEL })
 
-export type NewMessage = z.output<typeof newMessage>
+export type NewMessage = z.output<typeof newMessageInput>
 
 /** What is not given stays as it is; of attachments, all are given that the message is to have. */
-export const messageChange = z.strictObject({ slug, number: messageNumber, ...z.object(parts).partial().shape })
+export const messageChangeInput = z.strictObject({
+  slug,
+  number: messageNumber,
+  ...z.object(messageMembers).partial().shape,
+})
 
-export type MessageChange = z.output<typeof messageChange>
+export type MessageChange = z.output<typeof messageChangeInput>
 
-export const messageChoice = z.strictObject({ slug, number: messageNumber })
+export const messageSelector = z.strictObject({ slug, number: messageNumber })
 
 interface MessageParts {
   content: string | null
@@ -90,11 +99,11 @@ export function assertAnswerHasModel(message: { role: string; model: string | nu
 /** Refuses a message that says nothing, or more than the settings allow. */
 export function assertMessageFits(ctx: Context, message: MessageParts): void {
   assertContentFits(ctx, { ...message }, ctx.services.settings.conversations.messageSize)
-  assertFewAttachments(ctx, message.attachments)
-  if (message.content === null && message.attachments.length === 0) throw noContent()
+  assertAttachmentCount(ctx, message.attachments)
+  if (message.content === null && message.attachments.length === 0) throw contentRequired()
 }
 
-export const countBytes = ({
+export const countMessageBytes = ({
   content,
   metadata,
 }: {

@@ -30,7 +30,7 @@ import type { CreateInput } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
 import { createNotFoundProblem, createUnknownIssue } from '../../verbs/lock-row.ts'
 import { getRow } from '../../verbs/read.ts'
-import { requireNewKey } from '../key-epochs.ts'
+import { requestRekey } from '../key-epochs.ts'
 import {
   assertMayEnterOneMore,
   assertRoomForInvitation,
@@ -40,7 +40,7 @@ import {
   lockRoomById,
   measureSize,
 } from '../room-access.ts'
-import { concernedBy, noteWithdrawn } from './member-events.ts'
+import { recordWithdrawnInvitations, toStreams } from './member-events.ts'
 import { invitationId, isInvitation, type MemberRecord, personRole, roomMembers } from './members.ts'
 
 export type InvitationInput = CreateInput<typeof roomMembers>
@@ -83,7 +83,7 @@ async function storeInvitation(
   const values = [room.id, person, role, inviter, wrappedKey, keyEpoch, proofHash, invitationLifetime]
   const { id, isNew } = await runForOneRow(em, putInvitation, values)
 
-  changes.add(concernedBy(room.id, person), isNew ? 'created' : 'updated', roomMembers.type, invitationId(id))
+  changes.add(toStreams(room.id, person), isNew ? 'created' : 'updated', roomMembers.type, invitationId(id))
   return id
 }
 
@@ -145,7 +145,7 @@ async function findPeopleIds(ctx: Context, invitations: InvitationsByName['invit
   return names.flatMap((name) => byName.get(name) ?? [])
 }
 
-export interface InvitationChoice {
+export interface InvitationSelector {
   id: string
   /** That the caller has the link, where the invitation asks for it. */
   proof?: string | undefined
@@ -164,10 +164,10 @@ export type InvitationPreview = Pick<Invitation, 'role' | 'roomName' | 'inviterN
 export async function previewInvitation(
   ctx: Context,
   person: number,
-  accepting: InvitationChoice,
+  selector: InvitationSelector,
 ): Promise<{ meta: InvitationPreview }> {
   await consumePeopleSearch(ctx, person)
-  const { role, roomName, inviterName, expiresAt } = await findInvitationFor(ctx.services.sql, person, accepting)
+  const { role, roomName, inviterName, expiresAt } = await findInvitationFor(ctx.services.sql, person, selector)
   return { meta: { role, roomName, inviterName, expiresAt } }
 }
 
@@ -175,14 +175,14 @@ export async function previewInvitation(
 export async function acceptInvitation(
   ctx: Context,
   person: number,
-  accepting: InvitationChoice,
+  selector: InvitationSelector,
 ): Promise<AcceptedInvitation> {
-  const { roomId } = await findInvitationFor(ctx.services.sql, person, accepting)
+  const { roomId } = await findInvitationFor(ctx.services.sql, person, selector)
   const enter = async (em: EntityManager, changes: ChangeRecorder) => {
     // In the order in which everybody locks: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
     const room = await lockRoomById(em, roomId)
-    const invitation = await findInvitationFor(createTransactionSql(em), person, accepting)
+    const invitation = await findInvitationFor(createTransactionSql(em), person, selector)
     const [member] = await runStatement(em, findMembership, [roomId, person])
     if (member) throw new Problem('conflict', { detail: 'You are a member already.' })
     assertRoomForMember(ctx, await measureSize(em, roomId))
@@ -196,17 +196,17 @@ export async function acceptInvitation(
 }
 
 /** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
-async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationChoice): Promise<Invitation> {
+async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationSelector): Promise<Invitation> {
   const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
   const [invitation] = await sql(findInvitation, [key, person])
   if (!invitation) throw createNotFoundProblem(roomMembers, id)
-  if (invitation.proofHash === null || isProof(proof, invitation.proofHash)) return invitation
+  if (invitation.proofHash === null || matchesProof(proof, invitation.proofHash)) return invitation
   // A link without a name is not there for who does not have it.
   if (invitation.userId === null) throw createNotFoundProblem(roomMembers, id)
   throw new Problem('invalid', { issues: [{ path: ['proof'], message: 'is not that of the link' }] })
 }
 
-const isProof = (proof = '', hash: string) =>
+const matchesProof = (proof = '', hash: string) =>
   timingSafeEqual(createHash('sha256').update(proof).digest(), Buffer.from(hash, 'base64url'))
 
 async function admitMember(
@@ -221,7 +221,10 @@ async function admitMember(
   const member = former?.id ?? id
   if (former) await runStatement(em, deleteInvitation, [id])
   // Another one that was meant for them has nothing left to say.
-  noteWithdrawn(changes, roomId, [{ id, userId }, ...(await runStatement(em, dropInvitationsOf, [roomId, person]))])
+  recordWithdrawnInvitations(changes, roomId, [
+    { id, userId },
+    ...(await runStatement(em, dropInvitationsOf, [roomId, person])),
+  ])
   await runStatement(em, beginReading, [person, roomId])
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
   changes.add([`user:${person}`], 'created', 'rooms', roomId)
@@ -230,12 +233,13 @@ async function admitMember(
 
 /** Keeps a key that is wrapped for the person; asks for a new one where theirs is not in use any more. */
 async function storeKeyOfInvitation(
-  at: { em: EntityManager; changes: ChangeRecorder },
+  transaction: { em: EntityManager; changes: ChangeRecorder },
   room: LockedRoom,
   person: number,
   { wrappedKey, keyEpoch }: Invitation,
 ): Promise<void> {
   // One that the secret of a link opens is for the browser that has the link.
-  if (!wrappedKey.includes('|')) await runStatement(at.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
-  if (keyEpoch !== room.keyEpoch) await requireNewKey(at, [room.id])
+  if (!wrappedKey.includes('|'))
+    await runStatement(transaction.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
+  if (keyEpoch !== room.keyEpoch) await requestRekey(transaction, [room.id])
 }

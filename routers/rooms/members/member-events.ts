@@ -11,21 +11,21 @@ import { runStatement } from '../../core/run-statement.ts'
 import { invitationId, roomMembers } from './members.ts'
 
 /** Notes that invitations are gone, for the room and for who was invited. */
-export function noteWithdrawn(
+export function recordWithdrawnInvitations(
   changes: ChangeRecorder,
   room: number,
   invitations: readonly WithdrawnInvitation[],
 ): void {
   for (const { id, userId } of invitations)
-    changes.add(concernedBy(room, userId), 'deleted', roomMembers.type, invitationId(id))
+    changes.add(toStreams(room, userId), 'deleted', roomMembers.type, invitationId(id))
 }
 
 /** The streams of a room and, where there is one, of a person. */
-export const concernedBy = (room: number, person: number | null): Stream[] =>
+export const toStreams = (room: number, person: number | null): Stream[] =>
   person === null ? [`room:${room}`] : [`room:${room}`, `user:${person}`]
 
 /** A transaction that changes something of a room that its invitations show. */
-interface InRoom {
+export interface RoomTransaction {
   em: EntityManager
   changes: ChangeRecorder
   room: number
@@ -35,19 +35,19 @@ interface InRoom {
  * Notes that all invitations to a room look different, for the room and for who was invited; or, where a person is named, that
  * they see them from now on, or no longer.
  */
-export async function noteInvitations({ em, changes, room }: InRoom, seenBy?: number): Promise<void> {
+export async function recordInvitationChanges({ em, changes, room }: RoomTransaction, seenBy?: number): Promise<void> {
   for (const { id, userId } of await runStatement(em, listInvitations, [room])) {
-    const streams = seenBy === undefined ? concernedBy(room, userId) : ([`user:${seenBy}`] as const)
+    const streams = seenBy === undefined ? toStreams(room, userId) : ([`user:${seenBy}`] as const)
     changes.add(streams, 'updated', roomMembers.type, invitationId(id))
   }
 }
 
 /** Notes that somebody looks different in all their rooms, and in the invitations of them and by them. */
-export async function noteProfile({ em, changes, userId }: ChangedPerson): Promise<void> {
-  for (const shown of await runStatement(em, findDisplayRows, [userId])) noteShown(changes, shown)
+export async function recordProfileChange({ em, changes, userId }: ChangedPerson): Promise<void> {
+  for (const shown of await runStatement(em, findDisplayRows, [userId])) recordShownChange(changes, shown)
 }
 
-function noteShown(changes: ChangedPerson['changes'], { id, room, invited, isMember }: DisplayRow): void {
+function recordShownChange(changes: ChangedPerson['changes'], { id, room, invited, isMember }: DisplayRow): void {
   if (isMember) changes.add([`room:${room}`], 'updated', roomMembers.type, id)
-  else changes.add(concernedBy(room, invited), 'updated', roomMembers.type, invitationId(id))
+  else changes.add(toStreams(room, invited), 'updated', roomMembers.type, invitationId(id))
 }

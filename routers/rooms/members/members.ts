@@ -32,25 +32,25 @@ const memberIds: IdFormat = {
 export const invitationId = (key: number): string => `invitation-${key}`
 export const isInvitation = (id: string): boolean => id.startsWith('invitation-')
 
-const userColumn =
+const selectUserColumn =
   (column: string, key: 'user_id' | 'inviter_id' = 'user_id'): SqlPredicate =>
   (member, sql) =>
     sql.selectColumn(User.tableName, column, (user) => `${user}.id = ${member}.${key}`)
 
 /** Of an invitation, what nobody gets of a membership. */
-const ofInvitation =
+const onlyIfInvited =
   (value: SqlPredicate): SqlPredicate =>
   (member, sql) =>
     `case when ${member}.state = 'invited' then ${value(member, sql)} end`
 
-const ofRoom = (column: string) =>
-  ofInvitation((member, sql) => sql.selectColumn('rooms', column, (room) => `${room}.id = ${member}.room_id`))
+const selectRoomColumn = (column: string) =>
+  onlyIfInvited((member, sql) => sql.selectColumn('rooms', column, (room) => `${room}.id = ${member}.room_id`))
 
 /** For the invited person alone. */
-const forInvited = (column: string) =>
-  ofInvitation((member, sql) => `case when ${isOwn(member, sql)} then ${member}.${column} end`)
+const selectForInvitee = (column: string) =>
+  onlyIfInvited((member, sql) => `case when ${isOwnRow(member, sql)} then ${member}.${column} end`)
 
-const isOwn = (member: string, sql: ParameterBinder) => `${member}.user_id = ${sql.param('viewer')}`
+const isOwnRow = (member: string, sql: ParameterBinder) => `${member}.user_id = ${sql.param('viewer')}`
 
 const wrappedKey = z
   .string()
@@ -79,22 +79,22 @@ export const roomMembers = defineResource({
       input: personRole.describe('What they may do.'),
     }),
     displayName: attribute(z.string().nullable().describe('Null for who was erased, and for whoever has the link.'), {
-      sql: userColumn('name'),
+      sql: selectUserColumn('name'),
     }),
-    username: attribute(z.string().nullable().describe('Null like the name.'), { sql: userColumn('username') }),
+    username: attribute(z.string().nullable().describe('Null like the name.'), { sql: selectUserColumn('username') }),
     readUpTo: attribute(
       z.string().nullable().describe('The id of the last message that they have read; null before they read one.'),
       { sql: readUpTo },
     ),
     inviterName: attribute(z.string().describe('Of an invitation: who invites.'), {
-      sql: ofInvitation(userColumn('name', 'inviter_id')),
+      sql: onlyIfInvited(selectUserColumn('name', 'inviter_id')),
       sparse: true,
     }),
     roomName: attribute(z.string().describe('Of an invitation, whose room the invited person does not see yet.'), {
-      sql: ofRoom('name'),
+      sql: selectRoomColumn('name'),
       sparse: true,
     }),
-    roomSlug: attribute(z.string().describe('Of an invitation.'), { sql: ofRoom('slug'), sparse: true }),
+    roomSlug: attribute(z.string().describe('Of an invitation.'), { sql: selectRoomColumn('slug'), sparse: true }),
     expiresAt: attribute(z.iso.datetime().describe('Of an invitation.'), {
       sql: (member) => isoTime(`${member}.expires_at`),
       sparse: true,
@@ -103,11 +103,11 @@ export const roomMembers = defineResource({
       wrappedKey.describe(
         'The key of the room, encrypted for the invited person, who alone reads it: with their public key, or with the secret of the link.',
       ),
-      { write: 'create', sql: forInvited('wrapped_key'), sparse: true },
+      { write: 'create', sql: selectForInvitee('wrapped_key'), sparse: true },
     ),
     keyEpoch: attribute(z.int().min(0).describe('The number of the wrapped key, which must be the one in use.'), {
       write: 'create',
-      sql: forInvited('key_epoch'),
+      sql: selectForInvitee('key_epoch'),
       sparse: true,
     }),
     proofHash: attribute(

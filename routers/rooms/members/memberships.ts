@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteRoom } from '../../../entities/rooms/room.sql.ts'
 import { deleteKeychainsOfRoom } from '../../../entities/rooms/room-key.sql.ts'
@@ -12,22 +11,14 @@ import {
   withdrawInvitations,
 } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import type { Erasure } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { dropFilesOfRoom } from '../attachments/message-attachments.ts'
-import { requireNewKey } from '../key-epochs.ts'
+import { deleteFilesOfRoom } from '../attachments/message-attachments.ts'
+import { requestRekey } from '../key-epochs.ts'
 import { measureSize } from '../room-access.ts'
-import { noteInvitations, noteWithdrawn } from './member-events.ts'
+import { type RoomTransaction, recordInvitationChanges, recordWithdrawnInvitations } from './member-events.ts'
 import { roomMembers } from './members.ts'
-
-/** A transaction that holds the lock of a room. */
-export interface InRoom {
-  em: EntityManager
-  changes: ChangeRecorder
-  room: number
-}
 
 export interface MemberOfRoom {
   id: number
@@ -35,44 +26,44 @@ export interface MemberOfRoom {
 }
 
 /** Ends a membership: what the person wrote stays with their name, and their keys and marks go. */
-export async function removeMember(at: InRoom, member: MemberOfRoom): Promise<void> {
-  const withdrawn = await runStatement(at.em, endMembership, [member.id])
-  noteRemoved(at, member)
-  await requireNewKey(at, [at.room])
-  noteWithdrawn(at.changes, at.room, withdrawn)
+export async function removeMember(transaction: RoomTransaction, member: MemberOfRoom): Promise<void> {
+  const withdrawn = await runStatement(transaction.em, endMembership, [member.id])
+  recordRemoval(transaction, member)
+  await requestRekey(transaction, [transaction.room])
+  recordWithdrawnInvitations(transaction.changes, transaction.room, withdrawn)
 }
 
-function noteRemoved({ changes, room }: InRoom, { id, user }: MemberOfRoom): void {
+function recordRemoval({ changes, room }: RoomTransaction, { id, user }: MemberOfRoom): void {
   changes.add([`room:${room}`], 'deleted', roomMembers.type, id)
   changes.add([`user:${user}`], 'deleted', 'rooms', room)
 }
 
 /** Withdraws the invitations of somebody who may invite no longer. */
-export async function withdrawInvitationsBy({ em, changes, room }: InRoom, inviter: number): Promise<void> {
-  noteWithdrawn(changes, room, await runStatement(em, withdrawInvitations, [room, inviter]))
+export async function withdrawInvitationsBy({ em, changes, room }: RoomTransaction, inviter: number): Promise<void> {
+  recordWithdrawnInvitations(changes, room, await runStatement(em, withdrawInvitations, [room, inviter]))
 }
 
 /** Deletes a room without people, whose picture is returned; throws where there are people and nobody administers them. */
-export async function deleteIfEmpty(at: InRoom): Promise<string[]> {
-  const { people, admins } = await measureSize(at.em, at.room)
-  if (people === 0) return deleteEmptyRoom(at)
+export async function deleteIfEmpty(transaction: RoomTransaction): Promise<string[]> {
+  const { people, admins } = await measureSize(transaction.em, transaction.room)
+  if (people === 0) return deleteEmptyRoom(transaction)
   if (admins === 0)
     throw new Problem('conflict', { detail: 'The room needs an administrator: name another one first.' })
   return []
 }
 
-async function deleteEmptyRoom(at: InRoom): Promise<string[]> {
-  const { em, changes, room } = at
-  await noteRoomGone(at)
+async function deleteEmptyRoom(transaction: RoomTransaction): Promise<string[]> {
+  const { em, changes, room } = transaction
+  await prepareRoomDeletion(transaction)
   changes.add([`room:${room}`], 'deleted', 'rooms', room)
   const [found] = await runStatement(em, deleteRoom, [room])
   return found?.avatar ? [found.avatar] : []
 }
 
 /** Tells everybody in whose list it stands, as a room or as an invitation, that a room is about to go; its files and keys go first. */
-export async function noteRoomGone(at: InRoom): Promise<void> {
-  const { em, changes, room } = at
-  await dropFilesOfRoom(at, room)
+export async function prepareRoomDeletion(transaction: RoomTransaction): Promise<void> {
+  const { em, changes, room } = transaction
+  await deleteFilesOfRoom(transaction, room)
   await runStatement(em, deleteKeychainsOfRoom, [room])
   const concerned = await runStatement(em, listAffectedPeople, [room])
   for (const { id, invitation } of concerned) {
@@ -90,25 +81,25 @@ export async function endMembershipsOnErase({ userId, em, changes, report, files
   await runStatement(em, lockPerson, [userId])
   await runStatement(em, lockRoomsOf, [userId])
   for (const { id, room } of await runStatement(em, findMemberships, [userId])) {
-    const at: InRoom = { em, changes, room }
+    const transaction: RoomTransaction = { em, changes, room }
     // Keys and read marks are counted with all others of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
-    noteRemoved(at, { id, user: userId })
-    await requireNewKey(at, [room])
-    await promoteSuccessorIfNeeded(at)
-    files.push(...(await deleteIfEmpty(at)))
+    recordRemoval(transaction, { id, user: userId })
+    await requestRekey(transaction, [room])
+    await promoteSuccessorIfNeeded(transaction)
+    files.push(...(await deleteIfEmpty(transaction)))
   }
-  const dropped = await runStatement(em, dropAllInvitations, [userId])
-  for (const { room, ...invitation } of dropped) noteWithdrawn(changes, room, [invitation])
-  report['room_members'] = { deleted: dropped.length, kept: 0 }
+  const deleted = await runStatement(em, dropAllInvitations, [userId])
+  for (const { room, ...invitation } of deleted) recordWithdrawnInvitations(changes, room, [invitation])
+  report['room_members'] = { deleted: deleted.length, kept: 0 }
 }
 
-async function promoteSuccessorIfNeeded({ em, changes, room }: InRoom): Promise<void> {
+async function promoteSuccessorIfNeeded({ em, changes, room }: RoomTransaction): Promise<void> {
   const { admins, people } = await measureSize(em, room)
   if (admins > 0 || people === 0) return
   const [successor] = await runStatement(em, promoteSuccessor, [room])
   if (!successor) return
   changes.add([`room:${room}`], 'updated', roomMembers.type, successor.id)
   changes.add([`user:${successor.user}`], 'updated', 'rooms', room)
-  await noteInvitations({ em, changes, room }, successor.user)
+  await recordInvitationChanges({ em, changes, room }, successor.user)
 }

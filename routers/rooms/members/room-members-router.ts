@@ -26,9 +26,9 @@ import {
   inviteByName,
   previewInvitation,
 } from './invitations.ts'
-import { noteInvitations, noteWithdrawn } from './member-events.ts'
+import { type RoomTransaction, recordInvitationChanges, recordWithdrawnInvitations } from './member-events.ts'
 import { invitationId, type MemberRecord, roomMembers } from './members.ts'
-import { deleteIfEmpty, type InRoom, removeMember, withdrawInvitationsBy } from './memberships.ts'
+import { deleteIfEmpty, removeMember, withdrawInvitationsBy } from './memberships.ts'
 
 type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
@@ -37,8 +37,8 @@ const id = roomMembers.ids.schema
 /** As many as one answer lists. */
 const MAX_INVITATIONS = 200
 /** As many as are deleted in one transaction. */
-const BATCH = 500
-const invitationAndProof = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
+const BATCH_SIZE = 500
+const invitationSelector = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
 export const roomMembersRouter = router({
   ...defineReads(roomMembers),
@@ -65,7 +65,7 @@ export const roomMembersRouter = router({
 
   /** Several replicas may do so at once. */
   deleteExpiredInvitations: host.mutation(({ ctx }) =>
-    deleteInBatches(BATCH, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH])),
+    deleteInBatches(BATCH_SIZE, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH_SIZE])),
   ),
 
   /** By POST, so that the proof stands in no address and no log. */
@@ -73,12 +73,12 @@ export const roomMembersRouter = router({
     .meta(
       about('Look at an invitation before it is accepted: `meta` has the role, the name of the room and who invites.'),
     )
-    .input(invitationAndProof)
+    .input(invitationSelector)
     .mutation(({ ctx, input }) => previewInvitation(ctx, ctx.caller.person.id, input)),
 
   accept: rowAction(roomMembers, 'accept', userWith('write'))
     .meta(about('Accept an invitation, which becomes a membership; `meta` has the key of the room.'))
-    .input(invitationAndProof)
+    .input(invitationSelector)
     .mutation(({ ctx, input }) => acceptInvitation(ctx, ctx.caller.person.id, input)),
 
   update: userWith('write')
@@ -93,13 +93,13 @@ export const roomMembersRouter = router({
       ...about('Leave a room, remove a member, or decline or withdraw an invitation.'),
     })
     .input(z.strictObject({ id, ifVersion }))
-    .mutation(({ ctx, input }) => remove(ctx, input)),
+    .mutation(({ ctx, input }) => removeMembership(ctx, input)),
 })
 
-type LockedMember = InRoom & { row: { id: number; user: number | null } }
+type LockedMember = RoomTransaction & { row: { id: number; user: number | null } }
 
 /** Carries out a change of a membership or an invitation; whoever changes something else in the room waits. */
-async function changingMember<T>(
+async function changeMember<T>(
   ctx: Context,
   verb: 'update' | 'delete',
   { id, ifVersion }: Removal,
@@ -122,33 +122,36 @@ async function findRoom({ services }: Context, id: string): Promise<number> {
 }
 
 async function changeRole(ctx: Context, { role, ...version }: RoleChange): Promise<MemberRecord> {
-  await changingMember(ctx, 'update', version, async ({ row, ...at }) => {
+  await changeMember(ctx, 'update', version, async ({ row, ...transaction }) => {
     if (role === undefined || row.user === null) return
-    const { em, changes, room } = at
+    const { em, changes, room } = transaction
     await em.nativeUpdate(RoomMember, { id: row.id }, { role, updatedAt: new Date() })
-    if (role !== 'admin') await withdrawInvitationsBy(at, row.user)
-    await deleteIfEmpty(at)
+    if (role !== 'admin') await withdrawInvitationsBy(transaction, row.user)
+    await deleteIfEmpty(transaction)
     changes.add([`room:${room}`], 'updated', roomMembers.type, row.id)
     changes.add([`user:${row.user}`], 'updated', 'rooms', room)
     // Whoever administers a room sees its invitations.
-    await noteInvitations(at, row.user)
+    await recordInvitationChanges(transaction, row.user)
   })
   return getRow(ctx, roomMembers, version.id)
 }
 
-async function remove(ctx: Context, version: Removal): Promise<{ id: string }> {
-  const files = await changingMember(ctx, 'delete', version, async ({ row, ...at }) => {
-    if (version.id === invitationId(row.id)) return withdraw(at, row)
+async function removeMembership(ctx: Context, version: Removal): Promise<{ id: string }> {
+  const files = await changeMember(ctx, 'delete', version, async ({ row, ...transaction }) => {
+    if (version.id === invitationId(row.id)) return withdrawInvitation(transaction, row)
     if (row.user === null) throw new Problem('not_permitted')
-    await removeMember(at, { id: row.id, user: row.user })
-    return deleteIfEmpty(at)
+    await removeMember(transaction, { id: row.id, user: row.user })
+    return deleteIfEmpty(transaction)
   })
   await deletePictures(ctx.services, files)
   return { id: version.id }
 }
 
-async function withdraw({ em, changes, room }: InRoom, { id, user }: LockedMember['row']): Promise<string[]> {
+async function withdrawInvitation(
+  { em, changes, room }: RoomTransaction,
+  { id, user }: LockedMember['row'],
+): Promise<string[]> {
   await em.nativeDelete(RoomMember, { id })
-  noteWithdrawn(changes, room, [{ id, userId: user }])
+  recordWithdrawnInvitations(changes, room, [{ id, userId: user }])
   return []
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { openApiDocument } from '../../../facades/docs/document.ts'
-import { wireNames } from '../../../facades/http/names.ts'
+import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
+import { createWireNames } from '../../../facades/http/names.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { toMany } from '../../kit/json-api/client.ts'
 import { app, craters, moons, planets, startPlanets } from '../../kit/json-api/planets.ts'
@@ -70,8 +70,8 @@ test('a new type has relations that are written, actions and members', async () 
 })
 
 test('a new type is in the OpenAPI document with all its verbs', () => {
-  const names = wireNames('svc')
-  const { paths } = openApiDocument({
+  const names = createWireNames('svc')
+  const { paths } = buildOpenApiDocument({
     router: app,
     resources: [planets, moons, craters, users],
     names,

@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { openApiDocument } from '../../../facades/docs/document.ts'
-import { wireNames } from '../../../facades/http/names.ts'
+import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
+import { createWireNames } from '../../../facades/http/names.ts'
 import { buildRoutes } from '../../../facades/json-api/routes.ts'
 import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
@@ -129,10 +129,10 @@ test('the OpenAPI document describes each action as plain object and as document
   const ring = rowAction(of, 'ring', userWith('write')).input(input)
   const look = action(of, 'look', sessionUser)
   const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
-  const described = openApiDocument({
+  const described = buildOpenApiDocument({
     router: router({ bells }),
     resources,
-    names: wireNames('svc'),
+    names: createWireNames('svc'),
     baseUrl: '',
   }) as unknown as OpenApi
   const { requestBody, responses, operationId } = described.paths[`${BASE}/ai-models/{id}/actions/ring`]!['post']!

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { z } from 'zod'
 import { abilities } from '../../../entities/identity/access-token.ts'
 import { readBodyLimits } from '../../../facades/http/body-limits.ts'
-import { bodyLimitOf, procedureAt } from '../../../facades/http/procedures.ts'
+import { findProcedure, getBodyLimit } from '../../../facades/http/procedures.ts'
 import { startApp } from '../app.ts'
 import { signIn, type TestBrowser } from '../browser.ts'
 import { definitionOf, schemas, walkSchema } from './schemas.ts'
@@ -66,7 +66,7 @@ export async function startAttackTarget() {
     judged,
     asGuest,
     /** Bytes of a body for a procedure. */
-    limitOf: (name: string) => bodyLimitOf(procedureAt(name), readBodyLimits(svc.env)),
+    limitOf: (name: string) => getBodyLimit(findProcedure(name), readBodyLimits(svc.env)),
     /** Checks the response and the number of validated elements. */
     assertModest({ status, text }: Answer, what: string): void {
       expect([200, 400, 401, 403, 404, 409, 415, 422, 431], `${what}: ${text.slice(0, 200)}`).toContain(status)

@@ -1,8 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import fc from 'fast-check'
-import { openApiDocument } from '../../../facades/docs/document.ts'
-import { wireNames } from '../../../facades/http/names.ts'
+import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
+import { createWireNames } from '../../../facades/http/names.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import { listEndpoints } from '../../../server/endpoint-docs.ts'
 import { guides } from '../../../server/guides.ts'
@@ -46,8 +46,8 @@ export interface OpenApi {
   info: { description: string }
 }
 
-const names = wireNames('svc')
-const document = openApiDocument({
+const names = createWireNames('svc')
+const document = buildOpenApiDocument({
   ...{ router: appRouter, resources, names, baseUrl: '' },
   endpoints: listEndpoints(names),
   guides,

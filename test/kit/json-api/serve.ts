@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server'
 import fastify from 'fastify'
 import { readBodyLimits } from '../../../facades/http/body-limits.ts'
-import { wireNames } from '../../../facades/http/names.ts'
+import { createWireNames } from '../../../facades/http/names.ts'
 import { jsonApi } from '../../../facades/json-api/index.ts'
 import type { Members } from '../../../facades/json-api/members.ts'
 import { mediaType } from '../../../facades/json-api/routes.ts'
@@ -19,7 +19,7 @@ interface ServeOptions {
 /** Serves a service's JSON:API with other types or other member names. */
 export async function serveJsonApi(svc: TestApp, { services = svc.services, ...options }: ServeOptions) {
   const server = fastify()
-  const { basePath } = server.decorate('names', wireNames('svc')).names
+  const { basePath } = server.decorate('names', createWireNames('svc')).names
   await server.register(jsonApi, {
     ...options,
     prefix: basePath,

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { makeBackup, type Salts, unlock } from '../../browser/crypto.ts'
-import { forget } from '../../browser/keystore.ts'
+import { forgetKeys } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
@@ -76,7 +76,7 @@ function KeyLock() {
   const { isLocked } = useSession()
   if (isLocked) return null
   const lock = async () => {
-    await forget()
+    await forgetKeys()
     await refreshSession()
   }
   return (

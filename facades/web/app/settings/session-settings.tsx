@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { forget } from '../../browser/keystore.ts'
+import { forgetKeys } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
@@ -86,7 +86,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
 
 async function signOutEverywhere(): Promise<undefined> {
   // Keys must not stay unlocked for the next user of this browser.
-  await forget()
+  await forgetKeys()
   const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
   location.assign(redirectUri)
 }

@@ -8,7 +8,7 @@ import {
   unsealEntry,
   writeSealed,
 } from '../../browser/crypto.ts'
-import { find } from '../../browser/keystore.ts'
+import { findKey } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
 /** This browser has no key of the person, who must enter their passkey first. */
@@ -35,7 +35,7 @@ export class ConversationKey {
 
 /** Returns the key that is derived from the passkey and decrypts the keychain, if this browser stores it. */
 export const findPasskeyKey = ({ userinfo }: Connection): Promise<Key | undefined> =>
-  find(`${userinfo?.id}-${userinfo?.hash}`)
+  findKey(`${userinfo?.id}-${userinfo?.hash}`)
 
 /** Decrypts the key of all private conversations from the keychain. */
 export async function openConversationKey(
