@@ -4,7 +4,7 @@ import { describeAnswer, describeJson, type Endpoint, refusal } from './http/ope
 import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
-  /** A guest's context, even if the request has credentials: health checks load no session and run no user code. */
+  /** Creates a guest context even for requests with credentials: health checks load no session and run no user code. */
   guestContextOf: ContextOf
   isDraining: () => boolean
 }
@@ -27,7 +27,7 @@ export async function health(app: FastifyInstance, { guestContextOf, isDraining 
 }
 
 interface MetricsOptions {
-  /** By token alone. */
+  /** Creates a context that only accepts tokens. */
   contextOf: ContextOf
 }
 

@@ -22,14 +22,14 @@ interface TrpcRequest {
 }
 
 interface TrpcOptions extends FacadeOptions {
-  /** How often an open subscription is sent something, in milliseconds. */
+  /** Milliseconds between pings of open subscriptions. */
   heartbeat: number
 }
 
-/** The procedures themselves, for first-party programs. */
+/** Registers the tRPC endpoint for first-party programs. */
 export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
   const handlerOptions = createHandlerOptions(contextOf, heartbeat)
-  // It takes all of Node's `fetch`, which a service without such callers never needs.
+  // Loaded lazily, because it loads all of Node's `fetch`.
   const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
   app.removeAllContentTypeParsers()
@@ -74,7 +74,7 @@ const createHandlerOptions = (contextOf: FacadeOptions['contextOf'], heartbeat: 
     },
   }) satisfies FastifyHandlerOptions<AppRouter, FastifyRequest, FastifyReply>
 
-/** Clients that hear nothing for longer than three heartbeats come back, and hold an answer that streams for broken off. */
+/** Creates the router with ping intervals. Clients reconnect after three missing pings. */
 function createRouter(heartbeat: number): AppRouter {
   const { _config: config } = appRouter._def
   const sse = { ping: { enabled: true, intervalMs: heartbeat }, client: { reconnectAfterInactivityMs: 3 * heartbeat } }
@@ -82,31 +82,31 @@ function createRouter(heartbeat: number): AppRouter {
   return { ...appRouter, _def: { ...appRouter._def, _config: { ...config, sse, jsonl } } }
 }
 
-/** Gives an answer that is not streamed its length, so that it can be compressed. */
+/** Converts an unstreamed response to a text, so that it can be compressed. */
 async function sendWhole({ context }: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (!(payload instanceof Response)) return payload
   const { status, headers } = payload
-  // Its headers replace those that the service set before.
+  // Its headers would replace the `Vary` of the service.
   for (const vary of [reply.getHeader('vary') ?? []].flat()) headers.append('vary', String(vary))
   const isStream = headers.has('transfer-encoding') || headers.get('content-type')?.startsWith('text/event-stream')
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))
-  // The hook of the server came before this status.
+  // The hook of the server ran before this status was set.
   setRetryAfter(reply, context?.hints)
   return payload.text()
 }
 
-/** The procedures that a request calls. tRPC itself refuses batches that are too large. */
+/** Lists the called procedures. tRPC itself refuses batches that are too large. */
 const listNames = ({ params, query }: FastifyRequest<TrpcRequest>): string[] =>
   query.batch === '1' ? params.path.split(',', MAX_CALLS) : [params.path]
 
-/** Throws where nothing of what is called is open to the caller; else each call has an outcome of its own. */
+/** Throws if the caller may call none of the procedures; otherwise each call has its own result. */
 function assertMayCallAny(ctx: Context, names: readonly string[]): void {
   const refusals = names.map((name) => findAccessError(ctx, name))
   if (refusals[0] && refusals.every(Boolean)) throw refusals[0]
 }
 
-/** Throws where a procedure streams and the request takes no stream, before the procedure works in vain. */
+/** Throws before the call if a procedure streams and the client accepts no stream. */
 function assertTakesStreams(request: FastifyRequest<TrpcRequest>): void {
   if (request.headers['trpc-accept'] === 'application/jsonl') return
   const procedures = listNames(request).flatMap((name) => findProcedure(name) ?? [])
@@ -123,7 +123,7 @@ function findAccessError(ctx: Context, name: string): unknown {
   }
 }
 
-/** Fails the body once it is larger than the calls need: the route has one limit, and batches differ. */
+/** Limits the body to what the called procedures accept, because the route has a single limit. */
 function limitBody(body: Readable, { headers }: FastifyRequest, limit: number): Readable {
   if (Number(headers['content-length'] ?? 0) > limit) throw new Problem('too_large')
   if (headers['transfer-encoding'] === undefined) return body
@@ -146,7 +146,7 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
   return reply.code(shape.data.httpStatus).send({ error: shape })
 }
 
-/** What is refused before tRPC sees it. */
+/** Converts an error from before the tRPC handler. */
 function toTRPCError(thrown: unknown) {
   const { code, error } = toFailure(thrown)
   return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error

@@ -5,7 +5,7 @@ import { type EventWriter, sendEventStream } from '../http/event-stream.ts'
 import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
 import type { ContextOf } from '../http/procedures.ts'
 
-/** What all faces translate requests into, and answers from. */
+/** The request of the service, into which all faces translate theirs. */
 export type CoreRequest = Parameters<Api['ai']['complete']>[0]
 
 export type WholeAnswer = Awaited<ReturnType<Api['ai']['complete']>>
@@ -20,13 +20,13 @@ interface AnswerOptions {
   heartbeat: number
   input: CoreRequest
   toBody(answer: WholeAnswer): object
-  /** Set where the answer is wanted as it comes. */
+  /** Present if the client wants a stream. */
   writer: EventWriter<StreamPart> | undefined
-  /** What the face calls a member of our request. */
+  /** Returns the name of one of our request members in the API of the face. */
   nameParameter?(path: readonly string[]): string | undefined
 }
 
-/** Asks the model, and sends its answer whole or as it comes. */
+/** Calls the model, and sends its answer whole or as a stream. */
 export async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -49,7 +49,7 @@ export async function answer(
   })
 }
 
-/** Names what the model was asked without among what was ignored. */
+/** Adds parameters that were not sent to the model to the ignored parameters. */
 function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<AnswerOptions['nameParameter']>): void {
   const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
   hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
@@ -58,12 +58,12 @@ function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<A
 interface SendOptions<Part> {
   complete(): Promise<object>
   stream(): Promise<AsyncGenerator<Part>>
-  /** Set where the answer is wanted as it comes. */
+  /** Present if the client wants a stream. */
   writer: EventWriter<Part> | undefined
   heartbeat: number
 }
 
-/** Sends an answer whole, or as it comes where there are frames, with what is left of the caller's limits. */
+/** Sends an answer whole, or as a stream if there is a writer, with the state of the caller's limits. */
 export async function sendAnswer<Part>(
   ctx: Context,
   reply: FastifyReply,

@@ -4,7 +4,7 @@ import { type Api, createCaller } from '../../routers/index.ts'
 
 export type AvailableModel = Awaited<ReturnType<Api['ai']['models']>>[number]
 
-/** The models of these types that the caller may use. */
+/** Lists the models of the given types that the caller may use. */
 export async function listModels(
   ctx: Context,
   types: readonly AvailableModel['modelType'][],
@@ -12,7 +12,7 @@ export async function listModels(
   return (await createCaller(ctx).ai.models()).filter(({ modelType }) => types.includes(modelType))
 }
 
-/** One of them, by its id. */
+/** Finds one of them by its id. */
 export async function findModel(
   ctx: Context,
   id: string,

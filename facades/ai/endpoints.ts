@@ -12,7 +12,7 @@ import {
 
 export const tag = 'other faces'
 
-/** By which statuses these faces refuse what asks a model. */
+/** The error statuses of calls of models. */
 export const askingStatuses = [400, 401, 403, 404, 413, 415, 429, 500]
 
 const openAiError = describeObject({
@@ -45,7 +45,7 @@ const models = {
 
 const anthropicVersion = { name: 'anthropic-version', in: 'header', schema: text }
 
-/** Where both faces answer, each those that speak to it. */
+/** The addresses that both faces serve, distinguished by a header. */
 export const modelEndpoints: readonly Endpoint[] = [
   {
     ...{ method: 'get', path: '/v1/models', tag, name: 'ai.models' },

@@ -1,18 +1,18 @@
 import { z } from 'zod'
 import { alternatives } from '../http/openapi.ts'
 
-/** How a standard member of another API is handled. */
+/** The handling of a standard member of another API. */
 type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'
 
 interface Member {
   handling: Handling
-  /** What becomes of it, or the reason. */
+  /** Explains the handling, or its reason. */
   note: string
-  /** Values that ask for nothing, where the response names the member for any other. */
+  /** Values without effect; for all others, the response names the member as ignored. */
   neutral?: readonly Neutral[]
 }
 
-/** Every standard member with its handling: reading, documentation and tests all walk the schemas that are registered here. */
+/** All standard members with their handling. Reading, documentation and tests walk the registered schemas. */
 const members = new WeakMap<z.ZodType, Member>()
 
 const registerMember =
@@ -26,24 +26,27 @@ const registerMember =
 const writeSentence = ({ handling, note }: Member) =>
   `${handling[0]?.toUpperCase()}${handling.slice(1)}${note ? `: ${note}` : ''}`
 
-/** Goes to the provider as it is, in the provider's own spelling. */
+/** Marks a member that is passed to the provider, under the provider's own name. */
 export const passThrough = <Schema extends z.ZodType>(schema: Schema, note = ''): Schema =>
   registerMember({ handling: 'passed on', note })(schema)
 
-/** Has a meaning here that the provider is told in other words. */
+/** Marks a member that is translated for the provider. */
 export const translate = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
   registerMember({ handling: 'translated', note })(schema)
 
-/** Any value is accepted. The response names the member, as the answer lacks what it asks for, unless that is nothing. */
+/** Marks a member that is ignored. The response names it, unless its value has no effect. */
 export const ignore = (note: string, ...neutral: readonly Neutral[]) =>
   registerMember({ handling: 'ignored', note, neutral: [false, '', ...neutral] })(z.unknown().optional())
 
-/** Any value is accepted, and nobody misses anything: it concerns the request and not its answer. */
+/** Marks a member that is ignored without notice, because it does not affect the answer. */
 export const ignoreSilently = (note: string) => registerMember({ handling: 'ignored', note })(z.unknown().optional())
 
 type Neutral = string | number | boolean
 
-/** Accepts the values that ask for nothing; the reason follows the name of the member in the error. */
+/**
+ * Marks a member that is refused, except for values without effect. The reason follows the name of the member in the
+ * error.
+ */
 export const refuse = (reason: string, ...neutral: readonly Neutral[]) =>
   registerMember({ handling: 'refused', note: reason })(
     z.custom<Neutral | object | null>((value) => isNeutral(value, neutral), reason).optional(),
@@ -52,7 +55,7 @@ export const refuse = (reason: string, ...neutral: readonly Neutral[]) =>
 const isNeutral = (value: unknown, neutral: readonly Neutral[]) =>
   value === undefined || value === null || neutral.includes(value as Neutral) || isEmpty(value)
 
-/** An empty list or object asks for nothing. */
+/** Returns true for an empty list or object, which has no effect. */
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
 interface MemberRow extends Member {
@@ -60,7 +63,7 @@ interface MemberRow extends Member {
   name: string
 }
 
-/** The table of all standard members of a request, nested ones after their parents. */
+/** Lists all standard members of a request, nested ones after their parents. */
 function listMembers(schema: z.ZodType): MemberRow[] {
   const rows = new Map<string, MemberRow>()
   for (const { name, member } of walkSchema(schema, '')) rows.set(name, { name, ...member })
@@ -84,14 +87,14 @@ function* walkObject({ shape }: z.ZodObject, path: string): ReturnType<typeof wa
   }
 }
 
-/** The schemas that one is made of, as zod keeps them; the options of an enum are none. */
+/** Lists the schemas inside a schema, as zod stores them; the options of an enum are no schemas. */
 function listInnerSchemas(schema: z.ZodType): z.ZodType[] {
   const { def, options = [] } = schema as unknown as { def: Record<string, unknown>; options?: unknown[] }
   const parts = [def['element'], def['in'], def['out'], def['innerType'], ...options]
   return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]
 }
 
-/** The paths of the ignored members of a request that the response names. */
+/** Lists the ignored members of a request that the response names. */
 export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
   if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return []
   return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, inner]) => {
@@ -101,7 +104,7 @@ export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
   })
 }
 
-/** The table as Markdown, for people who wonder what becomes of what their program sends. */
+/** Renders the table as Markdown for the API reference. */
 export function describeMembers(schema: z.ZodType): string {
   const rows = listMembers(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
   const unknown =

@@ -9,7 +9,7 @@ import { alternatives } from '../http/openapi.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import { reportedMembers } from './members.ts'
 
-/** The body as its schema has it; throws what a procedure would throw. */
+/** Parses a body by its schema; throws the same error as a procedure. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   assertRawInput(body)
   const result = schema.safeParse(body ?? {})
@@ -18,8 +18,8 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknow
 }
 
 /**
- * Reads a body as programs of the field send it: what is null counts as left out, and members that the schema does not know
- * are ignored and named in the response, unless the settings refuse them.
+ * Parses a request leniently: null counts as missing, and unknown members are ignored and named in the response, unless
+ * the settings refuse them.
  */
 export async function readRequest<Schema extends z.ZodType>(
   schema: Schema,
@@ -32,7 +32,7 @@ export async function readRequest<Schema extends z.ZodType>(
   return value
 }
 
-/** A body that its procedure checks, without the members that no schema knows; nothing else of it is looked at. */
+/** Removes unknown members from a body; its procedure validates everything else. */
 export function dropUnknownMembers(
   schema: z.ZodType,
   body: unknown,
@@ -43,7 +43,7 @@ export function dropUnknownMembers(
   return { given: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
 }
 
-/** The paths of members that objects do not have by their schemas. */
+/** Finds the paths of members that the schema does not know. */
 function* findUnknownMembers(schema: z.ZodType, value: unknown, path: Path): Generator<Path> {
   if (typeof value !== 'object' || value === null) return
   const inner = unwrapOptional(schema)
@@ -61,7 +61,7 @@ function* findUnknownInObject({ shape }: z.ZodObject, value: object, path: Path)
   }
 }
 
-/** A schema without what says that it may be left out. */
+/** Unwraps optional, nullable and default schemas. */
 function unwrapOptional(schema: z.ZodType): z.ZodType {
   const { innerType } = schema.def as { innerType?: z.ZodType }
   return innerType ? unwrapOptional(innerType) : schema
@@ -74,7 +74,7 @@ function parseLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown,
   return { value: result.data, ignored: [...reportedMembers(schema, given), ...ignored] }
 }
 
-/** Each pass drops everything that the one before stumbled over; what was hidden by it is nested in unions. */
+/** The largest number of passes. Each pass drops what the previous one complained about; nested unions reveal more. */
 const MAX_PASSES = 5
 
 function parseDroppingMembers<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
@@ -106,10 +106,10 @@ function isNullMember(body: unknown, path: Path): boolean {
   return found === null && typeof path.at(-1) === 'string'
 }
 
-/** The members of all elements of a list have one name. */
+/** Joins a path to a name; elements of a list share their names. */
 const joinName = (path: Path) => path.filter((step) => typeof step === 'string').join('.')
 
-/** The steps that lead to what is dropped; the last has none behind it. */
+/** A tree of the paths to be dropped; a leaf is dropped. */
 type Tree = Map<PropertyKey, Tree>
 
 function buildTree(paths: readonly Path[]): Tree {
@@ -125,7 +125,7 @@ function buildTree(paths: readonly Path[]): Tree {
   return root
 }
 
-/** A copy without what the tree leads to, in one walk: a body may have thousands of unknown members. */
+/** Copies a value without the paths of the tree in one walk, because a body may have thousands of unknown members. */
 function prune(value: unknown, tree: Tree): unknown {
   if (Array.isArray(value)) return value.map((element, at) => pruneAt(element, tree.get(at)))
   if (typeof value !== 'object' || value === null) return value
@@ -137,14 +137,17 @@ const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value,
 
 type IssuePath = readonly (string | number)[]
 
-/** An error about our request as one about theirs; `placeOf` tells where in theirs stands what a path of ours leads to, which may be one for several of ours. */
+/**
+ * Translates the issue paths of an error to the client's request; `mapPath` maps one path, and may map several paths to
+ * one.
+ */
 export function remapIssues(error: unknown, mapPath: (path: IssuePath) => IssuePath, body?: unknown): unknown {
   const mapped = readIssues(error).map((issue) => ({ ...issue, path: truncatePath(body, mapPath(issue.path)) }))
   const issues = [...new Map(mapped.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
   return issues.length > 0 ? new Problem(toFailure(error).code, { issues, cause: error }) : error
 }
 
-/** The path as far as it leads in the body: where a text stands for a list of parts, it has none within. */
+/** Truncates a path where the body has a text instead of a list of parts. */
 function truncatePath(body: unknown, path: IssuePath): IssuePath {
   let value = body
   for (const [at, step] of path.entries()) {
@@ -154,7 +157,7 @@ function truncatePath(body: unknown, path: IssuePath): IssuePath {
   return path
 }
 
-/** A text is one kind of value and anything else another, so that issues name the members of the kind that was meant. */
+/** Validates either a text or another value, so that issues refer to the kind that was meant. */
 export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) {
   type Either = z.output<Text> | z.output<Other>
   const either = z.unknown().transform((given, ctx): Either => {
@@ -167,7 +170,7 @@ export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Te
   return either
 }
 
-/** The members that have a value. */
+/** Returns the members that are neither null nor undefined. */
 export const definedOnly = <Members extends object>(members: Members) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null)) as {
     [Name in keyof Members]?: NonNullable<Members[Name]>

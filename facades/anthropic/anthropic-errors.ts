@@ -3,7 +3,7 @@ import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
-/** What Anthropic's clients call an error of a status; others are of the request, or of the service. */
+/** Anthropic's error types by status; other statuses have a default type. */
 const errorTypes: Partial<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
@@ -15,7 +15,10 @@ const errorTypes: Partial<Record<number, string>> = {
 
 const defaultType = (status: number) => (status >= 500 ? 'api_error' : 'invalid_request_error')
 
-/** Clients expect 400 for what other faces answer with 422, and 404 for a model. Some repeat a request by any status of 500 and above. */
+/**
+ * Chooses the status that Anthropic's clients expect: 400 instead of 422, and 404 for a model. A final failure is 400,
+ * because some clients retry every 5xx.
+ */
 function chooseStatus(failure: Failure): number {
   const { status, error } = failure
   if (isFinal(failure)) return 400
@@ -23,7 +26,7 @@ function chooseStatus(failure: Failure): number {
   return error instanceof Problem && error.issues[0]?.path[0] === 'model' ? 404 : 400
 }
 
-/** As Anthropic writes it, with our own code beside. */
+/** Builds the error body of Anthropic's API, with our own code beside it. */
 export function toErrorBody(failure: Failure, requestId: string) {
   const status = chooseStatus(failure)
   const error = {
@@ -33,14 +36,14 @@ export function toErrorBody(failure: Failure, requestId: string) {
   return { type: 'error', error, request_id: requestId }
 }
 
-/** What a program needs to go on. */
+/** Returns the details that a program needs to continue. */
 const readDetails = ({ error }: Failure): { details?: Problem['meta'] } =>
   error instanceof Problem && Object.keys(error.meta).length > 0 ? { details: error.meta } : {}
 
-/** Where something is wrong with the input, the parameters and what is wrong with each. */
+/** Writes the message; invalid parameters are listed with their issues. */
 function writeMessage({ error, message }: Failure): string {
   const tooLong = readIssues(error).find(({ reason }) => reason === 'too_long')
-  // Programs make a conversation shorter by these words.
+  // Programs recognize these words and shorten the conversation.
   if (tooLong) return `prompt is too long: it ${tooLong.message}`
   const messages = truncateIssues(readIssues(error)).map((issue) =>
     [nameParameter(issue.path), issue.message].filter(Boolean).join(': '),
@@ -54,7 +57,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   return reply.code(chooseStatus(failure)).send(toErrorBody(failure, request.id))
 }
 
-/** What Anthropic calls the members of our requests. */
+/** Anthropic's names of our request members. */
 const names: Record<string, string> = {
   toolChoice: 'tool_choice',
   format: 'output_config.format',
@@ -71,10 +74,10 @@ const names: Record<string, string> = {
   'parameters.thoughts': 'thinking.display',
 }
 
-/** Of members within others. */
+/** Anthropic's names of nested members. */
 const members: Record<string, string | undefined> = { inputSchema: 'input_schema' }
 
-/** A parameter in Anthropic's way of writing, such as `messages.0.content`; empty for the body as a whole. */
+/** Writes a path as Anthropic does, such as `messages.0.content`; empty for the whole body. */
 export function nameParameter(path: readonly (string | number)[]): string {
   const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(names, name))
   const written = path[0] === 'parameters' ? path.slice(1) : path.map((step) => members[step] ?? step)

@@ -31,7 +31,7 @@ const sharedMembers = {
   body: describeAsIs,
 } as const
 
-/** What programs written for Anthropic's API call, beside the models. */
+/** The endpoints of Anthropic's API, except for the models. */
 export const anthropicEndpoints: readonly Endpoint[] = [
   {
     ...{

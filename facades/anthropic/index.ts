@@ -16,13 +16,13 @@ interface AnthropicOptions extends FacadeOptions {
   heartbeat: number
 }
 
-/** What programs written for Anthropic's API call. */
+/** Registers the routes of Anthropic's API. */
 export async function anthropic(app: FastifyInstance, options: AnthropicOptions) {
   const { contextOf } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'request-id': request.id })
     takeApiKey(request)
-    // Who calls is known before a byte of the body is read.
+    // The caller is authenticated before the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')
@@ -77,13 +77,13 @@ function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
   })
 }
 
-/** A token goes where Anthropic's clients have their key, too. */
+/** Accepts a token in `x-api-key`, where Anthropic's clients send it. */
 function takeApiKey({ headers }: FastifyRequest): void {
   const key = headers['x-api-key']
   if (headers.authorization === undefined && typeof key === 'string') headers.authorization = `Bearer ${key}`
 }
 
-/** Tells routes apart by whether a request says which version of Anthropic's API it means. */
+/** A route constraint on the presence of `anthropic-version`. */
 const versionConstraint = {
   name: 'anthropicVersion',
   storage() {
@@ -104,7 +104,7 @@ const pageQuery = z.strictObject({
   before_id: z.string().optional(),
 })
 
-/** A page of the models: those after one, or those before one. */
+/** Returns a page of models, after or before a cursor. */
 function toModelPage(models: readonly AvailableModel[], { limit, after_id, before_id }: z.output<typeof pageQuery>) {
   const ids = models.map(({ modelId }) => modelId)
   const from = after_id === undefined ? 0 : ids.indexOf(after_id) + 1

@@ -2,18 +2,18 @@ import { z } from 'zod'
 import { ignoreSilently } from '../ai/members.ts'
 import { alternatives } from '../http/openapi.ts'
 
-/** What a provider may keep for later requests, which changes nothing of the answer. */
+/** Cache hints, which do not change the answer. */
 const cacheHints = { cache_control: ignoreSilently('the provider decides what it caches') }
 
 const textBlock = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
-  // Clients send back what they were answered.
+  // Clients return the citations of earlier answers.
   citations: ignoreSilently('only the text goes back'),
   ...cacheHints,
 })
 
-/** A text stands for a list with it alone. */
+/** Accepts a text in place of a list with one text block. */
 const toBlockList = <Block extends z.ZodType>(block: Block) =>
   z
     .preprocess(
@@ -50,7 +50,7 @@ const document = z.strictObject({
   ...cacheHints,
 })
 
-/** Something that was found for the model. */
+/** A search result for the model. */
 const searchResult = z.strictObject({
   type: z.literal('search_result'),
   source: z.string(),
@@ -63,7 +63,7 @@ const searchResult = z.strictObject({
 const inputBlocks = [textBlock, image, document, searchResult] as const
 const inputBlock = z.discriminatedUnion('type', [
   ...inputBlocks,
-  /** A tool that a search of tools found, where all are there from the beginning. */
+  /** A tool found by a tool search; here all tools are loaded from the start. */
   z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...cacheHints }),
 ])
 export type InputBlock = z.output<typeof inputBlock>
@@ -93,7 +93,7 @@ const assistantBlock = z.discriminatedUnion('type', [
     toolset_name: ignoreSilently('its tool is known by its name'),
     ...cacheHints,
   }),
-  // What the provider did itself stands in its answer, too.
+  // Calls and results of the provider's own tools.
   z.looseObject({ type: z.enum(['server_tool_use', 'web_search_tool_result', 'web_fetch_tool_result']) }),
 ])
 export type AssistantBlock = z.output<typeof assistantBlock>
@@ -122,7 +122,7 @@ const toolHints = {
   input_examples: ignoreSilently('the schema says what is taken'),
 }
 
-/** A tool of the caller. */
+/** A tool that the caller runs. */
 export const customTool = z.strictObject({
   type: z.literal('custom').nullish(),
   name: z.string(),
@@ -141,7 +141,10 @@ const serverTool = z.looseObject({
     ),
 })
 
-/** A search of the web is that of the provider, or left out where the model has none; one for tools has nothing to find. */
+/**
+ * Accepts server tools: a web search uses that of the provider, or is ignored if the model has none; a tool search has
+ * nothing to find.
+ */
 export const tool = z.unknown().transform((value, ctx): z.output<typeof customTool> | z.output<typeof serverTool> => {
   const { type = 'custom' } = (typeof value === 'object' && value !== null ? value : {}) as { type?: unknown }
   const parsed = (type === 'custom' || type === null ? customTool : serverTool).safeParse(value)

@@ -10,19 +10,22 @@ import type {
 import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
 import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './messages-blocks.ts'
 
-/** A part of a message, and which block of its content on the wire it comes from. */
+/** A part of a message with the index of its block on the wire. */
 interface PartWithBlock<Part> {
   part: Part
   block: number
 }
 
-/** Where a message of the service comes from: the index of the one on the wire, and of the block of each part. */
+/** The origin of a message: the index of the message on the wire, and of the block of each part. */
 interface MessageOrigin {
   message: number
   blocks: number[]
 }
 
-/** The conversation in the terms of the service. Results of tools are messages of their own there, so it says where each comes from. */
+/**
+ * Converts a conversation to the messages of the service. Tool results become separate messages, so the origin of each
+ * message is kept.
+ */
 export class Conversation {
   readonly messages: Message[] = []
   readonly #onWire: readonly MessageOnWire[]
@@ -39,7 +42,7 @@ export class Conversation {
     }
   }
 
-  /** A path within the messages of the service as one within those on the wire. */
+  /** Maps a path in our messages to the messages on the wire. */
   mapPath = (path: readonly (string | number)[]): readonly (string | number)[] => {
     const [root, at, content, part, ...rest] = path
     const origin = root === 'messages' && typeof at === 'number' ? this.#origins[at] : undefined
@@ -58,7 +61,7 @@ export class Conversation {
     this.#origins.push({ message, blocks: parts.map(({ block }) => block) })
   }
 
-  /** What the user says goes behind the results of tools, which answer the message before. */
+  /** Adds a user message; tool results come first, because they answer the previous message. */
   #addUserMessage(at: number, blocks: [number, InputBlock | ToolResultBlock][]): void {
     const results = blocks.flatMap(([block, said]) =>
       said.type === 'tool_result' ? [{ block, part: this.#toToolResult(said) }] : [],
@@ -70,7 +73,7 @@ export class Conversation {
     if (input.length > 0 || results.length === 0) this.#add(at, 'user', ensureNotEmpty(input))
   }
 
-  /** A result that answers no call is refused further in, whatever it is called. */
+  /** Converts a tool result; one without its call is refused later. */
   #toToolResult = ({ tool_use_id: id, content, is_error: isError }: ToolResultBlock): ToolResult => ({
     type: 'tool-result',
     id,
@@ -79,14 +82,14 @@ export class Conversation {
     ...(isError && { isError }),
   })
 
-  /** Texts that follow each other are one, which was cut where it cites something. */
+  /** Converts the blocks of an assistant. Consecutive texts are joined, because they were split at citations. */
   #toAssistantParts(blocks: readonly AssistantBlock[]): PartWithBlock<AssistantPart>[] {
     const parts: PartWithBlock<AssistantPart>[] = []
     for (const [block, said] of blocks.entries()) {
       if (said.type === 'tool_use') this.#toolNames.set(said.id, said.name)
       const last = parts.at(-1)?.part
       if (said.type === 'text' && last?.type === 'text') last.text += said.text
-      // It goes with the call that follows.
+      // A signature block belongs to the tool call behind it.
       else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
         parts.push(...toAssistantParts(said, blocks[block - 1]).map((part) => ({ block, part })))
     }
@@ -98,7 +101,7 @@ type Path = readonly (string | number)[]
 
 const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
 
-/** What blocks call the members of the parts that they become, where it is something else. */
+/** The names of part members in blocks, where they differ. */
 const members: Partial<Record<string, Partial<Record<string, readonly string[]>>>> = {
   tool_result: { id: ['tool_use_id'] },
   thinking: { text: ['thinking'] },
@@ -113,7 +116,7 @@ function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [memb
 
 const toTextPart = (text: string) => ({ type: 'text' as const, text })
 
-/** A message without a part is as one with an empty text. */
+/** Replaces an empty message by one with an empty text. */
 const ensureNotEmpty = <Part>(parts: PartWithBlock<Part>[]): PartWithBlock<Part | TextPart>[] =>
   parts.length > 0 ? parts : [{ part: toTextPart(''), block: 0 }]
 
@@ -156,7 +159,7 @@ const toFilePart = ({ media_type, data }: { media_type: string; data: string }, 
   data,
 })
 
-/** What is said of a document goes before its text, and is no part of a file of another kind. */
+/** Converts a document; its context precedes the text, and is omitted for binary files. */
 function toDocumentPart({ source, title, context }: Extract<InputBlock, { type: 'document' }>): FilePart {
   const name = title || undefined
   if (source.type === 'base64') return { ...toFilePart(source, name), ...(name && { name }) }
@@ -183,7 +186,7 @@ export function toInput(text: string): object {
   return value === null ? {} : { [INVALID_ARGUMENTS]: text }
 }
 
-/** Writes the same object for a stream, in the words of the model where it is one. */
+/** Returns the arguments as JSON for a stream; the model's own JSON is kept if it is an object. */
 export const toInputJson = (text: string): string =>
   isObject(parseArguments(text)) ? text : JSON.stringify(toInput(text))
 

@@ -16,12 +16,12 @@ const toolChoice = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none'), ...parallelOption }),
 ])
 
-/** Left out, a thought could not be sent back as its provider wants it. */
+/** Thoughts are always returned, because they could not be sent back to the provider otherwise. */
 const display = {
   display: translate(z.enum(['summarized', 'omitted']).nullish(), 'thoughts are told where there are any'),
 }
 
-/** Where nothing is said of thoughts, the model's own settings decide. */
+/** Without this member the settings of the model apply. */
 const thinking = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('enabled'),
@@ -39,7 +39,7 @@ const outputConfig = z.strictObject({
   format: translate(jsonFormat.nullish(), 'in the words of the provider'),
 })
 
-/** What a client may send in place of the conversation so far. */
+/** A stored thread in place of the conversation. */
 const thread = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('create') }),
   z.strictObject({ type: z.literal('continue'), previous_message_id: z.string() }),
@@ -84,12 +84,12 @@ export const messageRequest = z.strictObject({
 })
 type MessageRequest = z.output<typeof messageRequest>
 
-/** A message whose tokens are counted. */
+/** A request to count the tokens of a message. */
 export const countRequest = messageRequest.omit({ max_tokens: true, stream: true })
 
 type TranslatableRequest = Omit<MessageRequest, 'max_tokens' | 'stream'> & { max_tokens?: number | undefined }
 
-/** A request in the terms of the service, and where its messages come from. */
+/** The translated request, and the mapping of error paths. */
 export interface TranslatedRequest {
   input: CoreRequest
   mapPath: Conversation['mapPath']
@@ -117,7 +117,7 @@ export function translateRequest(request: TranslatableRequest): TranslatedReques
     ...(format && { format: { schema: format.schema, strict: true } }),
     parameters: toParameters(request),
   }
-  // Tools that the provider runs are none of ours.
+  // Our request contains only the tools that the caller runs.
   const mapToolPath = (path: Path): Path => {
     const [list, at, ...rest] = path
     const tool = list === 'tools' && typeof at === 'number' ? customTools[at] : undefined
@@ -126,7 +126,7 @@ export function translateRequest(request: TranslatableRequest): TranslatedReques
   return { input, mapPath: (path) => mapToolPath(mapMessagePath(path)) }
 }
 
-/** By this code the client sends the whole conversation. */
+/** Clients react to this code by sending the whole conversation. */
 const threadNotFound = () =>
   new Problem('not_found', { detail: 'No thread is kept here.', meta: { error_code: 'thread_not_found' } })
 
@@ -161,6 +161,6 @@ function toParameters(request: TranslatableRequest): CallParameters {
   }
 }
 
-/** A model that is not to think is told so in the only word that all providers have. */
+/** Returns the effort; disabled thinking is `none`, which all providers understand. */
 const readEffort = ({ thinking, output_config: output }: TranslatableRequest): Effort | undefined =>
   thinking?.type === 'disabled' ? 'none' : (output?.effort ?? undefined)

@@ -3,13 +3,13 @@ import type { FinishReason } from '../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../ai/answer.ts'
 import { toInput } from './messages-conversation.ts'
 
-/** What an answer says of itself from its beginning. */
+/** The members that identify an answer from its beginning. */
 export interface MessageHeader {
   id: string
   model: string
 }
 
-/** An answer as a message of Anthropic's API. */
+/** Converts an answer to a message of Anthropic's API. */
 export function toMessage(header: MessageHeader, { content, finish, stopSequence, usage }: WholeAnswer) {
   const citedText = new CitedText(content)
   const blocks = content.flatMap((part) => (part.type === 'text' ? citedText.splitBlocks(part) : toBlocks(part)))
@@ -19,13 +19,13 @@ export function toMessage(header: MessageHeader, { content, finish, stopSequence
 function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {
   if (part.type === 'source') return []
   if (part.type === 'tool-call') return [...toSignatureBlocks(part), { ...toToolUse(part), input: toInput(part.input) }]
-  // Nobody is asked here.
+  // This API has no approvals.
   if (part.type !== 'reasoning') return []
   const { text: thinking, signature = '' } = part
   return [{ type: 'thinking', ...{ thinking, signature } }]
 }
 
-/** A message before anything is said. */
+/** Creates a message without content. */
 export const emptyMessage = ({ id, model }: MessageHeader) => ({
   id,
   type: 'message',
@@ -36,7 +36,7 @@ export const emptyMessage = ({ id, model }: MessageHeader) => ({
   stop_sequence: null,
 })
 
-/** What the provider wants back with a call goes before it, in a block that clients send back as it is. */
+/** Returns a block with the provider's signature, which precedes the call and which clients return unchanged. */
 export const toSignatureBlocks = ({ signature }: ToolCall) =>
   signature ? [{ type: 'redacted_thinking', data: signature }] : []
 
@@ -49,13 +49,13 @@ const stopReasons: Record<FinishReason, string> = {
   'content-filter': 'refusal',
 }
 
-/** Not every provider says which of the stop sequences ended an answer. */
+/** Returns the stop reason. Not every provider reports the stop sequence. */
 export const toStopReason = (finish: FinishReason, stopSequence: string | undefined) =>
   finish === 'stop' && stopSequence !== undefined
     ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
     : { stop_reason: stopReasons[finish], stop_sequence: null }
 
-/** Anthropic counts what was cached beside the rest of the input. */
+/** Converts the usage; Anthropic counts cached tokens separately from the other input. */
 export const toUsage = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
   input_tokens: Math.max(0, inputTokens - cachedTokens),
   cache_creation_input_tokens: 0,
@@ -63,11 +63,11 @@ export const toUsage = ({ inputTokens, outputTokens, cachedTokens }: Usage) => (
   output_tokens: outputTokens,
 })
 
-/** The texts of an answer as blocks, by which Anthropic says where it cites: a citation is of all of its block. */
+/** Splits the texts of an answer into blocks, because Anthropic's citations refer to whole blocks. */
 class CitedText {
   readonly #sources: readonly Source[]
   readonly #last: TextPart | undefined
-  /** Characters of the texts before. */
+  /** Number of characters in the previous texts. */
   #offset = 0
 
   constructor(content: WholeAnswer['content']) {
@@ -75,7 +75,7 @@ class CitedText {
     this.#last = content.findLast((part) => part.type === 'text')
   }
 
-  /** Of the next text. Pages of which it is not told where they are cited come with the last block of all. */
+  /** Splits the next text. Sources without ranges are cited by the last block. */
   splitBlocks(part: TextPart): object[] {
     const characters = [...part.text]
     const ends = this.#findBlockEnds(characters.length)
@@ -92,7 +92,7 @@ class CitedText {
     }))
   }
 
-  /** Where the blocks of a text of this length end. */
+  /** Returns the ends of the blocks of a text. */
   #findBlockEnds(length: number): number[] {
     const cuts = this.#sources
       .flatMap(({ places = [] }) => places.flatMap(({ start, end }) => [start, end]))
@@ -104,7 +104,7 @@ class CitedText {
 const isCitedIn = ({ places = [] }: Source, start: number, end: number): boolean =>
   places.some((place) => place.start <= start && place.end >= end)
 
-/** What of the page it cites, providers of other kinds do not say. */
+/** Converts a source; other providers do not report the cited text. */
 export const toCitation = ({ url, title = '' }: Source) => ({
   type: 'web_search_result_location',
   url,

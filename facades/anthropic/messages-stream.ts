@@ -16,13 +16,13 @@ import {
 
 const noUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
-/** An answer as the events of Anthropic's API: blocks that begin, grow and end, one after the other. */
+/** Writes an answer as the events of Anthropic's API: blocks that start, grow and stop one after another. */
 export class MessageEvents implements EventWriter<StreamPart> {
   readonly keepAlive = writeEvent('ping', {})
   readonly #header: MessageHeader
   readonly #requestId: string
   #hasBegun = false
-  /** Of the block that is being said, or comes next. */
+  /** Index of the open block, or of the next one. */
   #index = 0
   #openType: 'text' | 'thinking' | undefined
   #end: Pick<WholeAnswer, 'finish' | 'stopSequence'> = { finish: 'stop' }
@@ -65,7 +65,7 @@ export class MessageEvents implements EventWriter<StreamPart> {
       case 'tool-run':
       case 'tool-use':
       case 'tool-result':
-        // Nobody is asked here, and told of no tools that others run.
+        // This API has no approvals, and does not report tools that the service runs.
         return ''
       case 'finish':
         this.#end = { finish: part.reason, stopSequence: part.stopSequence }
@@ -81,7 +81,7 @@ export class MessageEvents implements EventWriter<StreamPart> {
     }
   }
 
-  /** How much was read is known at the end only. */
+  /** The input tokens are only known at the end. */
   #begin(): string {
     if (this.#hasBegun) return ''
     this.#hasBegun = true

@@ -17,7 +17,7 @@ import type { Json, RecordRef } from './values.ts'
 export type { Json, RecordRef }
 
 export interface ClientOptions {
-  /** Where the service runs, such as `https://svc.example.org`. */
+  /** Base URL of the service, such as `https://svc.example.org`. */
   url: string
   /** A personal access token; on pages of the service itself none is needed, as its session counts. */
   token?: string
@@ -27,24 +27,24 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-/** What went wrong; `internal` is the server's fault, `unreachable` means that nothing of it answered. */
+/** The kind of an error; `internal` is a failure of the server, `unreachable` means that no server answered. */
 export type ErrorCode = ServiceErrorCode | 'unreachable' | 'aborted'
 
-/** One wrong place in the input. */
+/** An invalid member of the input. */
 export interface Issue {
   path: readonly (string | number)[]
   message: string
 }
 
-/** Every failure of a call, also of one that fails while its answer streams. */
+/** The error that every failed call throws, also in the middle of a stream. */
 export class SvcError extends Error {
   override readonly name = 'SvcError'
   readonly code: ErrorCode
-  /** Of the HTTP answer; undefined where there was none. */
+  /** Status of the HTTP response; undefined without one. */
   readonly status: number | undefined
-  /** Names the request in the log of the service. */
+  /** Id of the request in the log of the service. */
   readonly requestId: string | undefined
-  /** What is wrong with the input, where that is the reason. */
+  /** Issues of an invalid input. */
   readonly issues: readonly Issue[]
 
   constructor(cause: unknown) {
@@ -61,7 +61,8 @@ export class SvcError extends Error {
 export type Client = ReturnType<typeof createClient>
 
 /**
- * The procedures of the service with their full types. Calls of one moment go out together; each takes an abort signal.
+ * Creates a client with all procedures and their types. Calls of one moment are sent as a batch; each accepts an abort
+ * signal.
  *
  * @example const { text } = await createClient({ url, token }).ai.ask.mutate({ model, messages })
  * @throws {SvcError} from every call that fails
@@ -80,7 +81,7 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   const link = splitLink<AppRouter>({
     condition: ({ type, path }) => type === 'query' || streamingMutations.test(path),
     true: httpBatchStreamLink(options),
-    // The headers of a stream are sent before its calls are carried out, and those that change a session set a cookie.
+    // A streamed response sends its headers before the calls run, but calls that change a session set a cookie.
     false: httpBatchLink(options),
   })
   const client = createTRPCUntypedClient<AppRouter>({ links: [link] })
@@ -92,10 +93,10 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   return inline(createProcedureProxy([], call) as TRPCClient<AppRouter>)
 }
 
-/** The names of the mutations that answer piece by piece. */
+/** Mutations that stream their result. */
 const streamingMutations = /stream$/i
 
-/** Comes back after each lost connection to where it was. */
+/** Subscribes to a stream, and resumes after a lost connection. */
 async function* subscribe(
   service: Service,
   path: string,
@@ -118,10 +119,10 @@ const inline = <T>(value: T) => value as InlinedTypes<T>
 type CallOptions = { signal?: AbortSignal } | undefined
 type Call = (path: string, kind: string, input: unknown, options: CallOptions) => Promise<unknown>
 
-/** Stands for whatever the names lead to: the last one says how it is called. */
+/** Creates a proxy for a path of names; the last name is the kind of call. */
 function createProcedureProxy(names: readonly string[], call: Call): unknown {
   return new Proxy(() => {}, {
-    // What is awaited by mistake is no promise.
+    // The proxy must not look like a promise.
     get: (_, name) =>
       typeof name === 'string' && name !== 'then' ? createProcedureProxy([...names, name], call) : undefined,
     apply: async (_, __, [input, options]: [unknown, CallOptions]) => {
@@ -134,7 +135,7 @@ function createProcedureProxy(names: readonly string[], call: Call): unknown {
   })
 }
 
-/** An answer that streams fails as a call does. */
+/** Converts the errors of a stream, too. */
 function wrapStream(answer: unknown): unknown {
   const isStream = typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
   return isStream ? convertErrors(answer as AsyncIterable<unknown>) : answer

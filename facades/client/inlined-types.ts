@@ -1,8 +1,8 @@
 import type { Json, RecordRef } from './values.ts'
 
 /**
- * A type in its own words: each name that stands for a shape is replaced by the shape, so that the declarations of the
- * client are whole without those of the service. What holds itself keeps a name, or its spelling would have no end.
+ * Inlines all named types of a type, so that the declarations of the client need none of the service. Recursive types
+ * keep a name.
  */
 export type InlinedTypes<T> =
   Same<T, Json> extends true ? Json : Same<T, ReadonlyJson> extends true ? Json : InlinedOne<T>
@@ -34,7 +34,7 @@ type Same<A, B> = [A, B] extends [B, A] ? true : false
 
 type Merged<T> = T extends infer Members ? { [Name in keyof Members]: Members[Name] } : never
 
-/** By plain names, which remember nothing of where a member was declared and under which name of its type. */
+/** Copies the members by plain names, which drops their origin. */
 type InlinedMembers<T> = string extends keyof T
   ? { [name: string]: InlinedTypes<T[string & keyof T]> }
   : { [Name in Exclude<Names<T>, OptionalNames<T>>]: InlinedTypes<T[Name]> } & {

@@ -8,7 +8,7 @@ import { accessOf, metaOf } from '../../routers/core/trpc.ts'
 import { summarize } from '../../routers/resource/exposure.ts'
 import { describeAccess, findProcedure } from '../http/procedures.ts'
 
-/** What to say of a procedure; nothing where no token is good for it, because the client has nothing else. */
+/** Describes a procedure; returns undefined if no token may call it, because the client has only tokens. */
 function writeSentence(name: string): string | undefined {
   const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
@@ -26,8 +26,8 @@ interface DocumentedProcedure {
 }
 
 /**
- * The compiler's declarations of the client, made whole: names of the service are spelled out, each procedure has its
- * comment, and those that a token cannot call are left out. Procedures are told by their indentation in the client's type.
+ * Completes the compiler's declarations: inlines names of the service, documents each procedure, and drops those that a
+ * token cannot call. Procedures are recognized by their indentation.
  */
 function finishDeclarations(declarations: string): { text: string; procedures: DocumentedProcedure[] } {
   const procedures: DocumentedProcedure[] = []
@@ -48,13 +48,13 @@ function finishDeclarations(declarations: string): { text: string; procedures: D
 }
 
 const dist = fileURLToPath(new URL('dist', import.meta.url))
-/** What `npm pack` takes from the folder whatever it is told, and what stands there meanwhile. */
+/** The files that `npm pack` always includes, and their backups. */
 const swappedFiles = ['package.json', 'README.md'].map((name) => ({
   file: fileURLToPath(new URL(`../../${name}`, import.meta.url)),
   whole: join(dist, name),
 }))
 
-/** `npm pack` runs this with `before` and `after`: the package holds the client alone, and asks for what the client needs. */
+/** Steps before and after `npm pack`, so that the package contains only the client and its dependencies. */
 const steps = {
   before() {
     steps.after()
@@ -70,7 +70,7 @@ const steps = {
   },
 }
 
-/** The compiler follows the types through the whole service; of what it writes, the client is three files and the folder `live`. */
+/** Builds the client. The compiler emits the whole service, of which three files and the folder `live` are kept. */
 function build(): DocumentedProcedure[] {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'))
   try {
@@ -79,7 +79,7 @@ function build(): DocumentedProcedure[] {
     const [code, declarations, values] = ['index.js', 'index.d.ts', 'values.d.ts'].map((name) =>
       join(folder, 'facades/client', name),
     )
-    // Declarations that could not be written for other files are no concern of the client.
+    // Errors in the declarations of other files do not matter.
     if (!code || !declarations || !values || !existsSync(code) || !existsSync(declarations)) throw new Error(stdout)
     const { text, procedures } = finishDeclarations(readFileSync(declarations, 'utf8'))
     mkdirSync(dist)

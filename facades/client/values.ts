@@ -1,11 +1,11 @@
 /** Any value of JSON. */
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 
-/** A record that comes along by a relation, in turn with its own where they were asked for. */
+/** A related record, with its own relations if they were included. */
 export interface RecordRef {
   id: string
   rowVersion?: string
-  /** By what it is read, where that is not its id. */
+  /** The key by which it is read, if that is not its id. */
   addressedAs?: string
   relations?: Record<string, RecordRef | RecordRef[] | null>
 }

@@ -24,17 +24,17 @@ export interface OpenApiOptions {
   router: AnyTRPCRouter
   resources: readonly Resource[]
   names: WireNames
-  /** The public address; empty where documents name no host. */
+  /** The public address; empty for documents without a host. */
   baseUrl: string
   members?: Members
-  /** What faces serve outside JSON:API. */
+  /** Endpoints outside JSON:API. */
   endpoints?: readonly Endpoint[]
-  /** Routes of front ends that exist. */
+  /** Routes of legacy front ends. */
   legacyRoutes?: readonly LegacyRoute[]
   guides?: readonly Guide[]
 }
 
-/** What programs can ask of the service, as OpenAPI describes it. */
+/** Builds the OpenAPI document of the service. */
 export function buildOpenApiDocument(options: OpenApiOptions): Described {
   const { router, resources, names, baseUrl, members, endpoints = [], legacyRoutes = [], guides = [] } = options
   const { components, tags, paths } = describeJsonApi(router, resources, names, members)
@@ -57,7 +57,7 @@ export function buildOpenApiDocument(options: OpenApiOptions): Described {
   }
 }
 
-/** Leaves out what no operation refers to: some endpoints describe their answers in words of their own. */
+/** Selects the components that operations refer to. */
 function pickUsedComponents(components: Components, paths: object): Record<ComponentKind, Record<string, Described>> {
   const used: Record<ComponentKind, Record<string, Described>> = { schemas: {}, parameters: {}, responses: {} }
   const follow = (value: unknown): void => {
@@ -78,7 +78,7 @@ curl ${address}/api/ai-req \\
   -H "Content-Type: application/json" \\
   -d '{"payload": {"model": "demo", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'`
 
-/** The first thing that somebody reads who wants to call the service, in Markdown. */
+/** Writes the introduction of the reference, in Markdown. */
 const writeIntroduction = ({ basePath }: WireNames, baseUrl: string, guides: readonly Guide[]) => `\
 One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\` is everything else as
 [JSON:API 1.1](https://jsonapi.org/format/1.1/).
@@ -116,7 +116,7 @@ ${guides.map(({ slug, title }) => `[${title}](/docs/${slug})`).join(' · ')}
 const tag = 'front ends that exist'
 const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
 
-/** The routes of front ends that exist, as they were registered. What they answer, those front ends know. */
+/** Describes the registered routes of legacy front ends, without their responses. */
 function describeLegacyRoutes(routes: readonly LegacyRoute[], components: Components) {
   const paths: Record<string, Record<string, Described>> = {}
   for (const route of routes) {
@@ -154,7 +154,7 @@ function describeLegacyRoute(components: Components, { url, procedure: name, bod
   }
 }
 
-/** Several of these routes may call one procedure, so that the words of the address go before what it does. */
+/** Writes the summary; the address comes first, because several routes may call one procedure. */
 function writeSummary(url: string, { about, exposes }: ProcedureMeta): string {
   const words = url.split('/').filter((step) => step !== '' && step !== 'req' && !step.startsWith(':'))
   const sentence = about ?? (exposes ? summarize(exposes) : '')
@@ -184,7 +184,7 @@ const refusal = describeObject(
   ['errors', 'response', 'error', 'code', 'requestId'],
 )
 
-/** What has a file in it is a form. */
+/** Describes a body; one with a file is a form. */
 function toContent(schema: Described): Described {
   const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
   const isForm = Object.values(properties).some(({ format }) => format === 'binary')
@@ -199,7 +199,7 @@ const tags = [
   { name: 'links', description: 'What links lead to.' },
 ]
 
-/** The endpoints beside JSON:API, those of one procedure together. */
+/** Describes the endpoints outside JSON:API, grouped by procedure. */
 function describeEndpoints(endpoints: readonly Endpoint[], router: AnyTRPCRouter, components: Components) {
   const procedures = router._def.procedures as Record<string, AnyTRPCProcedure>
   const byProcedure = Object.groupBy(endpoints, ({ name }) => name)

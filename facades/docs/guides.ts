@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import markdown from 'markdown-it'
 
-/** A text about the service: its name in addresses, and the file of the repository that has it. */
+/** A guide: its slug, its title, and the file of the repository. */
 export interface Guide {
   slug: string
   title: string
   file: string
 }
 
-/** Tags in a text stay text. */
+/** HTML tags are escaped. */
 const reader = markdown({ html: false })
 
 const root = new URL('../../', import.meta.url)
@@ -27,14 +27,14 @@ export async function renderGuide(guide: Guide, guides: readonly Guide[]): Promi
 
 type Token = ReturnType<typeof reader.parse>[number]
 
-/** As GitHub makes the anchor of a heading, so that links within the files hold here, too. */
+/** Creates the same anchor for a heading as GitHub, so that links within the files work. */
 const toAnchor = (heading: string) =>
   heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(' ', '-')
 
-/** Points links to other guides at their pages, and takes links to what is only in the repository out. */
+/** Rewrites links to other guides, and unlinks files that are only in the repository. */
 function rewriteLinks(tokens: Token[], file: string, guides: readonly Guide[]): Token[] {
   let isKept = true
   return tokens.filter((token) => {

@@ -10,7 +10,7 @@ interface DocsOptions extends Omit<OpenApiOptions, 'endpoints' | 'guides'> {
   endpoints(): Promise<readonly Endpoint[]>
 }
 
-/** What the service offers, for programs and for people; open to everybody. What describes it is loaded when somebody asks. */
+/** Serves the public API reference and the guides. The document is built at the first request. */
 export async function docs(app: FastifyInstance, options: DocsOptions) {
   const document = lazyPromise(async () => {
     const { buildOpenApiDocument } = await import('./document.ts')
@@ -39,7 +39,7 @@ export async function docs(app: FastifyInstance, options: DocsOptions) {
 
 const scriptUrl = '/docs/scalar.js'
 
-/** The page asks nobody else for anything: fonts, proxies, assistants and counters are off. */
+/** The page contacts no other site: fonts, proxies, assistants and telemetry are off. */
 const configuration = {
   withDefaultFonts: false,
   telemetry: false,
@@ -66,7 +66,10 @@ const renderPage = (documentUrl: string) => `<!doctype html>
 </html>
 `
 
-/** Nothing from elsewhere, and no script but ours. The page's editor writes its own styles, which can fetch nothing. */
+/**
+ * The policy allows only own scripts and no other origin. The page's editor writes inline styles, which can fetch
+ * nothing.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -80,7 +83,10 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Reads the script of the reference, as its plugin serves it. The package is loaded here, because most services never show the page. */
+/**
+ * Reads the script of the reference from its plugin. The package is loaded lazily, because most services never show the
+ * page.
+ */
 async function readScript(): Promise<string> {
   const { default: reference } = await import('@scalar/fastify-api-reference')
   const app = fastify()

@@ -4,7 +4,7 @@ import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { createEntityTag, matchesIfNoneMatch } from './conditional.ts'
 
-/** How answers are compressed, the preferred way first. */
+/** Supported content codings, the preferred one first. */
 export const contentCodings = ['br', 'gzip'] as const
 type Coding = (typeof contentCodings)[number]
 
@@ -13,7 +13,7 @@ const compressors: Record<Coding, (body: string) => Promise<Buffer>> = {
   gzip: promisify<string, Buffer>(gzip),
 }
 
-/** A file that is the same for everybody; compressed when somebody first asks for it so, and then kept. */
+/** A static file; each compressed form is created once on demand. */
 export class Asset {
   readonly #type: string
   readonly #body: string

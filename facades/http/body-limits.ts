@@ -14,7 +14,7 @@ interface ConfiguredSizes {
 
 const KB = 1024
 
-/** Bytes of a body, by what it carries. A character that is written as \uXXXX takes six. */
+/** Returns the body limits in bytes by kind. A character may take six bytes as \uXXXX. */
 export const readBodyLimits = ({
   AI_MAX_BODY,
   AI_MAX_BODY_WITH_FILES,
@@ -24,30 +24,30 @@ export const readBodyLimits = ({
   form: 16 * KB,
   record: 64 * KB,
   'long text': 384 * KB,
-  // A part of one, with at least one message of any size.
+  // A part of a conversation with at least one message of any size.
   conversation: 1024 * KB,
   'first keys': 512 * KB,
-  // For 500 members, and the two long texts of a room.
+  // Keys for 500 members, and the two long texts of a room.
   'room keys': 896 * KB,
-  // With the names around keys and values.
+  // Includes the member names around keys and values.
   keychain: Math.ceil(KEYCHAIN_MAX_BYTES * 1.25) + 512 * KB,
-  // As base64 in a document, which may have long texts beside it.
+  // The picture as base64, with long texts beside it.
   picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 384 * KB,
   'AI request': AI_MAX_BODY,
   'AI request with files': AI_MAX_BODY_WITH_FILES,
 })
 
-/** Bodies that are in memory as long as a model answers. */
+/** Kinds of bodies that stay in memory while a model answers. */
 const reservedSizes: readonly BodySize[] = ['AI request', 'AI request with files']
 
-/** The largest body among those of these procedures that are held; 0 where none is. */
+/** Returns the largest reserved body of the procedures; 0 if there is none. */
 export const getReservedBytes = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
   Math.max(0, ...procedures.map((procedure) => getReservedBytesOf(metaOf(procedure).body, limits)))
 
 const getReservedBytesOf = (size: BodySize | undefined, limits: BodyLimits) =>
   size && reservedSizes.includes(size) ? limits[size] : 0
 
-/** Counts the bytes of a body until it is answered, and refuses it unread where too many are held already. */
+/** Reserves memory for a body until its response is sent; refuses the request unread if too much is reserved. */
 export function reserveBodyMemory(
   { caller, services }: Context,
   request: FastifyRequest,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Problem } from '../../routers/core/problems.ts'
 
-/** A strong entity tag: a hash of the bytes, preceded by the row's version if the answer is one row. */
+/** Creates a strong entity tag: a hash of the bytes, preceded by the row version if the response is one row. */
 export function createEntityTag(payload: string | Buffer, version?: string): string {
   const digest = hash('sha1', payload, 'base64url')
   return version ? `"${version}.${digest}"` : `"${digest}"`
@@ -9,12 +9,12 @@ export function createEntityTag(payload: string | Buffer, version?: string): str
 
 const parseTags = (header: string) => header.split(',').map((tag) => tag.trim())
 
-/** Whether the client has these bytes already. */
+/** Returns true if `If-None-Match` lists the tag. */
 export const matchesIfNoneMatch = (ifNoneMatch: string | undefined, tag = '') =>
   ifNoneMatch !== undefined &&
   (ifNoneMatch.trim() === '*' || parseTags(ifNoneMatch).some((known) => known.replace(/^W\//, '') === tag))
 
-/** The versions of a row, one of which a write insists on; throws where none can be meant. A weak tag is not enough. */
+/** Parses the row versions of `If-Match`; throws if there are none. Weak tags do not count. */
 export function parseIfMatchVersions(ifMatch: string | undefined): string[] | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined
   const versions = parseTags(ifMatch).flatMap((tag) => /^"(\d{1,10})\.[\w-]+"$/.exec(tag)?.[1] ?? [])
@@ -22,6 +22,6 @@ export function parseIfMatchVersions(ifMatch: string | undefined): string[] | un
   return versions
 }
 
-/** Whether `If-Match` lists a tag; a weak one never matches. */
+/** Returns true if `If-Match` lists the tag; a weak tag never matches. */
 export const matchesIfMatch = (ifMatch: string, tag: string) =>
   ifMatch.trim() === '*' || parseTags(ifMatch).includes(tag)

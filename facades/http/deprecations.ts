@@ -1,13 +1,13 @@
 import { previewPath } from './link-preview.ts'
 
-/** A route that is served for older programs alone. */
+/** A route that only older programs use. */
 interface DeprecatedRoute {
   method: 'GET' | 'POST'
   path: string
-  /** What to call in its place: an address, or a path below the JSON:API where `isBelow`. */
+  /** The successor: an address, or a path below the JSON:API if `isBelow` is set. */
   successor: string
   isBelow?: true
-  /** Since which day. */
+  /** Date of the deprecation. */
   since: `${number}-${number}-${number}`
 }
 
@@ -34,7 +34,7 @@ export interface Deprecation {
   headers: Record<string, string>
 }
 
-/** How each deprecated route says so (RFC 9745, RFC 8594), by method and path. */
+/** Builds the deprecation headers (RFC 9745, RFC 8594) by method and path. */
 export function buildDeprecations(basePath: string, sunset: Date | undefined): ReadonlyMap<string, Deprecation> {
   return new Map(
     deprecatedRoutes.map(({ method, path, successor, isBelow, since }) => {

@@ -1,25 +1,25 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
 
-/** How a face writes down what comes in a stream. */
+/** Writes the events of a stream in the format of a face. */
 export interface EventWriter<Part> {
   writePart(part: Part): string
-  /** After the last part. */
+  /** Writes the end of the stream. */
   writeEnd(): string
   writeError(thrown: unknown): string
-  /** Sent where there is nothing to say for a while; a comment where the face has no frame of its own. */
+  /** Sent while the stream is silent; a comment by default. */
   keepAlive?: string
 }
 
 interface EventStreamOptions<Part> {
-  /** A stream that its procedure has begun: a failure before its first part was an ordinary answer. */
+  /** The running stream; a failure before its first part is an ordinary error response. */
   parts: AsyncGenerator<Part, void>
   writer: EventWriter<Part>
-  /** In milliseconds. */
+  /** Milliseconds between two keep-alive frames. */
   heartbeat: number
 }
 
-/** Sends the parts of an answer as server-sent events, as a face writes them. */
+/** Sends a stream as server-sent events in the format of a face. */
 export async function sendEventStream<Part>(
   reply: FastifyReply,
   { parts, writer, heartbeat }: EventStreamOptions<Part>,
@@ -53,7 +53,7 @@ export async function sendEventStream<Part>(
   return reply
 }
 
-/** Joins the events of one turn of the event loop into one write, because a write costs more than the text in it. */
+/** Joins the events of one turn of the event loop into one write, because writes are expensive. */
 function createBufferedWriter(raw: FastifyReply['raw']) {
   let waiting = ''
   const flush = () => {
@@ -72,7 +72,7 @@ function createBufferedWriter(raw: FastifyReply['raw']) {
   }
 }
 
-/** Without this, writing to a client that has disconnected would wait for ever. */
+/** Creates a signal that aborts when the client disconnects; otherwise writing would wait for ever. */
 function createCloseSignal({ raw }: FastifyReply): AbortSignal {
   const closed = new AbortController()
   raw.once('close', () => {

@@ -6,7 +6,7 @@ import { translateDatabaseError } from '../../routers/core/database-errors.ts'
 import { type DetailedIssue, truncateIssues } from '../../routers/core/issues.ts'
 import { type ErrorCode, getErrorKind, MAX_ISSUES, Problem } from '../../routers/core/problems.ts'
 
-/** What went wrong, in the terms of HTTP. */
+/** A failure with its HTTP status. */
 export interface Failure {
   status: number
   /** A stable word for programs. */
@@ -15,20 +15,20 @@ export interface Failure {
   error: TRPCError
 }
 
-/** The framework's own refusals, in our words. */
+/** Messages for errors of Fastify. */
 const fastifyErrors: Partial<Record<string, [code: ErrorCode, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', getErrorKind('too_large').title],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Content-Type must be application/json.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_request', 'Content-Length does not match the body.'],
 }
 
-/** The status of HTTP that a code has. */
+/** Returns the HTTP status of an error code. */
 function findStatus(code: ErrorCode): number {
   const { status, http } = getErrorKind(code)
   return http ?? getHTTPStatusCodeFromError(new TRPCError({ code: status }))
 }
 
-/** Whether the same request would fail again. */
+/** Returns true if a retry would fail again. */
 export const isFinal = ({ error }: Failure): boolean => error instanceof Problem && error.isFinal
 
 /** Turns any thrown value into a failure. An unexpected error becomes a server failure that reveals no details. */
@@ -50,10 +50,10 @@ export function toFailure(thrown: unknown): Failure {
   return statusCode < 500 ? { ...failure('bad_request'), status: statusCode } : failure('internal')
 }
 
-/** Per field, by its dotted path, what is wrong with it. */
+/** Messages by the dotted path of their field. */
 export type FieldErrors = Record<string, string[]>
 
-/** The first issues as sentences that name their fields. */
+/** Converts the first issues to sentences that name their fields. */
 export function toFieldErrors(issues: readonly DetailedIssue[], root?: string): FieldErrors {
   const entries = truncateIssues(issues).flatMap((issue) =>
     [issue.path, ...listImpliedPaths(issue)].map((path) => {
@@ -65,7 +65,7 @@ export function toFieldErrors(issues: readonly DetailedIssue[], root?: string): 
   return Object.fromEntries([...byField].map(([field, all]) => [field, all.map(({ sentence }) => sentence)]))
 }
 
-/** Where a message has no content, its text is missing as well. */
+/** Lists the fields that are missing, too: without content, its text is missing. */
 const listImpliedPaths = ({ path, missing }: DetailedIssue) =>
   path.at(-1) === 'content' && missing ? [[...path, 'text']] : []
 

@@ -4,12 +4,12 @@ import { type Issue, Problem } from '../../routers/core/problems.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route reads its form itself, as a stream. */
+    /** True if the route streams its form itself. */
     readsForm?: boolean
   }
 }
 
-/** Reads forms, in both ways that browsers send them, as bodies: their fields as text, and a file as base64. */
+/** Parses both kinds of forms as bodies: fields as text, and a file as base64. */
 export async function registerForms(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -22,7 +22,7 @@ export async function registerForms(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Earlier front ends put the token of their page into every form; whether a request may come is judged by its headers. */
+/** Drops the CSRF token of earlier front ends; requests are judged by their headers. */
 const dropToken = ({ _token, ...fields }: Record<string, unknown>) => fields
 
 async function readFields(request: FastifyRequest): Promise<Record<string, unknown>> {
@@ -54,16 +54,16 @@ async function readFields(request: FastifyRequest): Promise<Record<string, unkno
   return dropToken(fields)
 }
 
-/** What a form has beside its file is short; how large the file may be, its procedure says. */
+/** Limits of a form beside its file; the procedure limits the file. */
 const limits = { fields: 10, fieldNameSize: 100, fieldSize: 1000, files: 1, parts: 11, headerPairs: 20 }
 
 interface Upload {
-  /** The fields of the form, and the name of the file. */
+  /** The fields of the form and the file name. */
   input: Record<string, unknown>
   content: AsyncIterable<Uint8Array> | undefined
 }
 
-/** Reads a form up to its file, which is called `file` and is its last part. */
+/** Reads a form up to its file, which is its last part and is called `file`. */
 export async function readUpload(request: FastifyRequest): Promise<Upload> {
   const input: Record<string, unknown> = {}
   const parts = readParts(request)
@@ -84,7 +84,7 @@ async function* readParts(request: FastifyRequest): AsyncGenerator<Multipart, vo
   }
 }
 
-/** The bytes of the file, behind which the form must end. */
+/** Yields the bytes of the file; throws if another part follows. */
 async function* readContent({ file }: MultipartFile, parts: AsyncGenerator<Multipart, void>, request: FastifyRequest) {
   try {
     yield* file
@@ -102,7 +102,7 @@ function readFileName(part: MultipartFile): string {
   throw new Problem('invalid_document', { issues: [{ path: [part.fieldname], message: 'is not known here' }] })
 }
 
-/** What is wrong with a form, or that its sender went away. */
+/** Converts a form error; an aborted request becomes `client_gone`. */
 function toFormProblem(error: unknown, { raw }: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   if (raw.destroyed && !raw.complete) return new Problem('client_gone', { cause: error })

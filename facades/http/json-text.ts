@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { scan } from 'secure-json-parse'
 import { type ErrorCode, Problem } from '../../routers/core/problems.ts'
 
-/** More than any real body needs, and few enough to be walked through quickly. */
+/** Limits above any real body, and small enough to be scanned quickly. */
 const MAX_DEPTH = 50
 const MAX_VALUES = 50_000
 
@@ -10,7 +10,7 @@ const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d]
 const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d]
 
-/** Reads bodies as JSON; those that nest deeply or hold very many values are refused before any value is made. */
+/** Parses JSON bodies; deeply nested or very large ones are refused before parsing. */
 export function readJsonBodies(app: FastifyInstance, { mayBeEmpty = false } = {}): void {
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) => {
@@ -23,8 +23,8 @@ export function readJsonBodies(app: FastifyInstance, { mayBeEmpty = false } = {}
 const INVALID = 'The body is not valid JSON.'
 
 /**
- * The value of a JSON text. Members that change what an object inherits are refused: they are looked for in the value, since
- * a search in the text for all their spellings takes several times as long as to parse it.
+ * Parses JSON and refuses members that change prototypes. They are searched in the value, which is several times faster
+ * than in the text.
  */
 export function parseJson(bytes: Buffer, refusal: ErrorCode): unknown {
   const excess = findExcess(bytes)
@@ -37,7 +37,7 @@ export function parseJson(bytes: Buffer, refusal: ErrorCode): unknown {
   }
 }
 
-/** What a JSON text has too much of, as a sentence. Looks at bytes, which is faster than at the characters of a text. */
+/** Describes the excess of a JSON text as a sentence. It scans bytes, which is faster than characters. */
 export function findExcess(bytes: Uint8Array): string | undefined {
   let depth = 0
   let values = 1
@@ -64,7 +64,7 @@ export function findExcess(bytes: Uint8Array): string | undefined {
   return undefined
 }
 
-/** Where the quote is that closes a string; the end of the text where none does. */
+/** Finds the closing quote of a string, or the end of the text. */
 function findEndOfString(bytes: Uint8Array, start: number): number {
   for (let at = start + 1; at < bytes.length; at++) {
     if (bytes[at] === BACKSLASH) at++

@@ -4,7 +4,7 @@ import type { RateLimitStatus } from '../../routers/ports/rate-limiter.ts'
 
 type LimitLeft = NonNullable<ResponseHints['limits']>[number]
 
-/** `RateLimit-Policy` says what the limits are, `RateLimit` what is left of them, as the IETF draft on rate limit headers has it. */
+/** Writes `RateLimit-Policy` with the limits and `RateLimit` with their state, as in the IETF draft. */
 export function toLimitHeaders({
   limits = [],
   isFinal,
@@ -18,7 +18,7 @@ export function toLimitHeaders({
     }),
     ...(answeredBy && { 'x-answered-by': encodeURI(answeredBy) }),
     ...(ignoredParameters.length > 0 && { 'x-ignored-parameters': writeNames(ignoredParameters) }),
-    // Client libraries would repeat it by themselves.
+    // Client libraries would retry automatically.
     ...(isFinal && { 'x-should-retry': 'false' }),
   }
 }
@@ -26,13 +26,13 @@ export function toLimitHeaders({
 const MAX_NAMES = 20
 const MAX_NAME = 64
 
-/** As many names as a header has room for, and the number of the others. */
+/** Writes as many names as fit into a header, and the number of the others. */
 function writeNames(names: readonly string[]): string {
   const more = names.length - MAX_NAMES
   return [...names.slice(0, MAX_NAMES).map(encodeName), ...(more > 0 ? [`+${more}`] : [])].join(', ')
 }
 
-/** A name cut to its length before a character that is not whole. */
+/** Encodes a name, truncated at a whole character. */
 function encodeName(name: string): string {
   let encoded = ''
   for (const character of name) {
@@ -49,15 +49,15 @@ const writePolicy = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
 const writeState = ({ left, resetsAt }: LimitLeft) =>
   `;r=${clampInteger(left)};t=${clampInteger(Math.ceil((resetsAt - Date.now()) / 1000))}`
 
-/** An integer of a structured field has fifteen digits at most. */
+/** The largest integer of a structured field. */
 const MAX_INTEGER = 999_999_999_999_999
 
 const clampInteger = (value: number) => Math.min(Math.max(0, value), MAX_INTEGER)
 
-/** The text of a structured field has only ASCII letters. */
+/** Writes a name as a structured field, which is ASCII only. */
 const writeName = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encodeURIComponent)}"`
 
-/** What is left of a rate limit, and when to come again where nothing is. */
+/** Sets the rate limit headers, and `Retry-After` if the limit is exceeded. */
 export function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitStatus | undefined): void {
   if (!allowance) return
   const { limit, remaining, resetSeconds } = allowance
@@ -69,7 +69,7 @@ export function setRateLimitHeaders(reply: FastifyReply, allowance: RateLimitSta
   })
 }
 
-/** When to try again what cannot be served now. */
+/** Seconds until a retry while the service is unavailable. */
 const RETRY_AFTER_SECONDS = 5
 
 /** Sets `Retry-After` where a refusal passes by itself, unless it is set. */

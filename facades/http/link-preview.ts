@@ -2,11 +2,11 @@ import type { Api } from '../../routers/index.ts'
 import type { WireNames } from './names.ts'
 import { describeAnswer, describeJson, type Endpoint } from './openapi.ts'
 
-/** Where previews are served, below the JSON:API. */
+/** The path of previews below the JSON:API. */
 export const previewPath = '/proxy/link-preview'
 
 /**
- * A preview as it goes over the wire: pictures have addresses of ours, so that no browser shows a site who reads of it.
+ * Converts a preview for the wire: pictures have addresses of this service, so that no other site sees the reader.
  * `baseUrl` is that of the JSON:API.
  */
 export function toPreview(preview: Awaited<ReturnType<Api['linkPreviews']['metadata']>>, baseUrl: string) {
@@ -22,7 +22,7 @@ const sharedMembers = {
   more: { parameters: [{ name: 'url', in: 'query', required: true, schema: { type: 'string', maxLength: 2048 } }] },
 } as const
 
-/** What links lead to, below JSON:API. */
+/** Lists the endpoints of link previews. */
 export const listPreviewEndpoints = ({ basePath }: WireNames): readonly Endpoint[] => [
   {
     ...{ ...sharedMembers, path: `${basePath}${previewPath}/metadata`, name: 'linkPreviews.metadata' },

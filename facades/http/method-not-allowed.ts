@@ -8,21 +8,21 @@ declare module 'fastify' {
   }
 }
 
-/** The methods that each address of a server takes. */
+/** The allowed methods by address. */
 class AllowedMethods {
   readonly #addresses: Instance<HTTPVersion.V1> = findMyWay({ ignoreTrailingSlash: true, maxParamLength: Infinity })
-  /** By the pattern of an address, whatever its parameters are called. */
+  /** By address pattern, regardless of parameter names. */
   readonly #byPattern = new Map<string, Set<string>>()
 
   add({ method, url, config }: RouteOptions): void {
-    // Preflights are taken at every address.
+    // Preflights are accepted everywhere.
     if (url === '*' || (config as RefusalConfig | undefined)?.isRefusal) return
     const pattern = url.replaceAll(/:[^/]+/g, ':parameter').replace(/(?<=.)\/$/, '')
     const methods = this.#byPattern.get(pattern) ?? this.#addPattern(pattern)
     for (const one of [method].flat()) methods.add(one)
   }
 
-  /** Returns the methods of a path; nothing where it is no address. */
+  /** Returns the methods of a path; empty for an unknown address. */
   findMethods(path: string): readonly string[] {
     const methods = this.#addresses.find('GET', path)?.store as Set<string> | undefined
     return methods ? [...methods, 'OPTIONS'] : []
@@ -36,13 +36,13 @@ class AllowedMethods {
   }
 }
 
-/** Notes the routes that are registered from here on. */
+/** Records the routes that are registered from here on. */
 export function recordMethods(app: FastifyInstance): void {
   app.decorate('allowedMethods', new AllowedMethods())
   app.addHook('onRoute', (route) => app.allowedMethods.add(route))
 }
 
-/** Answers a request that no route takes: OPTIONS with the methods of its address; throws for all others. */
+/** Responds to a request without a route: OPTIONS gets the methods of the address; all others throw. */
 export async function refuseUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const allowed = request.server.allowedMethods.findMethods(request.url)
   if (allowed.length === 0) throw new Problem('not_found', { detail: 'There is nothing at this address.' })
@@ -55,7 +55,7 @@ interface RefusalConfig {
   isRefusal?: true
 }
 
-/** Refuses a method of a fixed address that a route with a parameter would take. */
+/** Refuses a method at a fixed address that a route with a parameter would match. */
 export function refuseMethod(app: FastifyInstance, method: string, url: string): void {
   const config: RefusalConfig = { isRefusal: true }
   app.route({ method, url, config: config as object, onRequest: refuseUnrouted, handler: refuseUnrouted })

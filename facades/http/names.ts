@@ -1,17 +1,17 @@
 import { apiPath } from '../../routers/core/settings.ts'
 
-/** What carries the word by which front ends know this service: the setting BRAND. */
+/** Names that contain the brand of the installation. */
 export interface WireNames {
   brand: string
-  /** Where the JSON:API begins. */
+  /** Base path of the JSON:API. */
   basePath: string
-  /** Where our own pages find it with members as they are declared. */
+  /** Base path of the JSON:API for our own pages, with member names as declared. */
   pageApi: string
-  /** Cookies: of a session, of a sign-in that waits for its provider, and of a browser in which an account signed in before. */
+  /** Cookies of a session, of a pending sign-in at a provider, and of a known browser. */
   sessionCookie: string
   loginCookie: string
   knownCookie: string
-  /** In `meta` of each answer to a write. */
+  /** Member of `meta` in every response to a write. */
   syncLogMember: string
 }
 

@@ -9,7 +9,7 @@ export interface ObjectSchema extends Described {
   required?: string[]
 }
 
-/** An object with these members, all of which are there unless said otherwise. */
+/** Describes an object; all members are required unless listed as optional. */
 export const describeObject = (
   properties: Record<string, Described>,
   optional: readonly string[] = [],
@@ -25,31 +25,31 @@ export const constant = (value: string): Described => ({ type: 'string', const: 
 export const text: Described = { type: 'string' }
 export const integer: Described = { type: 'integer' }
 
-/** The schemas that a transform chooses between, which zod cannot tell. */
+/** The alternatives of a transform, which zod cannot describe. */
 export const alternatives = new WeakMap<z.core.$ZodType, readonly z.ZodType[]>()
 
-/** How an endpoint refuses. */
+/** The error responses of an endpoint. */
 export interface Refusals {
   statuses: readonly number[]
-  /** What the body then is, by its name among the schemas; a document of JSON:API where there is none. */
+  /** The schema of the error body by name; a JSON:API document by default. */
   body?: { name: string; schema: Described }
 }
 
-/** An endpoint outside JSON:API as the face that serves it describes it; what is not said here, its procedure says. */
+/** An endpoint outside JSON:API; what is missing here comes from its procedure. */
 export interface Endpoint {
   method: 'get' | 'post'
   path: string
-  /** The procedure's path in the router. */
+  /** Path of the procedure in the router. */
   name: string
   tag: string
   refusals?: Refusals
-  /** Where there is more to say than the procedure does. */
+  /** Additional members of the operation. */
   more?: Described
-  /** Its own body, where it is not the procedure's input. */
+  /** The schema of the body, if it is not the input of the procedure. */
   request?: z.ZodType
-  /** Markdown about its body, behind who may call it. */
+  /** Markdown about the body. */
   details?: string
-  /** Its own answer, where it is not the procedure's. */
+  /** The schema of the response, if it is not that of the procedure. */
   answer?: z.ZodType
   body?(input: Described): Described
   answers(answer: Described): Described
@@ -63,10 +63,10 @@ export const describeAnswer = (status: number, content: Described): Described =>
   [status]: { description: STATUS_CODES[status], content },
 })
 
-/** A body that is sent as it is described. */
+/** Describes a body that is the input itself. */
 export const describeAsIs = (input: Described) => input
 
-/** How endpoints without a protocol of their own tell what went wrong. */
+/** The error body of endpoints without a protocol of their own. */
 export const refusal = {
   name: 'refusal',
   schema: describeObject(

@@ -6,12 +6,12 @@ import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core
 import { appRouter } from '../../routers/index.ts'
 import { type BodyLimits, getReservedBytes, reserveBodyMemory } from './body-limits.ts'
 
-/** The schemas that the input of a procedure passes, which are objects. */
+/** Input schemas of a procedure, which are objects. */
 export const inputsOf = ({ _def }: AnyTRPCProcedure) => _def.inputs as unknown as z.ZodObject[]
 
 const procedures = new Map(Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>))
 
-/** What a procedure is given. */
+/** Finds the input schema of a procedure. */
 export function findInput(name: string): z.ZodObject {
   const procedure = findProcedure(name)
   const [input] = procedure ? inputsOf(procedure) : []
@@ -21,7 +21,7 @@ export function findInput(name: string): z.ZodObject {
 
 export const findProcedure = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
-/** Who may call a procedure, in a sentence. */
+/** Describes in a sentence who may call a procedure. */
 export function describeAccess({ callers, ability, sessionOnly, fresh }: Access): string {
   const condition = sessionOnly
     ? `; no token is good for it${fresh ? ', and the sign-in must be recent' : ''}`
@@ -31,14 +31,14 @@ export function describeAccess({ callers, ability, sessionOnly, fresh }: Access)
   return `Open to ${callers}${condition}.`
 }
 
-/** Bytes of the body that a procedure may be sent; of a form where there is none of this name. */
+/** Returns the body limit of a procedure; that of a form if there is no procedure. */
 export function getBodyLimit(procedure: AnyTRPCProcedure | undefined, limits: BodyLimits): number {
   return limits[(procedure && metaOf(procedure).body) ?? 'form']
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** As soon as there is one; nothing where the caller was refused. */
+    /** The context once it exists; null if the caller was refused. */
     context: Context | null
   }
   interface FastifyContextConfig {
@@ -46,7 +46,7 @@ declare module 'fastify' {
   }
 }
 
-/** The context of a request, with its caller: created once, then left on the request and reused. */
+/** Creates the context of a request with its caller once, and returns it from then on. */
 export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
 export interface FacadeOptions {
@@ -54,25 +54,28 @@ export interface FacadeOptions {
   bodyLimits: BodyLimits
 }
 
-/** What a route takes, where that is not the input of its procedure. */
+/** The input of a route, if it is not that of its procedure. */
 interface RouteInput {
   body?: z.ZodType | undefined
   query?: z.ZodObject | undefined
 }
 
-/** What a route says of itself. */
+/** Metadata of a route. */
 interface RouteMeta extends RouteInput {
   procedure: string
 }
 
-/** A route of front ends that exist, as it was registered. */
+/** A registered route of legacy front ends. */
 export interface LegacyRoute extends RouteMeta {
   method: string
-  /** With `:` in front of what varies. */
+  /** URL pattern with `:` parameters. */
   url: string
 }
 
-/** Route options of a procedure: callers without access are refused before the body is read, and the body limit is the procedure's. */
+/**
+ * Creates route options for a procedure: access is checked before the body is read, and the body limit is that of the
+ * procedure.
+ */
 export function procedureRoute(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)

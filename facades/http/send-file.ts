@@ -6,10 +6,10 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { ByteRange } from '../../routers/ports/files/file-store.ts'
 import { matchesIfMatch, matchesIfNoneMatch } from './conditional.ts'
 
-/** A browser may save it, and runs nothing that is in it. */
+/** The policy lets a browser save the file and run nothing in it. */
 const POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-/** Answers with a file, or with the part that is asked for: returns what the framework is to send. */
+/** Sends a file or the requested range; returns the body for the framework. */
 export function sendFile(request: FastifyRequest, reply: FastifyReply, file: FileContent): Readable | undefined {
   const { name, mime, bytes, tag } = file.facts
   const etag = `"${tag}"`
@@ -26,11 +26,11 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Fil
     ...(range && { 'content-range': `bytes ${range.start}-${range.end}/${bytes}` }),
   })
   reply.code(range ? 206 : 200)
-  // The framework keeps the length of a stream that it does not send.
+  // The framework keeps the content length without sending the stream.
   return request.method === 'HEAD' ? Readable.from([]) : file.read(range)
 }
 
-/** The one part of a file that is asked for; nothing where it is the whole, as which several parts are sent, too. */
+/** Parses a single range; returns undefined for the whole file, which is also the response to several ranges. */
 function parseRange(
   { headers, method }: FastifyRequest,
   reply: FastifyReply,
@@ -38,7 +38,7 @@ function parseRange(
 ): ByteRange | undefined {
   const { range = '', 'if-range': ifRange } = headers
   const [, first = '', last = ''] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(range) ?? []
-  // Only the very same bytes can be completed, and a date never says so.
+  // A range requires an equal entity tag; a date never proves that.
   const isStale = ifRange !== undefined && String(ifRange).trim() !== etag
   const isBackwards = first !== '' && last !== '' && Number(last) < Number(first)
   if (method !== 'GET' || isStale || isBackwards || first + last === '') return undefined

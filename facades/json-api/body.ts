@@ -4,7 +4,7 @@ import { assertRawInput } from '../../routers/core/raw-input.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { AnyKeyMapper, Members } from './members.ts'
 
-/** As many as the procedures take. */
+/** The largest number of links, as in the procedures. */
 const MAX_LINKS = 1000
 
 const identifier = z.looseObject({ type: z.string(), id: z.string() })
@@ -23,10 +23,10 @@ const envelope = z.looseObject({
   }),
 })
 
-/** Input members of procedures that are no attributes or relations; no attribute may have such a name. */
+/** Names of input members that are no attributes or relations, which no attribute may have. */
 const reservedNames = new Set(['id', 'ifVersion'])
 
-/** The attributes and relations of a resource object, as a procedure's input; relations hold ids. */
+/** Converts a resource object to the input of a procedure; relations become ids. */
 export function readResource(of: Resource, members: Members, body: unknown, id?: string): Record<string, unknown> {
   const { type, relations } = of
   const { data } = parseDocument(envelope, body)
@@ -49,14 +49,14 @@ export function readResource(of: Resource, members: Members, body: unknown, id?:
     const path = ['data', 'relationships', written]
     const { name, relation } = findRelation(written) ?? throwInvalid([{ path, message: 'is not a relation' }])
     if (data !== undefined) return [[name, readIds(relation, path, data)]]
-    // A relationship that was read without linkage has links; sent back with a change, it changes nothing.
+    // A relationship without linkage has links; in a change it has no effect.
     return id !== undefined && links !== undefined ? [] : throwInvalid([{ path, message: 'must have data' }])
   })
   const values = readMembers(members.mapAttributes(of), data.attributes, ['data', 'attributes'])
   return { ...values, ...Object.fromEntries(links) }
 }
 
-/** The ids of a document that is linkage alone. */
+/** Reads the ids of a linkage document. */
 export function readLinkage(relation: Relation, body: unknown): { ids: string[] } {
   const { data } = parseDocument(z.looseObject({ data: identifiers }), body)
   const wrong = data.flatMap(({ type }, index) =>
@@ -66,10 +66,10 @@ export function readLinkage(relation: Relation, body: unknown): { ids: string[] 
   return { ids: data.map(({ id }) => id) }
 }
 
-/** Whether an action is given a resource object, and no plain one. */
+/** Returns true if the body of an action is a resource object. */
 export const hasResourceObject = (body: unknown): boolean => typeof body === 'object' && body !== null && 'data' in body
 
-/** What an action is given: a plain object, or the attributes of a resource object. */
+/** Reads the input of an action from a plain object or a resource object. */
 export function readAction({ type }: Resource, names: AnyKeyMapper, body: unknown): Record<string, unknown> {
   const plain = parsePlain(z.record(z.string(), z.unknown()), body ?? {})
   if (!hasResourceObject(plain)) return readMembers(names, plain, [])
@@ -79,7 +79,7 @@ export function readAction({ type }: Resource, names: AnyKeyMapper, body: unknow
   return readMembers(names, data.attributes, ['data', 'attributes'])
 }
 
-/** Members by their declared names; one that is written so, where it is written otherwise, is not known. */
+/** Maps members to their declared names; a declared name that is written otherwise on the wire is unknown. */
 function readMembers(
   names: AnyKeyMapper,
   members: Record<string, unknown>,
@@ -106,7 +106,7 @@ function parsePlain<S extends z.ZodType>(schema: S, body: unknown): z.output<S> 
   return parseSchema(schema, body)
 }
 
-/** The same of a document, in which members with an @ in front say nothing, wherever they stand. */
+/** Parses a document without its @-members, which are ignored everywhere. */
 function parseDocument<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   assertRawInput(body)
   return parseSchema(schema, withoutAtMembers(body))

@@ -10,8 +10,8 @@ import { jsonapi, type Route } from './routes.ts'
 const PART_SIZE = 250
 
 /**
- * The text of the document for what a procedure returned. A long list that comes whole is written in parts: others get
- * their turn in between, and no row is held as a resource object for longer than that.
+ * Writes the document for the output of a procedure. A long list is written in parts, which yields to other requests
+ * and bounds the memory.
  */
 export async function writeDocument(result: RouteResult): Promise<string> {
   const records = listUnpagedRecords(result)
@@ -26,7 +26,7 @@ export async function writeDocument(result: RouteResult): Promise<string> {
   return `{"data":[${parts.join()}],${JSON.stringify(frame).slice(1)}`
 }
 
-/** Adds to the document of a write where it stands in the change log. */
+/** Adds the positions in the change log to the document of a write. */
 function toDocument(result: RouteResult): Document {
   const document = buildDocument(result)
   const { syncLogMember } = result.documentContext.names
@@ -34,7 +34,7 @@ function toDocument(result: RouteResult): Document {
   return document
 }
 
-/** The rows of an answer that neither comes in pages nor includes others, which would have to be brought together. */
+/** Lists the records of a response that is neither paged nor includes others, which can be written in parts. */
 function listUnpagedRecords({ route, query, output }: RouteResult): readonly RecordRef[] {
   if (route.resource.page || route.relation || query.input.include) return []
   const { items, data } = (output ?? {}) as { items?: unknown; data?: unknown }
@@ -53,17 +53,17 @@ interface RouteResult {
   query: ParsedQuery
   url: string
   output: unknown
-  /** What was written to the change log, where callers are told. */
+  /** Positions of the written changes. */
   positions: readonly StreamPosition[]
 }
 
-/** What an action returns in addition to a record, or instead of one. */
+/** The output of an action: meta data in addition to a record, or instead of one. */
 interface ActionOutput {
   data?: RecordRef | RecordRef[] | null
   meta?: Record<string, unknown>
 }
 
-/** The document for what a procedure returned, by what its route answers with. */
+/** Builds the document for the output of a procedure by the kind of its route. */
 function buildDocument({ documentContext, route, query, url, output }: RouteResult): Document {
   const { answers, resource, relation } = route
   const sparseFields: SparseFields = { include: query.input.include, fields: query.fields }
@@ -101,7 +101,7 @@ function toLinkage(type: string, records: RecordRef | RecordRef[] | null) {
   return records && toIdentifier(type, records)
 }
 
-/** The links and the numbers of one page of a collection. */
+/** Builds the links and numbers of a page. */
 function describePage({ items, total, page: { size, number } }: Page<RecordRef>, self: string) {
   const lastPage = Math.max(1, Math.ceil(total / size))
   const before = (number - 1) * size
@@ -127,7 +127,7 @@ function describePage({ items, total, page: { size, number } }: Page<RecordRef>,
   }
 }
 
-/** The same address with another page in it. */
+/** Returns the same address for another page. */
 function linkTo(self: string, number: number, size: number): string {
   const [path, search = ''] = self.split(/\?(.*)/s)
   const parameters = new URLSearchParams(search)
@@ -165,11 +165,11 @@ interface SparseFields {
   fields: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** The resource object of a record, as it stands in a document that includes no others. */
+/** Writes the resource object of a record without included resources. */
 export const writeRecord = (documentContext: DocumentContext, of: Resource, record: RecordRef): ResourceObject =>
   new DocumentWriter(documentContext, new Map(), undefined).write(of, record)
 
-/** Turns what a procedure returned into a compound document. Only declared names reach the wire. */
+/** Builds a compound document. Only declared names reach the wire. */
 function buildResourceDocument(
   documentContext: DocumentContext,
   of: Resource,
@@ -191,7 +191,7 @@ const toIdentifier = (type: string, { id }: RecordRef): Identifier => ({ type, i
 export const buildSelfLink = ({ baseUrl }: DocumentContext, type: string, { id, addressedAs = id }: RecordRef) =>
   `${baseUrl}/${type}/${encodeURIComponent(addressedAs)}`
 
-/** The resources that paths lead to, and what they add to the primary ones. */
+/** The resources that include paths reach, and their linkage for primary ones. */
 class IncludedResources {
   readonly included = new Map<string, ResourceObject>()
   readonly #reachedPrimary = new Map<string, ResourceObject>()
@@ -202,7 +202,7 @@ class IncludedResources {
     this.#primary = new Set(primary)
   }
 
-  /** A resource that several paths reach is written once, with the linkage of all of them. */
+  /** Adds a resource once, with the linkage of all paths that reach it. */
   add(key: string, record: RecordRef, write: () => ResourceObject): void {
     if (this.#records.has(record)) return
     this.#records.add(record)
@@ -212,7 +212,7 @@ class IncludedResources {
     resources.set(key, known ? merge(known, object) : object)
   }
 
-  /** A primary resource with the linkage of the paths that led back to it. */
+  /** Adds the linkage of paths that lead back to a primary resource. */
   readonly mergeLinkage = (object: ResourceObject): ResourceObject => {
     const reached = this.#reachedPrimary.get(`${object.type}/${object.id}`)
     return reached ? merge(object, reached) : object
@@ -283,7 +283,7 @@ class DocumentWriter {
 const readNumber = (linked: RecordRef | RecordRef[] | null | undefined) =>
   linked && !Array.isArray(linked) ? Number(linked.id) : null
 
-/** More than a link: links have nothing but an id. */
+/** Returns true for a record; a link has only an id. */
 const isRecord = (record: RecordRef) => record.relations !== undefined
 
 function merge(known: ResourceObject, object: ResourceObject): ResourceObject {

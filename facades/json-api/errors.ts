@@ -27,24 +27,24 @@ export interface ErrorDocument {
   body: { jsonapi: typeof jsonapi; errors: ErrorObject[] }
 }
 
-/** What is known of the request that failed. */
+/** The failed request, as far as it is known. */
 export interface FailedRequest {
   requestId: string
   route?: Route | undefined
   body?: unknown
-  /** Of the address, with `:id` for an id. */
+  /** URL pattern of the route, with `:id` for an id. */
   url?: string | undefined
-  /** Of a wrong value in the query, where it is not 400 as a parameter that is not known. */
+  /** Status of an invalid query value, if it differs from the 400 of an unknown parameter. */
   valueStatus?: number | undefined
   documentContext: Pick<DocumentContext, 'members' | 'resources'>
 }
 
-/** The error document of any thrown value: one entry for each problem, and no internal details. */
+/** Builds the error document of any thrown value: one entry per problem, without internal details. */
 export function buildErrorDocument(thrown: unknown, request: FailedRequest): ErrorDocument {
   const { status, code, message, error } = toFailure(thrown)
   const issues = readIssues(error)
   const isQuery = isAboutQuery(code, request)
-  // An id that cannot be one is not there.
+  // An impossible id is not found.
   if (code === 'invalid' && issues.some((issue) => isInAddress(issue, request)))
     return buildErrorDocument(new Problem('not_found'), request)
   const bodyIssues = code === 'invalid' && !isQuery ? issues : []
@@ -73,7 +73,7 @@ const chooseQueryStatus = (issues: readonly DetailedIssue[], { valueStatus = 400
 
 const readMeta = (error: unknown) => (error instanceof Problem ? error.meta : {})
 
-/** One value is one problem, however many rules of its schema it breaks. */
+/** Keeps one issue per value, however many rules it breaks. */
 const dropDuplicates = (issues: readonly DetailedIssue[]) =>
   [...Map.groupBy(issues, (issue) => JSON.stringify([issue.path, 'code' in issue || issue.message])).values()].flatMap(
     ([first]) => first ?? [],
@@ -82,7 +82,7 @@ const dropDuplicates = (issues: readonly DetailedIssue[]) =>
 const isInAddress = ({ path }: DetailedIssue, { url = '' }: FailedRequest): boolean =>
   url.split('/').includes(`:${String(path[0])}`)
 
-/** An attribute or a relation of the type that the procedure does not take. */
+/** Returns true for a declared attribute or relation that the procedure does not accept. */
 function isReadOnly(issue: DetailedIssue, route: Route | undefined): boolean {
   const [name = '', ...below] = issue.path
   return (
@@ -103,7 +103,7 @@ function toGeneralEntry(code: ErrorCode, message: string): Entry {
 
 const getTitle = (code: ErrorCode) => getErrorKind(code).title
 
-/** What is wrong with a parameter, by its family. */
+/** Error codes by parameter family. */
 const parameterCodes = new Map<string, ErrorCode>([
   ['include', 'unsupported_include'],
   ['sort', 'unsupported_sort'],
@@ -123,7 +123,7 @@ function toParameterEntry(declared: DetailedIssue, request: FailedRequest): Entr
   return { code, title: getTitle(code), detail: `${name} ${issue.message}.`, source: { parameter: name } }
 }
 
-/** A parameter's issue in the names that queries are written with. */
+/** Translates an issue of a parameter to wire names. */
 function toWrittenParameter(
   issue: DetailedIssue,
   { route, documentContext: { members, resources } }: FailedRequest,
@@ -141,7 +141,7 @@ function toWrittenParameter(
   }
 }
 
-/** A member of the body, or the nearest one above it that is there. */
+/** Builds an entry for a member of the body, or its nearest existing parent. */
 function toMemberEntry(issue: DetailedIssue, code: ErrorCode, request: FailedRequest): Entry {
   const { route, body } = request
   const path = toWrittenPath(issue.path, request)
@@ -167,7 +167,7 @@ const codesByMember: Partial<Record<string, ErrorCode>> = {
   relationships: 'invalid_relationship',
 }
 
-/** A path of the procedure's input in the names that bodies are written with. */
+/** Translates an input path to wire names. */
 function toWrittenPath(path: Issue['path'], { route, documentContext: { members } }: FailedRequest): Issue['path'] {
   const [name = '', ...rest] = path
   if (!route || name === 'data') return path

@@ -40,12 +40,12 @@ export class RouteHandler {
     this.#sharedResponses = sharedResponses
   }
 
-  /** Returns the body for the framework to send: it would keep a reply that is returned until the whole of it is sent. */
+  /** Returns the body for the framework, because a returned reply would be kept until it is sent. */
   readonly handle = async (
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<string | Buffer | Readable | undefined> => {
-    // The first hook made it.
+    // The first hook has created it.
     const ctx = request.context as Context
     if (this.#route.answers === 'file') {
       const { output } = await this.#callProcedure(request, ctx)
@@ -69,7 +69,7 @@ export class RouteHandler {
     return this.#sharedResponses.share(request.url, result.output, () => this.#writeResponse(request, ctx, result))
   }
 
-  /** Carries a request out once per key. Of a form, the fields are compared as text and the file by a hash. */
+  /** Runs a request once per idempotency key. Forms are compared by their fields and a hash of the file. */
   async #respondOnce(request: FastifyRequest, ctx: Context, key: string): Promise<StoredResponse> {
     const { method, takesFile } = this.#route
     const body = takesFile ? await readForm(request, ctx) : request.body
@@ -84,14 +84,14 @@ export class RouteHandler {
     )
   }
 
-  /** The body of a repeat where that of the first answer is not kept. */
+  /** Returns the body of a repetition if the first body is not kept. */
   #bodyNotKept(): string {
     const note =
       'This request was carried out before. The body of its answer is not kept; read the resource for its state.'
     return JSON.stringify({ jsonapi, meta: { [this.#documentContext.names.syncLogMember]: [], note } })
   }
 
-  /** The first hook let the caller in: whoever is told here what is wrong with the input may call. */
+  /** Calls the procedure. The first hook has checked the access, so callers may see input errors. */
   async #callProcedure(request: FastifyRequest, ctx: Context, form?: unknown): Promise<ProcedureResult> {
     const { name: path, procedure, takesFile } = this.#route
     const query = parseQuery(readSearch(request), this.#route, this.#documentContext)
@@ -142,7 +142,7 @@ export class RouteHandler {
   }
 }
 
-/** Writes a member of an action's `meta` alone. */
+/** Writes one member of an action's `meta` as plain JSON. */
 function writePlain(member: string, output: unknown): StoredResponse {
   const { meta = {} } = output as { meta?: Record<string, unknown> }
   const payload = JSON.stringify({ [member]: meta[member] })
@@ -150,7 +150,7 @@ function writePlain(member: string, output: unknown): StoredResponse {
   return { status: 200, headers, payload }
 }
 
-/** Reads the form without its file, which comes with the call. */
+/** Reads the form fields; the file is passed in the context. */
 async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {
   const { input, content } = await readUpload(request)
   if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
@@ -162,13 +162,13 @@ function readSearch({ url }: FastifyRequest): string {
   return at < 0 ? '' : url.slice(at + 1)
 }
 
-/** The one record that is answered with: of an action, that which it created. */
+/** Finds the record of the response: for an action, the created one. */
 function findRecord({ answers, creates }: Route, output: unknown): RecordRef | undefined {
   if (answers === 'one' || answers === 'created') return output as RecordRef
   return creates && (output as { data: RecordRef }).data
 }
 
-/** The versions that `If-Match` names. Throws where the address is not that of a row, and so has none. */
+/** Reads the versions of `If-Match`; throws if the address has no row. */
 function readIfMatch(
   { answers }: Route,
   id: string | undefined,
@@ -179,7 +179,7 @@ function readIfMatch(
   return ifVersion ? { ifVersion } : {}
 }
 
-/** An answer in the bytes that are sent, which are not made of its text again for each who is sent them. */
+/** A response as bytes, which are encoded only once for all callers. */
 export type SharedResponse = Omit<StoredResponse, 'payload'> & { payload: Buffer }
 
 interface SharedEntry {
@@ -188,14 +188,13 @@ interface SharedEntry {
 }
 
 /**
- * Answers to reads that are written once for all who ask for one address in one turn of the event loop and are shown the
- * same: the rows are compared, not the callers. Rows of a shared statement are the same objects; all others are compared value by
- * value.
+ * Shares the written response among concurrent reads of one URL in one turn of the event loop with equal output. The
+ * rows are compared, not the callers; rows of a coalesced statement are identical objects, others are compared deeply.
  */
 export class SharedResponses {
   readonly #entries = new Map<string, SharedEntry>()
 
-  /** The answer for what the read of an address gave, which `write` makes unless there is one. */
+  /** Returns the shared response for an output, or writes it. */
   share(url: string, output: unknown, write: () => Promise<StoredResponse>): Promise<SharedResponse> {
     const known = this.#entries.get(url)
     if (known && isDeepStrictEqual(known.output, output)) return known.response

@@ -30,12 +30,12 @@ import {
 export interface JsonApiOptions extends FacadeOptions {
   router: AnyTRPCRouter
   resources: readonly Resource[]
-  /** In front of every link; empty for links without a host. */
+  /** Prefix of every link; empty for links without a host. */
   baseUrl: string
   members?: Members
 }
 
-/** Serves every procedure that carries out a verb of a resource. */
+/** Registers a route for every procedure that is exposed by a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   const { router, resources, contextOf, baseUrl, members = declaredMembers } = options
   const documentContext: DocumentContext = {
@@ -53,17 +53,17 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
   await serveRoutes(app, buildRoutes(router, members), { ...options, documentContext })
 }
 
-/** Judges what a request wants and who asks, before its body. */
+/** Checks the accepted media types and the access before the body is read. */
 function registerAdmission(app: FastifyInstance, contextOf: ContextOf): void {
   app.addHook('onRequest', async (request, reply) => {
-    // Fastify would add a charset to the media type, which may have no such parameter.
+    // Fastify would add a charset to the media type, which must not have one.
     reply.header('cache-control', 'private, no-cache').serializer(passThrough)
     addVary(reply, 'Accept')
     if (request.is404 && request.method === 'OPTIONS') return refuseUnrouted(request, reply)
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
     const ctx = await contextOf(request, reply)
-    // Regardless of the body.
+    // Unknown addresses are refused regardless of the body.
     if (request.is404) return refuseUnrouted(request, reply)
     if (route) assertServed(route, ctx)
     return undefined
@@ -88,7 +88,7 @@ async function serveRoutes(
   })
   for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(buildOptions(route))
   await app.register(async (forms) => {
-    // Its hooks are for forms alone.
+    // The hooks of the plugin apply to forms only.
     await forms.register(multipart)
     for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(buildOptions(route))
   })
@@ -104,13 +104,13 @@ function readDocuments(app: FastifyInstance): void {
 
 interface RouteConfig {
   route?: Route
-  /** Answers with something else than a document. */
+  /** True if the response is no document. */
   isPlain?: true
 }
 
 const configOf = ({ routeOptions }: FastifyRequest) => routeOptions.config as RouteConfig
 
-/** Who may not call is told so before the body is read. What is only read refuses writes of whoever has signed in. */
+/** Checks the access before the body is read. Read-only members refuse writes of signed-in callers. */
 function assertServed(route: Route, ctx: Context): void {
   if (isServed(route)) assertMayCall(ctx, getAccess(route))
   else throw new Problem(ctx.callerContext.current.type === 'guest' ? 'signed_out' : 'read_only')
@@ -149,7 +149,7 @@ interface MediaRange {
   parameters: Map<string, string>
 }
 
-/** Splits at a separator outside of quotes. An unclosed quote runs to the end of the text, and is scanned only once. */
+/** Splits at a separator outside of quotes. An unclosed quote runs to the end, and is scanned only once. */
 const splitOutsideQuotes = (text: string, separator: ',' | ';') =>
   text.match(separator === ',' ? /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g : /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g) ?? []
 
@@ -162,20 +162,23 @@ function parseMediaRange(range: string): MediaRange {
   return { type: type.toLowerCase(), parameters: new Map(parameters) }
 }
 
-/** No other parameters than `ext` and `profile`, and no extension, since we have none. Unknown profiles do no harm. */
+/**
+ * Returns true if a media range has only `profile`, an empty `ext`, and the ignored parameters. Unknown profiles are
+ * harmless.
+ */
 const hasOnlyKnownParameters = ({ parameters }: MediaRange, ignored: readonly string[] = []) =>
   [...parameters.keys()].every(
     (name) => name === 'profile' || ignored.includes(name) || (name === 'ext' && !parameters.get('ext')),
   )
 
-/** Throws where nothing that is accepted is what we send. */
+/** Throws if none of the accepted types is ours. */
 function assertAcceptable(accept: string | undefined): void {
   if (accept === undefined || accept.trim() === '') return
   const ranges = splitOutsideQuotes(accept, ',').map(parseMediaRange)
   const jsonApi = ranges.filter((range) => range.type === mediaType && readWeight(range) > 0)
   if (jsonApi.length > 0 && jsonApi.every((range) => !hasOnlyKnownParameters(range, ['q'])))
     throw new Problem('not_acceptable')
-  // Of the ranges that we are in, the narrowest says whether we are wanted.
+  // The narrowest matching range decides.
   const narrowest = [mediaType, 'application/*', '*/*'].find((type) => ranges.some((range) => range.type === type))
   const isWanted = ranges.some(
     (range) => (range.type === narrowest || range.type === 'application/json') && readWeight(range) > 0,
@@ -185,7 +188,7 @@ function assertAcceptable(accept: string | undefined): void {
 
 const readWeight = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
 
-/** Throws where a body is not JSON:API; an action takes plain JSON as well, or nothing but a form. */
+/** Throws if a body is not JSON:API; an action also accepts plain JSON, or only a form. */
 function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {
   const range = parseMediaRange(contentType ?? '')
   if (takesFile) {
@@ -203,7 +206,7 @@ interface LogoRequest {
 
 const logoPath = '/ext-apps/actions/proxy-logo/:id'
 
-/** Logos of external apps; only what goes wrong is a document. */
+/** Serves logos of external apps; only errors are documents. */
 async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: ContextOf }) {
   app.get<LogoRequest>(logoPath, { config: { isPlain: true } as object }, async (request, reply) => {
     const query = dropForeignParameters(request.query) as LogoRequest['Querystring']
@@ -216,7 +219,7 @@ async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: Contex
 
 interface LinkPreviewOptions {
   contextOf: ContextOf
-  /** Of the JSON:API. */
+  /** Base URL of the JSON:API. */
   baseUrl: string
 }
 
@@ -224,11 +227,11 @@ interface PreviewRequest {
   Querystring: { url: string }
 }
 
-/** Judging it is the procedure's task. */
+/** Reads the query; the procedure validates it. */
 const readPreviewInput = ({ query }: FastifyRequest<PreviewRequest>) =>
   dropForeignParameters(query) as PreviewRequest['Querystring']
 
-/** What links lead to, as plain JSON and pictures; only what goes wrong is a document. */
+/** Serves link previews as plain JSON and pictures; only errors are documents. */
 async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {
   const config = { isPlain: true } as object
   const previewsFor = async (request: FastifyRequest, reply: FastifyReply) =>

@@ -1,24 +1,24 @@
-/** How a declared name is written; no two names of one object alike. */
+/** Converts a declared name to its wire name; unique within an object. */
 export type MemberCase = (name: string) => string
 
-/** How the names of declarations, and a few values, are written on the wire. */
+/** Describes how names and a few values are written on the wire. */
 export interface MemberProfile {
   write: MemberCase
-  /** Attributes that are written otherwise, by type and declared name. */
+  /** Attributes with special wire names, by type and declared name. */
   names?: ByAttribute<string>
-  /** Relations to one whose id, as a number, is also an attribute of this name. */
+  /** To-one relations whose numeric id is also an attribute of this name. */
   linkedIds?: ByAttribute<string>
-  /** Attributes whose inner members stay as they are declared. */
+  /** Attributes whose nested members keep their declared names. */
   verbatim?: ByAttribute<true>
-  /** Attributes whose value is shown otherwise; without one, the attribute is left out. */
+  /** Attributes whose value is transformed; undefined omits the attribute. */
   transforms?: ByAttribute<(value: unknown) => unknown>
-  /** Attributes on demand that are sent where `fields` says nothing of their type. */
+  /** On-demand attributes that are sent unless `fields` selects others. */
   sentByDefault?: ByAttribute<true>
-  /** Values of filters that mean another one. */
+  /** Aliases of filter values. */
   filters?: ByAttribute<Readonly<Record<string, string>>>
-  /** Actions, as `type/action`, that answer with plain JSON, and what of their `meta`. */
+  /** Actions, as `type/action`, that respond with one member of their `meta` as plain JSON. */
   plainAnswers?: Readonly<Record<string, string>>
-  /** Whether actions also take the members of their input as they are declared. */
+  /** True if actions also accept declared names. */
   lenientActions?: boolean
 }
 
@@ -28,14 +28,14 @@ const snake: MemberCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${lette
 
 const keepNames = (...names: string[]) => Object.fromEntries(names.map((name) => [name, name]))
 
-/** What front ends of earlier versions expect. */
+/** The profile of legacy front ends. */
 const legacyProfile: MemberProfile = {
   write: snake,
   names: {
     'ai-tools': { toolType: 'type' },
     attachments: { fileType: 'type' },
     connections: { connectionType: 'type' },
-    // The one type of earlier versions that was never in snake case.
+    // The one legacy type without snake case.
     'ext-apps': keepNames(
       'redirectOnConnectionAccepted',
       'redirectOnConnectionDeclined',
@@ -70,7 +70,7 @@ const legacyProfile: MemberProfile = {
   lenientActions: true,
 }
 
-/** By the setting JSONAPI_MEMBER_CASE; without a profile, everything is written as it is declared. */
+/** Profiles by the setting JSONAPI_MEMBER_CASE; without a profile, names stay as declared. */
 export const memberProfiles: Record<'camel' | 'snake', MemberProfile | undefined> = {
   camel: undefined,
   snake: legacyProfile,
@@ -78,7 +78,7 @@ export const memberProfiles: Record<'camel' | 'snake', MemberProfile | undefined
 
 type Nested = { [name: string]: string | Nested }
 
-/** Labels by their dotted keys, as objects in each other. A key that others continue stays as it is. */
+/** Nests labels by their dotted keys. A key that is also a prefix of others stays flat. */
 function nest(labels: Readonly<Record<string, string>>): Nested {
   const nested: Nested = Object.create(null)
   for (const [key, label] of Object.entries(labels)) {

@@ -5,41 +5,44 @@ import type { MemberCase, MemberProfile } from './member-profiles.ts'
 
 export type AnyKeyMapper = KeyMapper | IdentityKeyMapper
 
-/** How names of declarations are written on the wire, in both directions. */
+/** Maps declared names to wire names and back. */
 export class Members {
   readonly #profile: MemberProfile | undefined
   readonly #byResource = new WeakMap<Resource, AnyKeyMapper>()
   readonly #byInput = new WeakMap<object, AnyKeyMapper>()
 
-  /** Without a profile, names are written as they are declared. */
+  /** Without a profile, names stay as declared. */
   constructor(profile?: MemberProfile) {
     this.#profile = profile
   }
 
-  /** A name, or names with other signs between them, such as a path; one of an attribute with its type. */
+  /** Writes a name or a path of names; the type selects the names of its attributes. */
   write(text: string, type = ''): string {
     const { write, names: renamed } = this.#profile ?? {}
     return write ? text.replace(/\w+/g, (name) => renamed?.[type]?.[name] ?? write(name)) : text
   }
 
-  /** Which of the declared names is written so; undefined where it is one that is written otherwise, itself where it is none. */
+  /**
+   * Finds the declared name of a wire name; returns undefined for a declared name that is written otherwise, and an
+   * unknown name itself.
+   */
   read(written: string, declared: readonly string[], type?: string): string | undefined {
     if (!this.#profile) return written
     const found = declared.find((name) => this.write(name, type) === written)
     return found ?? (declared.includes(written) ? undefined : written)
   }
 
-  /** What the value of a filter means. */
+  /** Resolves an alias of a filter value. */
   readFilter(type: string, name: string, value: string): string {
     return this.#profile?.filters?.[type]?.[name]?.[value] ?? value
   }
 
-  /** Whether an attribute on demand is sent to who does not say which they want. */
+  /** Returns true if an on-demand attribute is sent without being selected. */
   isSentByDefault(type: string, name: string): boolean {
     return this.#profile?.sentByDefault?.[type]?.[name] === true
   }
 
-  /** The attributes of a type, and the members of their values. */
+  /** Returns the key mapper of a type's attributes and their nested members. */
   mapAttributes(of: Resource): AnyKeyMapper {
     return this.#remember(this.#byResource, of, ({ write, names: renamed, verbatim, transforms: shown }) => {
       const members = Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
@@ -52,12 +55,12 @@ export class Members {
     })
   }
 
-  /** Relations to one whose id is also an attribute, each with its name as it is written. */
+  /** Returns the to-one relations whose id is also an attribute, with its wire name. */
   mapLinked({ type }: Resource): Readonly<Record<string, string>> {
     return this.#profile?.linkedIds?.[type] ?? {}
   }
 
-  /** What a procedure takes, by the schemas that its input passes. */
+  /** Returns the key mapper of a procedure's input. */
   mapInput(schemas: readonly z.ZodType[]): AnyKeyMapper {
     return this.#remember(this.#byInput, schemas, ({ write, lenientActions }) => {
       const members = schemas.flatMap(membersIn)
@@ -65,7 +68,7 @@ export class Members {
     })
   }
 
-  /** What of an action's `meta` is its whole answer, as plain JSON; undefined where it answers with a document. */
+  /** Returns the member of `meta` that is the whole response of an action; undefined for a document. */
   plainAnswer(type: string, action: string | undefined): string | undefined {
     return this.#profile?.plainAnswers?.[`${type}/${action}`]
   }
@@ -82,7 +85,7 @@ export class Members {
     return names
   }
 
-  /** A JSON Schema of a type's attributes, or of another object, whose objects have their members as they are written. */
+  /** Converts a JSON Schema to wire names. */
   schema<S extends Schema>(schema: S, type = ''): S {
     if (!this.#profile) return schema
     const { verbatim, transforms: shown } = this.#profile
@@ -110,15 +113,15 @@ export class Members {
 
 type Schema = Record<string, unknown>
 
-/** Names as they are declared. */
+/** Members with names as declared. */
 export const declaredMembers = new Members()
 
-/** What a document is written with. */
+/** The data that is needed to write a document. */
 export interface DocumentContext {
   resources: ReadonlyMap<string, Resource>
   members: Members
   names: WireNames
-  /** The address of the service, and of its types, in front of every link. */
+  /** Address of the service, and of its types, which prefix links. */
   origin: string
   baseUrl: string
 }
@@ -127,21 +130,21 @@ type Path = readonly (string | number)[]
 
 interface Member {
   written: string
-  /** Of the objects in its value; absent where there are none with declared names. */
+  /** Mapper of nested objects; undefined if there are none. */
   inner: KeyMapper | undefined
 }
 
-/** What differs for single members, by declared name. */
+/** Exceptions for single members, by declared name. */
 interface MemberOverrides {
   names?: Readonly<Record<string, string>> | undefined
-  /** Those whose inner members stay as they are declared. */
+  /** Members whose nested members keep their declared names. */
   verbatim?: Readonly<Record<string, true>> | undefined
   transforms?: Readonly<Record<string, (value: unknown) => unknown>> | undefined
-  /** Whether a member is also read where it is written as it is declared. */
+  /** True if declared names are accepted, too. */
   takesDeclared?: boolean | undefined
 }
 
-/** The members of one object by their declared names, for a service that writes them otherwise. */
+/** Maps the members of one object and its nested objects. */
 class KeyMapper {
   readonly #members = new Map<string, Member>()
   readonly #declared = new Map<string, string>()
@@ -159,7 +162,7 @@ class KeyMapper {
     }
   }
 
-  /** A value with its members as they are written; other members stay, such as those of a record. */
+  /** Writes a value with wire names; unknown members stay, such as those of a record. */
   write(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((item) => this.write(item))
     if (!isObject(value)) return value
@@ -171,7 +174,7 @@ class KeyMapper {
     )
   }
 
-  /** One attribute, by its declared name. */
+  /** Writes one attribute. */
   writeMember(name: string, value: unknown): [written: string, value: unknown] {
     const { written = name, inner } = this.#members.get(name) ?? {}
     const show = this.#overrides.transforms?.[name]
@@ -179,7 +182,7 @@ class KeyMapper {
     return [written, inner ? inner.write(value) : value]
   }
 
-  /** A value with its members as they are declared; hears of each that is declared and not written so. */
+  /** Reads a value to declared names; reports each declared name that is written otherwise on the wire. */
   read(value: unknown, onUnknown: (path: Path) => void, path: Path = []): unknown {
     if (Array.isArray(value)) return value.map((item, index) => this.read(item, onUnknown, [...path, index]))
     if (!isObject(value)) return value
@@ -194,7 +197,7 @@ class KeyMapper {
     )
   }
 
-  /** The place of a declared member in the body as it was sent. */
+  /** Maps the path of a declared member to the wire. */
   path([first, ...rest]: Path): Path {
     if (first === undefined) return []
     if (typeof first === 'number') return [first, ...this.path(rest)]
@@ -203,7 +206,7 @@ class KeyMapper {
   }
 }
 
-/** The same for a service that writes names as they are declared. */
+/** The mapper for names as declared, which changes nothing. */
 class IdentityKeyMapper {
   write = (value: unknown): unknown => value
   writeMember = (name: string, value: unknown): [written: string, value: unknown] => [name, value]
@@ -214,7 +217,7 @@ class IdentityKeyMapper {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The part of zod's definition of a schema that leads to the objects in it. */
+/** The members of a zod definition that lead to nested objects. */
 interface Definition {
   shape?: Record<string, z.ZodType>
   innerType?: z.ZodType
@@ -227,7 +230,7 @@ interface Definition {
   items?: z.ZodType[]
 }
 
-/** The members of all objects that a value can be or hold, without those that stand in one of their members. */
+/** Lists the members of all objects that a value can be or contain, without deeper ones. */
 function membersIn(schema: z.ZodType): [string, z.ZodType][] {
   const { shape, innerType, element, in: input, out, left, right, options = [], items = [] } = schema.def as Definition
   if (shape) return Object.entries(shape)

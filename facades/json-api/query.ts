@@ -5,7 +5,7 @@ import { inputsOf } from '../http/procedures.ts'
 import type { DocumentContext } from './members.ts'
 import type { ResponseKind, Route } from './routes.ts'
 
-/** What the query string says, in the terms of a procedure's input. Judging it is the procedure's task. */
+/** The query string as the input of a procedure, which validates it. */
 interface QueryInput {
   include?: string[]
   sort?: string[]
@@ -15,19 +15,19 @@ interface QueryInput {
 
 export interface ParsedQuery {
   input: QueryInput
-  /** The members wanted of each type; concerns the document only. */
+  /** The selected members of each type, for the document only. */
   fields: Map<string, Set<string>>
 }
 
 const parameterFamily = /^(page|filter|fields)\[([^[\]]+)\]$/
-/** Read by the choice of language, in server/http. */
+/** Parameters that server/http reads to choose the language. */
 const foreignParameters = new Set(['locale', 'lang'])
 
-/** The parameters that are for an address itself. */
+/** Drops the parameters that do not concern the address itself. */
 export const dropForeignParameters = (query: object) =>
   Object.fromEntries(Object.entries(query).filter(([name]) => !foreignParameters.has(name)))
 
-/** What a route's answer can be asked for. */
+/** Query parameters by the kind of response. */
 const acceptedParameters: Record<ResponseKind, readonly string[]> = {
   page: ['include', 'sort', 'page', 'filter', 'fields'],
   one: ['include', 'fields'],
@@ -39,7 +39,7 @@ const acceptedParameters: Record<ResponseKind, readonly string[]> = {
   file: [],
 }
 
-/** A write is asked for nothing but the members of its answer. */
+/** Lists the query parameters of a route. A write accepts only `fields`. */
 export function listAcceptedParameters({ method, answers, procedure }: Route): readonly string[] {
   if (method !== 'GET') return acceptedParameters[answers].filter((name) => name === 'fields' && answers !== 'linkage')
   return answers === 'action' && procedure && takesPage(procedure)
@@ -69,7 +69,7 @@ export function parseQuery(search: string, route: Route, documentContext: Docume
   return query
 }
 
-/** Puts a parameter where it belongs; says what is wrong with its name. */
+/** Stores a parameter; returns the error of an invalid name. */
 function readParameter(
   { input, fields }: ParsedQuery,
   name: string,
@@ -85,7 +85,7 @@ function readParameter(
   return undefined
 }
 
-/** Puts the names that a query is written with into those that are declared. */
+/** Translates wire names to declared names. */
 function translateNames(
   { input, fields }: ParsedQuery,
   { resource, relation }: Route,

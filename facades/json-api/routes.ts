@@ -5,34 +5,34 @@ import type { Exposure, Verb } from '../../routers/resource/exposure.ts'
 import { declaredMembers, type Members } from './members.ts'
 
 export const mediaType = 'application/vnd.api+json'
-/** A form with a file. */
+/** Media type of a form with a file. */
 export const formType = 'multipart/form-data'
 export const jsonapi = { version: '1.1' } as const
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** What a route answers with. */
+/** The kind of a response. */
 export type ResponseKind = 'one' | 'page' | 'related' | 'linkage' | 'created' | 'nothing' | 'action' | 'file'
 
 export interface Route {
   method: Method
-  /** Below the base path, with `:id` for an id. */
+  /** Path below the base path, with `:id` for an id. */
   url: string
   answers: ResponseKind
   resource: Resource
-  /** The procedure's path in the router, such as `aiModels.get`; absent where a relation may only be read. */
+  /** Path of the procedure in the router, such as `aiModels.get`; absent for a read-only relation. */
   name?: string
   procedure?: AnyTRPCProcedure
-  /** The relation that the address names. */
+  /** The relation in the address. */
   relation?: { name: string; of: Relation }
   action?: string
-  /** Whether a new resource is there after it. */
+  /** True if it creates a resource. */
   creates?: true
-  /** Whether a file comes in the body, as one part of a form. */
+  /** True if the body is a form with a file. */
   takesFile?: boolean
 }
 
-/** Whether an idempotency key makes it happen once. */
+/** Returns true if the route supports an idempotency key. */
 export const isRepeatable = ({ method, answers }: Route) => method === 'POST' && answers !== 'linkage'
 
 type RouteShape = Pick<Route, 'method' | 'answers' | 'relation' | 'action' | 'creates'> & { suffix: string }
@@ -88,7 +88,7 @@ function buildRelationReads(name: string, of: Relation, members: Members): Route
   ]
 }
 
-/** Every procedure that carries out a verb of a resource, as the routes it becomes. */
+/** Builds the routes of all procedures that a resource exposes. */
 export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMembers): Route[] {
   const procedures = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>)
   const declared = procedures.flatMap(([name, procedure]) => {
@@ -110,7 +110,7 @@ export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMe
   return [...declared, ...buildReadOnlyRoutes(declared)]
 }
 
-/** What is read and not written says so, rather than that there is no such method: a relation, and an update of a row. */
+/** Builds routes that report read-only relations and rows, instead of an unknown method. */
 function buildReadOnlyRoutes(declared: readonly Route[]): Route[] {
   const taken = new Set(declared.map(({ method, url }) => `${method} ${url}`))
   const refused = declared.flatMap(({ method, url, answers, resource, relation }): Route[] => {
@@ -128,7 +128,7 @@ function buildReadOnlyRoutes(declared: readonly Route[]): Route[] {
   return refused.filter(({ method, url }) => !taken.has(`${method} ${url}`))
 }
 
-/** Finds the methods of fixed addresses that a route with a parameter would take: `me` is the id of nobody. */
+/** Finds the methods of fixed addresses that a route with a parameter would match: `me` is no id. */
 export function findShadowedMethods(routes: readonly Route[]): Pick<Route, 'method' | 'url'>[] {
   const taken = new Set(routes.map(({ method, url }) => `${method} ${url}`))
   const urls = [...new Set(routes.map(({ url }) => url))]
@@ -147,12 +147,12 @@ function matches(pattern: string, url: string): boolean {
   )
 }
 
-/** A route that a procedure serves. */
+/** A route with a procedure. */
 export type ServedRoute = Route & Required<Pick<Route, 'name' | 'procedure'>>
 
 export const isServed = (route: Route): route is ServedRoute => route.procedure !== undefined
 
-/** What there is to call: a relation that is only read refuses writes, which is nothing to describe. */
+/** Lists the routes with a procedure; those that refuse writes are not described. */
 export const listServedRoutes = (router: AnyTRPCRouter, members?: Members): ServedRoute[] =>
   buildRoutes(router, members).filter(isServed)
 

@@ -25,7 +25,7 @@ interface LegacyOptions extends FacadeOptions {
 export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    // Who calls is known before a byte of the body is read.
+    // The caller is authenticated before the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')
@@ -57,7 +57,7 @@ export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, h
   })
 }
 
-/** The payload without members that are not known, here and beside it, which the response names. */
+/** Reads the payload without unknown members, which the response names. */
 function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
   const { payload = {}, ...beside } = body ?? {}
   const { given, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
@@ -67,7 +67,7 @@ function readPayload({ services, hints }: Context, body: Record<string, unknown>
 
 type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
 
-/** Events by name: `delta`, `usage`, then `done` or `error`. */
+/** Writes events by name: `delta`, `usage`, then `done` or `error`. */
 const createEventWriter = (requestId: string): EventWriter<StreamPart> => ({
   writePart: ({ type, ...data }) => writeEvent(type, data),
   writeEnd: () => writeEvent('done', {}),
@@ -81,7 +81,7 @@ const writeEvent = (type: string, data: object) => `event: ${type}\ndata: ${JSON
 
 const { username, displayName, email, role, bio, avatar, publicKey, createdAt, updatedAt } = users.attributes
 
-/** The caller as `/api/user` has always shown them, some of it by two names. */
+/** The legacy shape of the caller, with some members under two names. */
 export const legacyUser = z.object({
   id: z.int(),
   username: username.schema,
@@ -108,11 +108,11 @@ function toLegacyUser({ id, displayName: name, ...me }: RecordOf<typeof users>):
 }
 
 interface LegacyPreviewOptions extends FacadeOptions {
-  /** In front of the addresses of pictures; empty for addresses without a host. */
+  /** Prefix of picture addresses; empty for addresses without a host. */
   baseUrl: string
 }
 
-/** A preview for pages that ask for it in the older way; the same as its successor answers. */
+/** Serves previews at the legacy address, with the same response as the current one. */
 export async function legacyLinkPreview(app: FastifyInstance, { baseUrl, ...options }: LegacyPreviewOptions) {
   setLegacyErrorHandler(app)
   app.post<{ Body: { url: string } | null }>(

@@ -38,7 +38,7 @@ export const legacyEndpoints: readonly Endpoint[] = [
   },
 ]
 
-/** The older address of previews. */
+/** The legacy endpoint of previews. */
 export const legacyPreviewEndpoint: Endpoint = {
   ...{ method: 'post', path: '/api/link-preview', name: 'linkPreviews.metadata', tag: 'links' },
   refusals: { statuses: [401, 403, 413, 415, 422, 429], body: refusal },

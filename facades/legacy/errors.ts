@@ -3,7 +3,7 @@ import { readIssues } from '../../routers/core/issues.ts'
 import { getErrorKind } from '../../routers/core/problems.ts'
 import { type Failure, type FieldErrors, toFailure, toFieldErrors } from '../http/failure.ts'
 
-/** Tells what went wrong as older programs expect it; `member` of the body holds what the procedure is given, if not all of it. */
+/** Sets the error handler of legacy programs; `member` names the part of the body that holds the input. */
 export function setLegacyErrorHandler(app: FastifyInstance, member?: string): void {
   app.setErrorHandler((thrown, request, reply) => {
     const failure = toFailure(thrown)
@@ -20,7 +20,7 @@ export function setLegacyErrorHandler(app: FastifyInstance, member?: string): vo
   })
 }
 
-/** Where the provider says when it wants to be asked again. */
+/** Sets `Retry-After` if the provider asks for it. */
 function setProviderRetryAfter(reply: FastifyReply, { context }: FastifyRequest): void {
   const seconds = context?.hints.retryAfterSeconds
   if (seconds) reply.header('retry-after', seconds)
@@ -28,16 +28,16 @@ function setProviderRetryAfter(reply: FastifyReply, { context }: FastifyRequest)
 
 const isProviderError = ({ code }: Failure) => code.startsWith('provider_')
 
-/** Older programs know no other status for what a provider does wrong. */
+/** Chooses the status: legacy programs expect 500 for errors of a provider. */
 const chooseStatus = (failure: Failure) => (isProviderError(failure) && failure.status !== 422 ? 500 : failure.status)
 
-/** What is wrong with a request, by the names of its fields. */
+/** Builds the error body by field names. */
 export const toValidationError = (failure: Failure, requestId: string, member?: string) => ({
   ...{ success: false, message: 'Validation Error', code: failure.code, requestId },
   errors: toLegacyFieldErrors(failure, member),
 })
 
-/** A sentence that is there already is told as it is. */
+/** Keeps a specific message as it is. */
 function toLegacyFieldErrors({ error, code, message }: Failure, member: string | undefined): FieldErrors {
   const issues = readIssues(error)
   if (issues.length === 0) return { [member ?? 'body']: [message] }

@@ -5,7 +5,7 @@ import { ignoreSilently } from '../ai/members.ts'
 type EmbeddingAnswer = Awaited<ReturnType<Api['ai']['embed']>>
 type Input = Parameters<Api['ai']['embed']>[0]['input']
 
-/** One text, one list of ids of tokens, or many of either. */
+/** A text, a list of token ids, or several of either. */
 const input = z
   .union([z.string(), z.array(z.union([z.string(), z.number(), z.array(z.number())]))])
   .transform((value): Input => {
@@ -30,7 +30,7 @@ export const toEmbeddingInput = ({ model, input, dimensions }: EmbeddingRequest)
   ...(dimensions != null && { dimensions }),
 })
 
-/** Embeddings in OpenAI's way of writing: as numbers, or as the bytes of them. */
+/** Converts embeddings to OpenAI's list, as numbers or base64. */
 export function toEmbeddingList({ model, encoding_format }: EmbeddingRequest, { embeddings, usage }: EmbeddingAnswer) {
   const encoded = encoding_format === 'base64' ? embeddings.map(toBase64) : embeddings
   return {
@@ -41,7 +41,7 @@ export function toEmbeddingList({ model, encoding_format }: EmbeddingRequest, { 
   }
 }
 
-/** Four bytes each, the lowest byte first. */
+/** Encodes numbers as little-endian floats of four bytes. */
 function toBase64(numbers: readonly number[]): string {
   const bytes = Buffer.alloc(numbers.length * 4)
   for (const [at, number] of numbers.entries()) bytes.writeFloatLE(number, at * 4)

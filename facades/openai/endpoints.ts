@@ -55,7 +55,7 @@ const sharedMembers = {
   body: describeAsIs,
 } as const
 
-/** What programs written for OpenAI's API call. */
+/** The endpoints of OpenAI's API. */
 export const openAiEndpoints: readonly Endpoint[] = [
   {
     ...{

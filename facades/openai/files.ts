@@ -7,16 +7,16 @@ type Path = readonly (string | number)[]
 
 const DATA_URL = 'must be a data: URL with base64, as nothing is fetched from elsewhere'
 
-/** An image as bytes. */
+/** Converts the data URL of an image. */
 export const toImage = (url: string, path: Path): FilePart => parseDataUrl(url, path)
 
-/** A document as bytes. */
+/** Converts the data URL of a document. */
 const toFile = (data: string, name: string | null | undefined, path: Path): FilePart => ({
   ...parseDataUrl(data, path, name ?? ''),
   ...(name && { name }),
 })
 
-/** The head of a data: URL is short, so only the beginning is searched for it. */
+/** Parses a data URL; its head is short, so only the beginning is searched. */
 function parseDataUrl(url: string, path: Path, name = ''): FilePart {
   const [head, mime] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.-]+)*;base64,/i.exec(url.slice(0, 300)) ?? []
   if (!head || !mime) throw new Problem('invalid', { issues: [{ path, message: DATA_URL }] })
@@ -24,10 +24,10 @@ function parseDataUrl(url: string, path: Path, name = ''): FilePart {
   return { type: 'file', mime: detectMediaType(mime, data, name), data }
 }
 
-/** A file that the caller has uploaded before, by the id or uuid of its attachment. */
+/** Refers to an uploaded file by the id or uuid of its attachment. */
 const toAttachment = (id: string) => ({ type: 'attachment' as const, id })
 
-/** What a request has of a file. */
+/** Members of a file in a request. */
 export const fileMembers = {
   file_data: z.string().nullish(),
   file_id: z.string().nullish(),
@@ -45,14 +45,14 @@ interface SentImage {
   file_id?: string | null | undefined
 }
 
-/** A file by its bytes or its id, of which there must be one. */
+/** Converts a file by its bytes or its id; throws unless there is exactly one of them. */
 export function toFileOrAttachment({ file_data: data, file_id: id, filename }: SentFile, path: Path) {
   if (data != null && id == null) return toFile(data, filename, [...path, 'file_data'])
   if (id != null && data == null) return toAttachment(id)
   throw new Problem('invalid', { issues: [{ path, message: 'must have either file_data or file_id' }] })
 }
 
-/** An image by its bytes or its id. */
+/** Converts an image by its bytes or its id. */
 export function toImageOrAttachment({ image_url: url, file_id: id }: SentImage, path: Path) {
   if (url != null && id == null) return toImage(url, [...path, 'image_url'])
   if (id != null && url == null) return toAttachment(id)

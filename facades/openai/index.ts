@@ -22,12 +22,12 @@ interface OpenAiOptions extends FacadeOptions {
   heartbeat: number
 }
 
-/** What programs written for OpenAI's API call. */
+/** Registers the routes of OpenAI's API. */
 export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
   const { contextOf } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
-    // Who calls is known before a byte of the body is read.
+    // The caller is authenticated before the body is read.
     await contextOf(request, reply)
   })
   app.removeContentTypeParser('text/plain')
@@ -93,14 +93,14 @@ function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   })
 }
 
-/** Throws an error about our request as one about theirs. */
+/** Rethrows an error with paths of the client's request. */
 const withClientPaths =
   ({ body }: FastifyRequest, mapPath: Parameters<typeof remapIssues>[1]) =>
   (error: unknown): never => {
     throw remapIssues(error, mapPath, body)
   }
 
-/** In seconds since 1970. */
+/** Returns the Unix time in seconds. */
 const now = () => Math.floor(Date.now() / 1000)
 
 const toModel = ({ modelId, provider, created }: AvailableModel) => ({

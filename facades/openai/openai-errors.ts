@@ -3,20 +3,20 @@ import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, toFailure } from '../http/failure.ts'
 
-/** An error as OpenAI's clients read it. */
+/** An error body of OpenAI's API. */
 export interface OpenAiError {
   message: string
   type: string
-  /** The parameter that is at fault. */
+  /** The invalid parameter. */
   param: string | null
   code: string | null
 }
 
-/** What clients know by a word of OpenAI's. */
+/** Errors with a code of OpenAI's own. */
 const knownErrors: Partial<Record<ErrorCode, [type: string, code: string]>> = {
   signed_out: ['invalid_request_error', 'invalid_api_key'],
   invalid_token: ['invalid_request_error', 'invalid_api_key'],
-  // Clients do not repeat a request by this word.
+  // Clients do not retry this code.
   limit_reached: ['insufficient_quota', 'insufficient_quota'],
   limit_held: ['rate_limit_error', 'rate_limit_exceeded'],
   provider_rate_limited: ['rate_limit_error', 'rate_limit_exceeded'],
@@ -32,14 +32,14 @@ export function toOpenAiError(failure: Failure, names: ParameterNames = 'chat'):
   return { message, type: knownType, param: null, code: knownCode }
 }
 
-/** The first wrong parameter, and in words what is wrong with each. */
+/** Builds the error for invalid parameters: the first one by name, all of them in the message. */
 function toInvalidError({ error, message }: Failure, names: ParameterNames): OpenAiError {
   const issues = truncateIssues(readIssues(error)).map((issue) => ({ param: nameParameter(issue.path, names), issue }))
   const [first] = issues
   const messages = issues.map(({ param, issue }) => (param ? `'${param}' ${issue.message}.` : `${issue.message}.`))
   const isTooLong = first?.issue.reason === 'too_long'
   return {
-    // Programs make a conversation shorter by these words.
+    // Programs recognize these words and shorten the conversation.
     message: `${isTooLong ? "This model's maximum context length is exceeded: " : ''}${messages.join(' ') || message}`,
     type: 'invalid_request_error',
     param: first?.param ?? null,
@@ -52,7 +52,10 @@ function chooseCode({ path, reason }: Issue, error: unknown): string {
   return error instanceof Problem && path[0] === 'model' ? 'model_not_found' : 'invalid_value'
 }
 
-/** Clients expect 400 for what the other faces answer with 422, and 404 for a model. Most repeat a request by any status of 500 and above. */
+/**
+ * Chooses the status that OpenAI's clients expect: 400 instead of 422, and 404 for a model. A final failure is 400,
+ * because most clients retry every 5xx.
+ */
 const chooseStatus = (failure: Failure, { code }: OpenAiError) =>
   code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
 
@@ -81,7 +84,7 @@ const chat: Record<string, string> = {
   'parameters.web_search': 'web_search_options',
 }
 
-/** What OpenAI calls the members of our requests, by the endpoint. */
+/** OpenAI's names of our request members, by endpoint. */
 const names = {
   chat,
   responses: {
@@ -97,7 +100,7 @@ const names = {
 }
 type ParameterNames = keyof typeof names
 
-/** A parameter in OpenAI's way of writing, such as `messages[0].content`; undefined for the body as a whole. */
+/** Writes a path as OpenAI does, such as `messages[0].content`; undefined for the whole body. */
 export function nameParameter(path: Path, endpoint: ParameterNames): string | undefined {
   if (path.length === 0) return undefined
   const table = names[endpoint]

@@ -3,7 +3,7 @@ import type { CallerTool, JsonSchema } from '../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../ai/answer.ts'
 import { textOr } from '../ai/request-body.ts'
 
-/** A text is a reference to a tool that the service has for the model, where others say what they run themselves. */
+/** Accepts a tool of the caller, or a text that names a tool of the service. */
 export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) => textOr(z.string(), tool)
 
 export const isDeclaration = <T extends object>(tool: T | string): tool is T => typeof tool !== 'string'
@@ -13,14 +13,14 @@ export function pickReferences(tools: readonly unknown[] | null | undefined): Pi
   return references.length > 0 ? { modelTools: references } : {}
 }
 
-/** A choice of some of the tools; each has its name in its own member, or in one of the name of its type. */
+/** A selection of tools; the name is a member of the entry, or of an object named by its type. */
 export const allowedTools = {
   mode: z.enum(['auto', 'required']),
   tools: z.array(z.looseObject({ type: z.string(), name: z.string().nullish() })),
 }
 type AllowedTools = z.output<z.ZodObject<typeof allowedTools>>
 
-/** Those of the tools that may be called; all where nothing is said. */
+/** Filters the allowed tools; returns all without a selection. */
 export function filterAllowed<Tool extends object>(
   tools: readonly (Tool | string)[],
   allowed: AllowedTools | undefined,
@@ -35,7 +35,7 @@ export function filterAllowed<Tool extends object>(
 
 type Path = readonly (string | number)[]
 
-/** A path within the tools and references of our request as one within those on the wire, where both are one list. */
+/** Maps a path in our tools and references to the client's list, which holds both. */
 export function mapToolPath(tools: readonly (object | string)[] | null | undefined, path: Path): Path {
   const [list, at, member, ...rest] = path
   if (typeof at !== 'number' || (list !== 'tools' && list !== 'modelTools')) return path
@@ -47,7 +47,7 @@ export function mapToolPath(tools: readonly (object | string)[] | null | undefin
   return ['tools', index, ...named, ...rest]
 }
 
-/** What a tool without a schema takes: any text, or one of a grammar. */
+/** The format of a custom tool: any text, or a grammar. */
 const format = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text') }),
   z.object({
@@ -72,7 +72,10 @@ const inputSchema: JsonSchema = {
   additionalProperties: false,
 }
 
-/** A custom tool as a function of one text. Providers are not told the grammar in words of their own, so the model reads it. */
+/**
+ * Converts a custom tool to a function with one text. Providers do not know the grammar, so the model reads it in the
+ * description.
+ */
 export function toFunction({ name, description, format }: CustomTool): CallerTool {
   const grammar = format?.type === 'grammar' ? (format.grammar ?? format) : undefined
   const rule = grammar?.definition
@@ -82,7 +85,7 @@ export function toFunction({ name, description, format }: CustomTool): CallerToo
   return { name, inputSchema, ...(fullDescription && { description: fullDescription }) }
 }
 
-/** The text that a model calls a custom tool with; what is not the object that it was told to write is the text itself. */
+/** Reads the text of a custom tool call; unexpected JSON is returned as it is. */
 export function readCustomInput(text: string): string {
   try {
     const { input } = JSON.parse(text) as { input?: unknown }
@@ -92,5 +95,5 @@ export function readCustomInput(text: string): string {
   }
 }
 
-/** The arguments of the function for a text. */
+/** Writes the arguments of the function for a text. */
 export const writeCustomArguments = (input: string): string => JSON.stringify({ input })

@@ -11,7 +11,7 @@ interface AuthRequest {
   Body: { socket_id?: string; channel_name?: string } | null
 }
 
-/** Where clients of the Pusher protocol ask whether they may subscribe, once for each channel of each connection. */
+/** Registers the route with which Pusher clients authorize a subscription, once per channel and connection. */
 export async function broadcastingAuth(app: FastifyInstance, { path, ...options }: AuthOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   app.addContentTypeParser(
@@ -34,7 +34,7 @@ const createAuthorizeHandler =
     return createCaller(await contextOf(request, reply)).realtime.authorize({ socketId, channel })
   }
 
-/** Front ends know 403 for whoever may not; only a program is asked for another token. */
+/** Converts a missing sign-in to 403, which front ends expect; only programs get 401. */
 const forbidGuests = (path: string) => (thrown: unknown) => {
   if (path.startsWith('/api/') || !(thrown instanceof Problem) || thrown.problem !== 'signed_out') throw thrown
   throw new Problem('wrong_user_type')

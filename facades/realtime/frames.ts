@@ -4,13 +4,15 @@ import { SOCKET_PATH } from '../../routers/core/settings.ts'
 import type { EphemeralEvent, Position } from '../../routers/ports/change-streams.ts'
 import { findExcess } from '../http/json-text.ts'
 
-/** Why a connection is refused that speaks the protocol: said in a frame, then by the close code. */
+/** The refusal of a connection, sent as a frame and as close code. */
 export interface Refusal {
   code: number
   message: string
 }
 
-/** The key in the address of a handshake; undefined where nothing listens. A proxy may have cut off what is before `/app`. */
+/**
+ * Reads the key of a handshake; undefined if nothing listens there. A proxy may have cut off the path before `/app`.
+ */
 export function readKey(url: string, basePath: string): string | undefined {
   const [path = ''] = url.split('?')
   const prefixes = [`${basePath}${SOCKET_PATH}`, SOCKET_PATH, '']
@@ -19,7 +21,7 @@ export function readKey(url: string, basePath: string): string | undefined {
   return key === '' || key.includes('/') ? undefined : key
 }
 
-/** What is wrong with the version that a client asks for; without one it is 7. */
+/** Checks the protocol version of a client, which is 7 by default. */
 export function checkVersion(url: string): Refusal | undefined {
   const version = new URLSearchParams(url.split('?')[1]).get('protocol') ?? '7'
   if (!/^\d{1,3}$/.test(version)) return { code: codes.badVersion, message: 'The protocol version is no number.' }
@@ -27,7 +29,7 @@ export function checkVersion(url: string): Refusal | undefined {
   return { code: codes.unsupportedVersion, message: 'Versions 5 to 7 of the protocol are spoken here.' }
 }
 
-/** Data goes as a JSON text inside the frame, as clients of the protocol expect it. */
+/** Writes a frame; its data is nested JSON, as the protocol requires. */
 const writeFrame = (event: string, data: unknown, rest: object = {}) =>
   JSON.stringify({ event, data: JSON.stringify(data), ...rest })
 
@@ -38,11 +40,11 @@ export const PONG = writeFrame('pusher:pong', {})
 
 export const writeError = (code: number, message: string) => writeFrame('pusher:error', { code, message })
 
-/** With the position in the change log before the first packet: the library hands it to whoever listens. */
+/** Writes the success of a subscription with the position before the first packet. */
 export const writeSubscribed = (channel: string, { epoch, seq }: Position) =>
   writeFrame('pusher_internal:subscription_succeeded', { epoch, seq }, { channel })
 
-/** With everybody who is there, by id. */
+/** Writes the success of a presence subscription with all present members by id. */
 export function writePresence(channel: string, members: ReadonlyMap<string, object>): string {
   const presence = { count: members.size, ids: [...members.keys()], hash: Object.fromEntries(members) }
   return writeFrame('pusher_internal:subscription_succeeded', { presence }, { channel })
@@ -54,11 +56,11 @@ export const writeMemberAdded = (channel: string, id: string, info: object) =>
 export const writeMemberRemoved = (channel: string, id: string) =>
   writeFrame('pusher_internal:member_removed', { user_id: id }, { channel })
 
-/** Tells a channel that it may not, or no longer, be listened to. */
+/** Writes the refusal or end of a subscription. */
 export const writeSubscriptionError = (channel: string, status: number, error: string) =>
   writeFrame('pusher:subscription_error', { type: 'AuthError', error, status }, { channel })
 
-/** Changes were lost for good: whoever listens reads the data anew. */
+/** Writes a new position after lost changes: clients read the data anew. */
 export const writePosition = (channel: string, { epoch, seq }: Position) =>
   writeFrame('position', { epoch, seq }, { channel })
 
@@ -68,13 +70,13 @@ interface ClientEvent {
   data: unknown
 }
 
-/** What one subscriber tells the others, and who that is. */
+/** Writes a client event of a subscriber for the others. */
 export const writeClientEvent = ({ event, channel, data }: ClientEvent, userId: string) =>
   JSON.stringify({ event, channel, data, user_id: userId })
 
 /**
- * Codes of the Pusher protocol. As close codes those from 4000 to 4099 and from 4300 on end a client for good, from 4100 on it
- * comes back after a second, and from 4200 on at once.
+ * Codes of the Pusher protocol. After 4000 to 4099 and from 4300 on, clients do not reconnect; from 4100 on they do
+ * after a second, from 4200 on at once.
  */
 export const codes = {
   unknownKey: 4001,
@@ -88,11 +90,11 @@ export const codes = {
   eventRejected: 4301,
 } as const
 
-/** Characters of a channel's name and of an event's. */
+/** The longest names of channels and events, in characters. */
 const MAX_CHANNEL = 164
 const MAX_EVENT = 200
 
-/** Bytes of what a client event carries. */
+/** The largest data of a client event, in bytes. */
 const MAX_DATA = 10 * 1024
 
 export type ClientFrame =
@@ -121,7 +123,7 @@ const rejectEvent = (message: string): ClientFrame => ({
   refusal: { code: codes.eventRejected, message },
 })
 
-/** Reads what a client sends; whatever is wrong with it is said, and changes nothing. */
+/** Parses a frame of a client; an invalid frame is answered and changes nothing. */
 export function readFrame(text: string): ClientFrame {
   const { data: message } = envelope.safeParse(parseText(text))
   if (!message) return refuseFrame('A frame is a JSON object with an event.')
@@ -130,7 +132,7 @@ export function readFrame(text: string): ClientFrame {
   return readers.get(message.event)?.(message.data) ?? refuseFrame('There is no such event.')
 }
 
-/** By the names of events. An object would have its own members, too, such as `constructor`. */
+/** Readers by event name; a map, because an object would inherit names such as `constructor`. */
 const readers: ReadonlyMap<string, (data: unknown) => ClientFrame> = new Map([
   ['pusher:ping', (): ClientFrame => ({ type: 'ping' })],
   ['pusher:pong', (): ClientFrame => ({ type: 'pong' })],
@@ -157,7 +159,7 @@ function readClientEvent(event: string, name: unknown, data: unknown): ClientFra
   return { type: 'client event', event, channel: channelName, data }
 }
 
-/** Some clients send data as JSON text. */
+/** Parses data that some clients send as JSON text. */
 const toObject = (data: unknown) => (typeof data === 'string' ? parseText(data) : data)
 
 function parseText(text: string): unknown {
@@ -168,7 +170,7 @@ function parseText(text: string): unknown {
   }
 }
 
-/** A row of the change log, as far as clients see it. */
+/** The public part of a change log row. */
 interface Change {
   epoch: string
   seq: number
@@ -179,7 +181,7 @@ interface Change {
   status: { model: string; isGenerating: boolean; error: string | null } | null
 }
 
-/** The event that older front ends listen for. */
+/** The event of legacy front ends. */
 const LEGACY_EVENT = 'App\\Events\\RoomMessageEvent'
 
 const legacyTypes: Partial<Record<string, string>> = {
@@ -187,7 +189,7 @@ const legacyTypes: Partial<Record<string, string>> = {
   'room-messages.updated': 'messageUpdate',
 }
 
-/** The frames that tell a channel of a change: what older front ends understand of it, and the change itself. */
+/** Builds the frames of a change: the legacy event, if there is one, and the change. */
 export function buildPackets(channel: string, change: Change): string[] {
   const { epoch, seq, kind, subject, at } = change
   const own = writePacket('change', channel, { epoch, seq, kind, subject, at })
@@ -195,7 +197,7 @@ export function buildPackets(channel: string, change: Change): string[] {
   return legacy ? [legacy, own] : [own]
 }
 
-/** The frame of what is told in passing. */
+/** Writes a passing event. */
 export const writePassingEvent = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
   writePacket('passing', channel, { kind, subject, content })
 
@@ -209,7 +211,7 @@ function buildLegacyPacket(channel: string, { seq, kind, number, status }: Chang
   return writePacket(LEGACY_EVENT, channel, { data: { type, data: { slug, message_id: number } }, seq })
 }
 
-/** Says that a model is giving an answer, or that its answer has ended. */
+/** Converts the status of a model's answer. */
 const toStatusData = (slug: string, { model, isGenerating, error }: NonNullable<Change['status']>) => ({
   slug,
   isGenerating,

@@ -9,7 +9,7 @@ import { isNavigation, isPreferred } from '../http/negotiation.ts'
 import { type ContextOf, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 
-/** The requests of the pages beside JSON:API. */
+/** Registers the requests of the pages outside the JSON:API. */
 export async function webActions(app: FastifyInstance, options: WebActionOptions) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   await registerForms(app)
@@ -18,7 +18,7 @@ export async function webActions(app: FastifyInstance, options: WebActionOptions
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
 
-/** Routes by which people make their keys and recover them, and fetch a copy of their data. */
+/** Registers the routes to create and recover keys, and to fetch a data export. */
 async function keys(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
@@ -59,7 +59,7 @@ async function keys(app: FastifyInstance, options: WebActionOptions) {
 
 type AcceptedInvitation = Parameters<Api['accountInvitations']['accept']>[0]
 
-/** Routes by which invited people set the password of their account. */
+/** Registers the routes for invited people to set their password. */
 async function invitation(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
@@ -85,7 +85,7 @@ async function invitation(app: FastifyInstance, options: WebActionOptions) {
 
 type LanguageChoice = Parameters<Api['language']['change']>[0]
 
-/** Route to choose the language of a browser. */
+/** Registers the route to choose the language. */
 async function language(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
@@ -106,7 +106,7 @@ interface LoginQuery {
   Querystring: { redirectUri?: string; state?: string }
 }
 
-/** Routes to sign in, with the bodies that existing front ends expect. */
+/** Registers the sign-in routes, with bodies that existing front ends expect. */
 async function login(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(
@@ -133,7 +133,7 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
     (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<LoginQuery>, reply: FastifyReply) => {
       const { sessions } = createCaller(await contextOf(request, reply))
       const { redirectUri, state } = request.query
-      // A provider redirects back to the address where its sign-in began, with a state.
+      // A provider redirects back to the same address with a `state`.
       const isBack = by === undefined && state !== undefined
       return redirectOn(request, reply, () =>
         isBack ? sessions.finishLogin({ query: readSearch(request) }) : sessions.beginLogin({ by, redirectUri }),
@@ -142,7 +142,7 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
   app.get<LoginQuery>('/req/login', createLoginRedirect())
   app.get<LoginQuery>('/req/login/oidc', createLoginRedirect('oidc'))
   app.get<LoginQuery>('/req/login/proxy', createLoginRedirect('proxy'))
-  // As earlier front ends call them, some with a form.
+  // Legacy addresses, some of which receive a form.
   for (const [path, by] of [
     ['/req/login-oidc', 'oidc'],
     ['/req/login-shibboleth', 'proxy'],
@@ -154,7 +154,7 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
 
 const readSearch = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
-/** Redirects the browser to where the step leads, or to the login page with an error code. */
+/** Redirects to the target of the step, or to the login page with an error code. */
 async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {
   try {
     return reply.redirect((await step()).redirectUri)
@@ -165,7 +165,7 @@ async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: ()
   }
 }
 
-/** Routes to read the state of a session and to end it. */
+/** Registers the routes to read and to end a session. */
 async function session(app: FastifyInstance, { contextOf, peekContextOf }: WebActionOptions) {
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
@@ -180,7 +180,7 @@ async function session(app: FastifyInstance, { contextOf, peekContextOf }: WebAc
   })
 }
 
-/** Redirects a form; tells a script the address. */
+/** Redirects a form; returns the address to a script. */
 function answerSignedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
   const isForm = isPreferred('text/html', headers.accept)
   return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
@@ -188,7 +188,7 @@ function answerSignedOut({ headers }: FastifyRequest, reply: FastifyReply, { red
 
 type NewToken = Parameters<Api['tokens']['create']>[0]
 
-/** Routes for a person's access tokens. */
+/** Registers the routes for personal access tokens. */
 async function tokens(app: FastifyInstance, options: WebActionOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
@@ -219,25 +219,25 @@ async function tokens(app: FastifyInstance, options: WebActionOptions) {
   )
 }
 
-/** Tells a page the CSRF token of its new session, which it needs for its next request. */
+/** Sends the CSRF token of the new session, which the page needs next. */
 const setCsrfToken = ({ browser }: Context, reply: FastifyReply) =>
   reply.header('x-csrf-token', browser?.session?.csrfToken)
 
 interface WebActionOptions extends FacadeOptions {
-  /** The context of a request that does not renew its session. */
+  /** Creates a context without renewing the session. */
   peekContextOf: ContextOf
 }
 
-/** What the body of an error answer is made from. */
+/** The data of an error body. */
 export interface Refusal {
   code: string
   message: string
   requestId: string
-  /** What is wrong with each field, if the body is invalid. */
+  /** Invalid fields. */
   errors?: FieldErrors
 }
 
-/** Makes an error handler that answers with a body of the surface's own shape. */
+/** Creates an error handler with a body in the shape of the surface. */
 function createErrorHandler(toBody: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const failure = toFailure(thrown)

@@ -8,14 +8,14 @@ import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import type { InlineConfig, Plugin } from 'vite'
 
-/** Where the files of the front end are. */
+/** Base address of the app's files. */
 export const APP_BASE = '/assets/app/'
 
 const root = join(import.meta.dirname, '../..')
-/** Where builds are kept, unless that cannot be written. */
+/** Folder of builds, unless it is read-only. */
 const cache = join(root, 'node_modules/.cache/svc/app')
 
-/** What the bundle is made of; its types come from further away and leave no trace in it. */
+/** Sources of the bundle; imported types outside of them leave no trace in it. */
 const sources = [
   'facades/web/app',
   'facades/web/browser',
@@ -25,20 +25,20 @@ const sources = [
   'package-lock.json',
 ]
 
-/** Builds of earlier sources are kept so long: pages that were opened before a restart still ask for their files. */
+/** Milliseconds that earlier builds are kept: open pages may still request their files after a restart. */
 const KEEP_MS = 24 * 60 * 60 * 1000
 
-/** Where builds are looked for: beside the packages, or where those are only to be read, in a folder of the service. */
+/** Lists the folders with builds: beside the packages, and a fallback if those are read-only. */
 export const listBuildFolders = (fallback?: string): string[] => (fallback === undefined ? [cache] : [cache, fallback])
 
-/** The folder with the built front end; it is built first if its sources have changed. */
+/** Returns the folder of the current build; builds it if the sources have changed. */
 export async function buildIfChanged(folders = listBuildFolders()): Promise<string> {
   const name = await hashSources()
   for (const folder of folders) if (await exists(join(folder, name, MANIFEST))) return join(folder, name)
   const built = join(await findWritable(folders), name)
-  // In a process of its own, so that the service never holds what the builder takes.
+  // A separate process keeps the memory of the builder out of the service.
   const builder = spawn(process.execPath, [fileURLToPath(import.meta.url), built], {
-    // Whatever the service runs for, its pages get what is made for use.
+    // Pages always get a production build.
     env: { NODE_ENV: 'production' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -58,12 +58,12 @@ async function findWritable(folders: readonly string[]): Promise<string> {
       await access(folder, constants.W_OK)
       return folder
     } catch {
-      // The next one may do.
+      // The next folder may be writable.
     }
   throw new Error(`The front end cannot be built: none of ${folders.join(', ')} can be written.`)
 }
 
-/** Builds of earlier sources that are still kept. */
+/** Lists earlier builds that are still kept. */
 export async function listEarlierBuilds(folders: readonly string[]): Promise<string[]> {
   const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))
   return folders.flatMap((folder, at) => (names[at] ?? []).map((name) => join(folder, name)))
@@ -91,7 +91,7 @@ const exists = (path: string) =>
     () => false,
   )
 
-/** Builds into a folder of its own and then renames it, so that of two that build at once each finds a whole one. */
+/** Builds into a temporary folder and renames it, so that concurrent builds never see a partial one. */
 async function build(target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true })
   const draft = await mkdtemp(join(dirname(target), 'draft-'))
@@ -108,7 +108,7 @@ async function build(target: string): Promise<void> {
   }
 }
 
-/** What the builder and the server of those who work on the front end have in common. */
+/** The configuration that the build and the development server share. */
 export async function appConfig(): Promise<InlineConfig> {
   const { default: react } = await import('@vitejs/plugin-react')
   return { configFile: false, root: join(root, 'facades/web/app'), base: APP_BASE, plugins: [react()] }
@@ -139,7 +139,7 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
   })
 }
 
-/** The page that opens an archive of a person's data, in one file that needs no network. */
+/** The page that opens a personal data archive, in one file without network access. */
 export const ARCHIVE_PAGE = 'archive-page.html'
 
 async function bundleArchivePage(outDir: string): Promise<void> {
@@ -165,7 +165,7 @@ async function bundleArchivePage(outDir: string): Promise<void> {
   await writeFile(join(outDir, ARCHIVE_PAGE), writeArchivePage(script.replaceAll('</script', '<\\/script'), style))
 }
 
-/** It may run its own script, and reach nothing. */
+/** Writes the archive page; its policy allows only its own script and style. */
 function writeArchivePage(script: string, style: string): string {
   const hashSource = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
   const policy = `default-src 'none'; script-src ${hashSource(script)}; style-src ${hashSource(style)}; base-uri 'none'; form-action 'none'`
@@ -187,7 +187,7 @@ interface ModuleInfo {
   importers: readonly string[]
 }
 
-/** What the first view needs comes in one file, however many later ones share parts of it. */
+/** Returns true if the entry needs a module, which puts it into the first file. */
 function isNeededByEntry(
   id: string,
   infoOf: (id: string) => ModuleInfo | null,
@@ -218,5 +218,5 @@ async function dropOldBuilds(newest: string): Promise<void> {
 }
 
 const [, script, target] = process.argv
-// Without a folder it builds what the service would, as an image does beforehand.
+// Without an argument it builds like the service, for example for an image.
 if (script === fileURLToPath(import.meta.url)) await (target === undefined ? buildIfChanged() : build(target))

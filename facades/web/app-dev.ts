@@ -6,9 +6,9 @@ import type { AppEntry, AppSource } from './app-files.ts'
 
 const ENTRY = '/assets/app-dev.js'
 
-/** The front end as its sources are now, for whoever works on it: a page shows each change at once. */
+/** Serves the front end from its sources for development, with hot reload. */
 export class AppDevServer implements AppSource {
-  /** Vite puts styles into the page and tells of changes over a socket of its own. */
+  /** Vite inserts inline styles and opens a web socket. */
   readonly relaxations = { 'style-src': "'self' 'unsafe-inline'", 'connect-src': "'self' ws:" }
   #vite: Promise<ViteDevServer> | undefined
 
@@ -34,14 +34,14 @@ async function startVite(): Promise<ViteDevServer> {
     ...config,
     cacheDir: join(config.root ?? '', '../../../node_modules/.cache/svc/vite'),
     appType: 'custom',
-    // What the sources import is made ready at once, and not found bit by bit.
+    // Dependencies are prepared at the start instead of one by one.
     optimizeDeps: { entries: ['main.tsx'] },
     logLevel: 'warn',
     server: { middlewareMode: true, fs: { allow: [join(config.root ?? '', '../../..')] }, hmr: { overlay: false } },
   })
 }
 
-/** What vite would put into a page of its own. */
+/** Returns the script that vite would add to a page. */
 async function entryScript(): Promise<string> {
   const { default: react } = await import('@vitejs/plugin-react')
   return `${react.preambleCode.replaceAll('__BASE__', APP_BASE)}

@@ -8,33 +8,33 @@ import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
 import { APP_BASE, ARCHIVE_PAGE, buildIfChanged, listBuildFolders, listEarlierBuilds, MANIFEST } from './app-build.ts'
 
-/** What the page of the front end loads first, by addresses that change with the content. */
+/** The files that the page of the app loads first; their addresses change with the content. */
 export interface AppEntry {
   script: string
   styles: string[]
-  /** Scripts that the first one imports. */
+  /** Scripts that the entry imports. */
   imports: string[]
 }
 
-/** Where the front end comes from. */
+/** The source of the front end. */
 export interface AppSource {
   entry(): Promise<AppEntry>
-  /** Serves its files. */
+  /** Registers the routes of its files. */
   serve(app: FastifyInstance): void
-  /** What its page may do beside what the policy of pages allows, by directive. */
+  /** Additions to the policy of its page, by directive. */
   relaxations?: Readonly<Record<string, string>>
 }
 
-/** The files of the built front end, in folders of builds. */
+/** The files of the built front end. */
 export class AppFiles implements AppSource {
   readonly #folders: string[]
 
-  /** Takes a folder for builds where the usual one cannot be written. */
+  /** Accepts a fallback folder if the default one is read-only. */
   constructor(fallback?: string) {
     this.#folders = listBuildFolders(fallback)
   }
 
-  /** Builds what has changed. */
+  /** Builds the app if its sources have changed. */
   readonly build = lazyPromise(() => buildIfChanged(this.#folders))
   readonly entry = lazyPromise(() => this.build().then(readEntry))
 
@@ -42,10 +42,10 @@ export class AppFiles implements AppSource {
     serveAppFiles(app, this)
   }
 
-  /** The page that opens an archive of a person's data. */
+  /** Reads the page that opens a personal data archive. */
   readonly readArchivePage = async (): Promise<Buffer> => readFile(join(await this.build(), ARCHIVE_PAGE))
 
-  /** A file of the newest build, or of an earlier one for a page that was opened before a restart. */
+  /** Reads a file of the newest build, or of an earlier one for pages opened before a restart. */
   async read(name: string): Promise<Buffer | undefined> {
     const read = (folder: string) => readFile(join(folder, name)).catch(() => undefined)
     const newest = await read(await this.build())
@@ -78,7 +78,7 @@ async function readEntry(folder: string): Promise<AppEntry> {
   }
 }
 
-/** A chunk with all that it imports at once. */
+/** Lists a chunk and everything that it imports. */
 function listReachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
   const found = new Set([main])
   for (const { imports = [] } of found)
@@ -94,7 +94,7 @@ const toAddress = (file: string) => APP_BASE + file
 const fileName = /^[\w-]+(\.[\w-]+)*\.(js|css|svg|woff2?|ttf)$/
 const suffixes = { br: '.br', gzip: '.gz' } as const
 
-/** Serves the built files, compressed as they were built. */
+/** Registers the routes of built files in their compressed forms. */
 function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
   app.get<{ Params: { name: string } }>('/assets/app/:name', async ({ params: { name }, headers }, reply) => {
     if (!fileName.test(name)) throw new Problem('not_found')

@@ -9,13 +9,13 @@ import { html } from './html.ts'
 import { createTranslator, readColorScheme, schemeAttribute, siteFiles, siteLinks, type Translate } from './layout.ts'
 import type { SiteView } from './site.ts'
 
-/** The addresses of the front end, and no others: an unknown address stays unknown. */
+/** The addresses of the front end; unknown addresses are not found. */
 const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'data', 'sessions', 'appearance']
 const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
 const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...admin]
 const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]
 
-/** Everything from this origin; what would make code of a text needs a type that is made for the addresses of two workers. */
+/** The policy allows only this origin; Trusted Types restrict code from strings to the addresses of two workers. */
 const policy: Readonly<Record<string, string>> = {
   'default-src': "'none'",
   'script-src': "'self'",
@@ -23,7 +23,7 @@ const policy: Readonly<Record<string, string>> = {
   'img-src': "'self' data: blob:",
   'font-src': "'self'",
   'connect-src': "'self'",
-  // Of blobs, PDF files that were opened here.
+  // Blobs are opened PDF files.
   'frame-src': "'self' blob:",
   'form-action': "'self'",
   'base-uri': "'none'",
@@ -38,7 +38,7 @@ const writePolicy = (relaxations: AppSource['relaxations']) =>
     .map(([directive, sources]) => `${directive} ${sources}`)
     .join('; ')
 
-/** The page that holds the front end, for people who are signed in. */
+/** Serves the page of the front end to signed-in people. */
 export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, source: AppSource): void {
   const pagePolicy = writePolicy(source.relaxations)
   const labels = new LabelFiles()
@@ -89,13 +89,13 @@ ${imports.map((file) => html`<link rel="modulepreload" href="${file}">`)}
   return reply.type('text/html; charset=utf-8').send(page.text)
 }
 
-/** What the front end shows of the site. */
+/** Writes the attributes of the site for the front end. */
 const siteAttributes = ({ name, logo }: SiteView, links: ReturnType<typeof siteLinks>) =>
   html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`} data-links="${JSON.stringify(links)}"`
 
 type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** The texts of each language as a file, whose name changes with them. */
+/** The texts of each language as files, whose names change with the content. */
 class LabelFiles {
   readonly #files = new Map<string, { name: string; asset: Asset }>()
 
@@ -125,8 +125,8 @@ class LabelFiles {
 }
 
 /**
- * Shows the page that a model has written, which comes as a message. It loads nothing: what would open a connection beside the
- * policy is taken out, and the policy forbids the rest.
+ * Shows a page written by a model, which arrives as a message. Elements that could open a connection are removed, and
+ * the policy forbids the rest.
  */
 const previewScript = `addEventListener('message', ({ source, data }) => {
   if (source !== parent || typeof data !== 'string') return
@@ -135,7 +135,7 @@ const previewScript = `addEventListener('message', ({ source, data }) => {
   document.documentElement.replaceWith(documentElement)
 }, { once: true })`
 
-/** Only the lines above run; styles and pictures may lie in the text itself. */
+/** The policy allows only the script above; styles and pictures may be inline. */
 const previewPolicy = [
   "default-src 'none'",
   `script-src 'sha256-${hash('sha256', previewScript, 'base64')}'`,
@@ -151,7 +151,7 @@ const previewPage = `<!doctype html>
 <html><head><meta charset="utf-8"><title>Preview</title></head><body><script>${previewScript}</script></body></html>
 `
 
-/** A page that shows what a model has written, in a frame of an origin without a name. */
+/** Serves the page that shows HTML of a model in a sandboxed frame. */
 export function servePreview(app: FastifyInstance): void {
   app.get('/chat-preview', (_, reply) =>
     reply

@@ -5,9 +5,9 @@ import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { Asset } from '../http/asset.ts'
 
-/** The style and the scripts of the pages, the same for everybody. */
+/** Serves the style and the scripts of the pages. */
 export async function assets(app: FastifyInstance) {
-  // Loaded with the first page: the TypeScript parser takes memory that a service without visitors never needs.
+  // Loaded with the first page, because the TypeScript parser takes memory.
   const loadOnce = lazyPromise(loadAssets)
   app.get('/assets/*', async (request, reply) => {
     const asset = (await loadOnce()).get(request.url.split('?', 1)[0] ?? '')

@@ -4,7 +4,7 @@ import { join, sep } from 'node:path'
 
 const folder = join(import.meta.dirname, 'browser')
 
-/** The browser's modules as JavaScript, by the path of their URL. Types are blanked out, so lines and columns stay. */
+/** Loads the browser modules as JavaScript by URL path. Types are blanked out, so lines and columns stay. */
 export async function loadBrowserModules(): Promise<Map<string, string>> {
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.ts')).sort()
   return new Map(await Promise.all(files.map(async (file) => [toUrl(file), await load(file)] as const)))

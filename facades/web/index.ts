@@ -20,14 +20,14 @@ export interface WebOptions {
   appSource: AppSource
 }
 
-/** The pages of the first-login ceremony, and the front end behind them. */
+/** Registers the pages before the sign-in, and the front end behind them. */
 export async function web(app: FastifyInstance, { contextOf, appSource }: WebOptions) {
   await servePictures(app, contextOf)
   serveFiles(app, contextOf)
   appSource.serve(app)
   serveAppPage(app, contextOf, appSource)
   servePreview(app)
-  // Where the settings were before.
+  // The earlier address of the settings.
   app.get('/profile', (_, reply) => reply.redirect('/settings'))
   serveDataProtection(app, contextOf)
 
@@ -64,7 +64,7 @@ const paths = {
   logout: '/logout',
 } as const
 
-/** The page of consent is where an app sent somebody, so they come back to it from the pages that come first. */
+/** Returns the query that leads back to the consent page, to which an app sent the person. */
 const writeReturnQuery = (page: string, { url }: FastifyRequest) =>
   page === 'connect' ? `?redirectUri=${encodeURIComponent(url)}` : ''
 
@@ -83,7 +83,7 @@ interface PageContext {
 }
 type Write = (translate: Translate, visit: Visit, context: PageContext) => PageContent | Promise<PageContent>
 
-/** What stands on the page of each view. */
+/** Page contents by view. */
 const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
   login: (translate, { login: ways, baseUrl }, { query: arrival, siteName }) => ({
     title: translate('page.login.title'),
@@ -126,19 +126,19 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
   logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
 }
 
-/** What reads Markdown is loaded with the first page that shows some. */
+/** Markdown support is loaded with the first page that needs it. */
 const announcementTexts = () => import('./pages/announcements.ts')
 
 const latestPolicy = (ctx: Context) => catchMissing(createCaller(ctx).announcements.latestPolicy())
 
-/** Undefined for an announcement that is not there, or whose text is missing. */
+/** Returns undefined for an announcement that does not exist, or lacks its text. */
 const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((error: unknown) => {
     if (toFailure(error).code === 'not_found') return undefined
     throw error
   })
 
-/** The operator's own notice, which is a label of HTML. */
+/** Serves the operator's privacy notice, which is a label of HTML. */
 function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
   app.get(dataProtection.path, async (request, reply) => {
     const ctx = await contextOf(request, reply)
@@ -167,7 +167,7 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
     })
 }
 
-/** The same as below the base path of the JSON:API, for addresses in pages. */
+/** Serves stored files at the addresses used in pages. */
 function serveFiles(app: FastifyInstance, contextOf: ContextOf): void {
   app.get<{ Params: { identifier: string } }>('/proxy/storage/:identifier', async (request, reply) => {
     const { identifier } = request.params

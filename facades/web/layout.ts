@@ -5,10 +5,10 @@ import type { WireNames } from '../http/names.ts'
 import { type Html, html } from './html.ts'
 import type { SiteView } from './site.ts'
 
-/** The cookie with the scheme of colours that was chosen in a browser. */
+/** Name of the cookie with the chosen colour scheme. */
 export const SCHEME_COOKIE = 'scheme'
 
-/** What a page says of its colours; both where nobody chose. */
+/** The colour scheme of a page; both are supported without a choice. */
 interface ColorScheme {
   chosen: 'light' | 'dark' | undefined
   supported: string
@@ -20,7 +20,7 @@ export function readColorScheme({ cookies }: FastifyRequest): ColorScheme {
   return { chosen, supported: chosen ?? 'light dark' }
 }
 
-/** A text by its key. */
+/** Translates a key. */
 export type Translate = (key: string) => string
 
 export const createTranslator =
@@ -28,7 +28,7 @@ export const createTranslator =
   (key) =>
     labels[key] ?? key
 
-/** What an operator says of data protection, where they do: a label of HTML, on a page of its own. */
+/** The operator's privacy notice: a label of HTML, on a page of its own. */
 export const dataProtection = {
   path: '/dataprotection',
   label: '_DataProtection',
@@ -40,7 +40,7 @@ export interface Page {
   /** The browser module that the page loads. */
   module?: string
   body: Html
-  /** Whether somebody is signed in. */
+  /** True if somebody is signed in. */
   signedIn: boolean
 }
 
@@ -52,7 +52,7 @@ interface Surroundings {
   locale: string
 }
 
-/** The frame of every page. Scripts and styles are separate files, never inline. */
+/** Renders the frame of every page. Scripts and styles are always separate files. */
 function layout(
   { names: { brand, pageApi }, site, scheme, translate, locale }: Surroundings,
   { title, module, body, signedIn }: Page,
@@ -87,14 +87,14 @@ ${body}
 
 export const schemeAttribute = ({ chosen }: ColorScheme) => chosen !== undefined && html` data-scheme="${chosen}"`
 
-/** The colours and the icon of the site, for the head of a page. */
+/** Renders the colours and the icon of the site for the head. */
 export const siteFiles = ({
   style,
   logo,
 }: SiteView): Html => html`${style !== undefined && html`<link rel="stylesheet" href="${style}">`}
 <link rel="icon" href="${logo ?? 'data:,'}">`
 
-/** The pages on this installation that it has, each by the key of its text; its own notice on data protection unless another is named. */
+/** Lists the links about this installation by label; the operator's own privacy notice is the default. */
 export function siteLinks(translate: Translate, { links }: SiteView): { text: string; address: string }[] {
   const own = dataProtection.exists(translate) ? dataProtection.path : undefined
   return [
@@ -114,7 +114,7 @@ ${links.map(({ text, address }) => html`<a href="${address}" rel="noreferrer">${
   )
 }
 
-/** Links to the languages, each by its own name; a script stores the choice. */
+/** Renders the choice of languages by their own names; a script stores the choice. */
 const languages = (
   translate: Translate,
   locale: string,
@@ -132,7 +132,7 @@ interface Field {
   type?: 'text' | 'password'
   autocomplete: string
   hint?: string
-  /** Forbids pasting into the field; the text is shown to whoever tries. */
+  /** Forbids pasting; the text is shown at an attempt. */
   typed?: string | undefined
   max?: number
 }
@@ -145,14 +145,14 @@ export function field({ id, label, type = 'text', autocomplete, hint, typed, max
 ${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p>`)}`
 }
 
-/** What a field for a passkey says where passkeys are not to be pasted. */
+/** Returns the warning of a passkey field if pasting is forbidden. */
 export const getPasteWarning = (translate: Translate, mayPaste: boolean) =>
   mayPaste ? undefined : translate('page.handshake.noPaste')
 
-/** Where a form says how it went. */
+/** The status line of a form. */
 export const outcome = html`<p class="outcome" role="status"></p>`
 
-/** Where a script shows what must be kept, with a button that copies it. */
+/** Renders the output of a secret, with a copy button. */
 export const secret = (translate: Translate, id: string): Html => html`<div class="secret" hidden>
 <output id="${id}"></output>
 <button disabled type="button" class="quiet" data-copies="${id}">${translate('page.copy')}</button>
@@ -192,7 +192,7 @@ interface Language {
   labels: Labels
 }
 
-/** Says that the request failed, what to do now, and the request id that is in the log. */
+/** Sends an error page with the next steps and the request id. */
 export function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,

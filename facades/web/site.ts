@@ -9,26 +9,26 @@ export interface Logo {
 
 interface Shades {
   accent: string
-  /** For what a mouse is over. */
+  /** Colour of hovered elements. */
   strong: string
-  /** What is written on it. */
+  /** Colour of text on the accent colour. */
   ink: string
 }
 
 export type AccentColors = Record<'light' | 'dark', Shades>
 
-/** What the pages of this installation are called and look like. */
+/** Name and look of this installation. */
 export interface Site {
   name: string
   logo: Logo | undefined
   accent: AccentColors | undefined
-  /** Pages elsewhere, by what they are about. */
+  /** External links by topic. */
   links: Record<'imprint' | 'privacy' | 'help', string | undefined>
-  /** To whom weaknesses are reported, and until when that holds. */
+  /** The contact for vulnerability reports, and its expiry. */
   security: { contact: string; expires: Date; baseUrl: string | undefined } | undefined
 }
 
-/** The site as pages name it: its files by addresses that change with their content. */
+/** The site for pages, with file addresses that change with the content. */
 export interface SiteView extends Pick<Site, 'name' | 'links'> {
   logo: string | undefined
   style: string | undefined
@@ -42,7 +42,7 @@ declare module 'fastify' {
 
 const FOREVER = 'public, max-age=31536000, immutable'
 
-/** Serves logo and colours, and lets all pages know of them. */
+/** Serves logo and colours, and makes them available to all pages. */
 export function serveSite(app: FastifyInstance, { name, links, logo, accent, security }: Site): void {
   const style = accent && writeStyle(accent)
   const view = { name, links, logo: logo && toLogoAddress(logo), style: style && `/assets/site-${hashBody(style)}.css` }
@@ -55,7 +55,7 @@ export function serveSite(app: FastifyInstance, { name, links, logo, accent, sec
   if (view.logo && logo)
     app.get(view.logo, (_, reply) =>
       reply
-        // Whoever opens the picture by itself runs nothing that may stand in it.
+        // An SVG that is opened directly runs no script.
         .headers({
           'cache-control': FOREVER,
           'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -67,7 +67,7 @@ export function serveSite(app: FastifyInstance, { name, links, logo, accent, sec
 
 const SECURITY_TEXT = '/.well-known/security.txt'
 
-/** RFC 9116. What has expired is not there: nobody should trust it. */
+/** Serves `security.txt` (RFC 9116) until it expires. */
 function serveSecurityText(app: FastifyInstance, { contact, expires, baseUrl }: NonNullable<Site['security']>): void {
   const lines = [`Contact: ${contact}`, `Expires: ${expires.toISOString()}`, 'Preferred-Languages: de, en']
   if (baseUrl !== undefined) lines.push(`Canonical: ${baseUrl}${SECURITY_TEXT}`)

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import { resourceId } from '../resource/ids.ts'
 
-/** What a channel is of. A `presence-` channel is private, too, and tells who is in it. */
+/** The subject of a channel. A `presence-` channel is private, too, and shows who is in it. */
 export type Channel =
   | { kind: 'room'; slug: string; isPresence: boolean }
   | { kind: 'person'; id: number }
   | { kind: 'everybody' }
 
-/** Reads the name of a channel; undefined where there is none of this name. */
+/** Parses the name of a channel; returns undefined for an unknown name. */
 export function readChannel(name: string): Channel | undefined {
   if (name === 'private-AllUsers') return { kind: 'everybody' }
   const [, person] = /^private-User\.(\d+)$/.exec(name) ?? []
@@ -18,18 +18,21 @@ export function readChannel(name: string): Channel | undefined {
   return slug ? { kind: 'room', slug, isPresence: prefix === 'presence' } : undefined
 }
 
-/** That somebody may subscribe to a channel. */
+/** Permission to subscribe to a channel. */
 export interface ChannelAccess {
   /** The stream of the change log that it shows. */
   stream: string
-  /** In a room, the id of their membership: the subscription ends with it. */
+  /** Id of the membership in a room: the subscription ends with it. */
   member?: number
 }
 
-/** A refusal rests on rooms that were read at most this long ago: somebody may just have been let in. */
+/** Maximum age in milliseconds of the room list behind a refusal: somebody may just have joined. */
 const RECENT_MS = 500
 
-/** Asks whether a person may subscribe; undefined where they may not. `since` says how fresh the answer must be. */
+/**
+ * Finds the access of a person to a channel; returns undefined without access. `since` is the minimum freshness of the
+ * room list.
+ */
 export async function findChannelAccess(
   directory: RoomDirectory,
   person: number,
@@ -43,40 +46,40 @@ export async function findChannelAccess(
   return membership && { stream: `room:${membership.room}`, member: membership.member }
 }
 
-/** Reads again where something has changed while the answer came. */
+/** Reads the rooms again if something changed in the meantime. */
 async function readCurrentRooms(directory: RoomDirectory, person: number, since: number) {
   let rooms = await directory.findRooms(person, since)
   while (!directory.isCurrent(person, rooms)) rooms = await directory.findRooms(person, since)
   return rooms
 }
 
-/** What others in a presence channel see of somebody. */
+/** The public profile in a presence channel. */
 const userInfo = z.strictObject({ name: z.string(), username: z.string() })
 
 const grantSchema = z.strictObject({
   user_id: resourceId,
   user_info: userInfo,
-  /** By what the person called: the subscription ends with it. */
+  /** The session or token of the caller: the subscription ends with it. */
   session: z.string().max(64).optional(),
   token: z.int().optional(),
-  /** Whether it is a token that may not write: its bearer listens, and tells others nothing. */
+  /** True for a token without the ability `write`: its bearer receives events and cannot send any. */
   listens_only: z.literal(true).optional(),
 })
 
-/** For whom a subscription was signed. */
+/** The caller for whom a subscription was signed. */
 export type Grant = z.output<typeof grantSchema>
 
 export interface SignedGrant {
   /** `{key}:{hex}`. */
   auth: string
-  /** The grant as JSON, which the client hands on as it is. */
+  /** The grant as JSON, which the client forwards unchanged. */
   channel_data: string
 }
 
 interface SigningContext {
   key: string
   secret: string
-  /** What is signed: the connection and the channel. */
+  /** The signature covers connection and channel. */
   socketId: string
   channel: string
 }
@@ -86,7 +89,7 @@ export function signGrant(context: SigningContext, grant: Grant): SignedGrant {
   return { auth: `${context.key}:${sign(context, channelData)}`, channel_data: channelData }
 }
 
-/** The grant, where it was signed for this connection and channel. Takes as long for a wrong signature as for the right one. */
+/** Returns the grant if it was signed for this connection and channel. Compares in constant time. */
 export function readGrant(
   context: SigningContext,
   { auth, channel_data: channelData }: SignedGrant,

@@ -13,7 +13,7 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { recordWithdrawnInvitations } from './members/member-events.ts'
 
-/** Refuses what is encrypted with a key that the room will get, or, where new keys are enforced, with one it has replaced. */
+/** Throws if the content is encrypted with a future key, or, if new keys are enforced, with a replaced one. */
 export function assertKeyInUse({ services }: Context, usedEpoch: number, { keyEpoch, isKeySettled }: RoomEpoch): void {
   if (usedEpoch > keyEpoch) {
     const message = `must be at most ${keyEpoch}, the key that the room has`
@@ -23,13 +23,13 @@ export function assertKeyInUse({ services }: Context, usedEpoch: number, { keyEp
     throw new Problem('key_epoch_outdated', { meta: { keyEpoch: String(keyEpoch) } })
 }
 
-/** The same for a message that is edited. */
+/** Checks the key of an edited message in the same way. */
 export async function assertKeyOfEditedMessageInUse(ctx: Context, em: EntityManager, message: number): Promise<void> {
   const [found] = await runStatement(em, findEpochOfRoom, [message])
   if (found) assertKeyInUse(ctx, found.given, found)
 }
 
-/** Makes rooms ask for a new key: somebody has one who should not, or lacks it. Their locks are held. */
+/** Marks locked rooms as needing a new key, because somebody has a key who should not, or lacks it. */
 export async function requestRekey(
   { em, changes }: Omit<ChangedPerson, 'userId'>,
   rooms: readonly number[],
@@ -38,7 +38,7 @@ export async function requestRekey(
   for (const { id } of flagged) changes.add([`room:${id}`], 'updated', 'rooms', id)
 }
 
-/** The same for all rooms of a person whose keys are others from now on; what was wrapped for the old ones goes, invitations too. */
+/** Marks all rooms of a person with new keys. Deletes what was wrapped with the old ones, including invitations. */
 export async function requestRekeyForPerson({ em, changes, userId }: ChangedPerson): Promise<void> {
   const rooms = await runStatement(em, lockRoomsToRekey, [userId])
   await runStatement(em, deleteKeysOfPerson, [userId])

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 
-/** Larger than any setting allows. */
+/** The upper bound of the size settings. */
 export const MAX_CONTENT = 256 * 1024
 
 const base64 = '[A-Za-z0-9+/]+={0,2}'
 
-/** As a browser encrypts a message. */
+/** The ciphertext of a message, as browsers write it. */
 export const content = z
   .string()
   .max(MAX_CONTENT)
@@ -18,7 +18,7 @@ export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of th
 
 export const contentRequired = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
 
-/** Refuses a text that is larger than the settings allow. */
+/** Throws if a text is larger than the settings allow. */
 export function assertContentFits(
   { services }: Context,
   message: Record<string, unknown>,

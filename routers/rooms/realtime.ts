@@ -14,7 +14,7 @@ const signedGrant = z.object({
 })
 
 export const realtimeRouter = router({
-  /** What is open at every replica. */
+  /** Reports the open connections of every replica. */
   replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => collectReplicaReports(ctx.services.changeBus)),
 
   authorize: userWith('read')
@@ -45,34 +45,34 @@ const toCredential = ({ id, abilities }: { id: number; abilities: readonly strin
   ...(!abilities.includes('write') && { listens_only: true }),
 })
 
-/** What is told over the bus: a replica of itself, and whoever wants to hear it of all. */
+/** Topics on the bus: the report of a replica, and the query for all reports. */
 export const REPLICA_TOPIC = 'replica'
 export const REPLICA_QUERY_TOPIC = 'replicas asked'
 
-/** How long replicas have to answer, in milliseconds. */
+/** Milliseconds that replicas have to reply. */
 const REPLY_TIMEOUT_MS = 1500
 const ATTEMPTS = 5
 
-/** What is open at a replica. */
+/** Open connections and subscriptions of a replica. */
 export interface ReplicaStats {
   connections: number
   people: number
   channels: number
-  /** Streams that are followed by server-sent events. */
+  /** Subscriptions by server-sent events. */
   subscriptions: number
-  /** Streams whose changes are being read from the log. */
+  /** Streams that are catching up from the log. */
   behind: number
-  /** How long the slowest change of the last seconds took from the log to the replica, in milliseconds. */
+  /** Latency of the slowest recent change from the log to the replica, in milliseconds. */
   lagMs: number
 }
 
 export interface ReplicaReport extends ReplicaStats {
   replica: string
-  /** The names of parts that do not work there; null until it has looked. */
+  /** Names of failing components; null before the first check. */
   failing: string[] | null
 }
 
-/** Asks all replicas; none answers where there is no bus between them. */
+/** Collects the reports of all replicas; returns none without a bus. */
 export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaReport[]> {
   const reports = new Map<string, ReplicaReport>()
   const told = (topic: string, content: unknown) => {
@@ -80,7 +80,7 @@ export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaRepo
     if (topic === REPLICA_TOPIC) reports.set(report.replica, report)
   }
   const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage: told })
-  // The bus may have just begun to connect.
+  // The query is repeated, because the bus may still be connecting.
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     bus.broadcast(REPLICA_QUERY_TOPIC, {})
     await pause(REPLY_TIMEOUT_MS / ATTEMPTS)
@@ -90,7 +90,9 @@ export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaRepo
 }
 
 export const changeLogRouter = router({
-  /** The database was restored in a way that it does not show: positions from before are refused from now on. */
+  /**
+   * Begins a new epoch after a restore that the database does not reveal: earlier positions are refused from now on.
+   */
   restored: host.mutation(async ({ ctx }) => {
     await ctx.services.sql(beginEpoch)
   }),

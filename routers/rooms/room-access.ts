@@ -21,12 +21,12 @@ export interface LockedRoom {
   sharesEarlierKeys: boolean
 }
 
-/** A room that the caller has entered for the length of a transaction, and what they are in it. */
+/** A locked room with the membership of the caller. */
 export interface EnteredRoom extends LockedRoom {
   member: Membership
 }
 
-/** Locks a room, as everybody does who changes something in it. */
+/** Locks a room; every change of a room does so. */
 export async function lockRoomById(em: EntityManager, id: number): Promise<LockedRoom> {
   const [room] = await runStatement(em, lockRoom, [id])
   if (!room) throw noSuchRoom(id)
@@ -34,8 +34,8 @@ export async function lockRoomById(em: EntityManager, id: number): Promise<Locke
 }
 
 /**
- * Locks a room for its caller, who must be a member with one of the roles. Their membership is looked up once the lock is
- * held: somebody may have ended it while they waited.
+ * Locks a room for a member with one of the roles. The membership is read once the lock is held, because it may have
+ * ended while waiting.
  */
 export async function enterRoom(
   ctx: Context,
@@ -57,7 +57,10 @@ export async function measureSize(em: EntityManager, room: number): Promise<Room
 export const noSuchRoom = (id: number) =>
   new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${id}.` })
 
-/** Locks the person, so that two rooms are not entered past the limit at once; throws where they are in too many already. */
+/**
+ * Locks the person, so that two requests cannot exceed the limit together; throws if they are in too many rooms
+ * already.
+ */
 export async function assertMayEnterOneMore({ services }: Context, em: EntityManager, person: number): Promise<void> {
   const { perPerson } = services.settings.rooms
   await runStatement(em, lockPerson, [person])

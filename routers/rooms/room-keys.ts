@@ -27,7 +27,7 @@ import { isUnrestricted } from '../verbs/viewer.ts'
 import { type EnteredRoom, enterRoom } from './room-access.ts'
 import { rooms, roomText } from './rooms.ts'
 
-/** More than a room has in years, where somebody leaves it every week. */
+/** The largest page of keys: more than a room gets in years with a change every week. */
 const MAX_KEYS = 500
 
 const storedKeysInput = z.strictObject({
@@ -65,7 +65,7 @@ const previousKey = z
 const textNames = ['roomDescription', 'systemPrompt'] as const
 const reencryptedText = roomText.min(1).optional()
 
-/** What a browser sends that has made the next key of a room. */
+/** The input of a request for the next key of a room. */
 const newKeyInput = z.strictObject({
   id: resourceId,
   keyEpoch: z.int().min(1).max(1_000_000).describe('The number of the new key, which is one more than that in use.'),
@@ -83,7 +83,7 @@ const newKeyInput = z.strictObject({
   systemPrompt: reencryptedText.describe('The same system prompt, encrypted with the new key by an administrator.'),
 })
 
-/** The keys of a room, which the service stores and cannot open. */
+/** Procedures for the keys of a room, which the service stores and cannot open. */
 export const roomKeysRouter = router({
   list: rowAction(rooms, 'keys', userWith('read'))
     .meta(
@@ -118,23 +118,23 @@ interface Recipient {
   publicKey: string
 }
 
-/** For whom the next key of a room is, and what was encrypted with those before. */
+/** The recipients of the next key, and the texts that were encrypted with earlier ones. */
 interface Recipients {
-  /** The number that the next key will have. */
+  /** The number of the next key. */
   keyEpoch: number
-  /** Changes with every member, every public key and the texts. */
+  /** A hash of all members, public keys and texts. */
   version: string
   recipients: Recipient[]
-  /** The members who get no key before they make keys of their own. */
+  /** Members who get no key until they have created keys of their own. */
   withoutKeys: string[]
   sharesEarlierKeys: boolean
-  /** What the caller may do: the texts are encrypted anew by administrators alone. */
+  /** The role of the caller: only administrators re-encrypt the texts. */
   role: MemberRole
   roomDescription: string | null
   systemPrompt: string | null
 }
 
-/** Asked by somebody who may make the next key. */
+/** Reads the recipients for somebody who may create the next key. */
 function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
   return runInTransaction(ctx, `room:${id}`, async (em) => ({
     meta: await findRecipients(em, await enterAsWriter(ctx, em, id)),
@@ -143,7 +143,7 @@ function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }>
 
 const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom(ctx, em, id, ['admin', 'editor'])
 
-/** Of a room that is locked. */
+/** Finds the recipients of a locked room. */
 async function findRecipients(
   em: EntityManager,
   { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
@@ -156,7 +156,7 @@ async function findRecipients(
   return { keyEpoch: keyEpoch + 1, version, recipients, withoutKeys, sharesEarlierKeys, role, ...texts }
 }
 
-/** One whose public key is none would keep the key from all others. */
+/** Returns true for a member with a valid public key. An invalid one would block the key for all others. */
 const hasKeys = (member: KeyedMember): member is Recipient => member.publicKey !== null && isPublicKey(member.publicKey)
 
 function hashRecipients(recipients: readonly Recipient[], { roomDescription, systemPrompt }: RoomTexts): string {
@@ -167,7 +167,10 @@ function hashRecipients(recipients: readonly Recipient[], { roomDescription, sys
 
 type NewKey = z.output<typeof newKeyInput>
 
-/** Gives a room its next key. Whoever joins, leaves or writes at this moment waits, so nobody is left out or kept in. */
+/**
+ * Stores the next key of a room under its lock, so that joining, leaving and writing wait, and the recipients are
+ * exact.
+ */
 async function rekey(ctx: Context, input: NewKey): Promise<{ data: RecordOf<typeof rooms> }> {
   const id = Number(input.id)
   const replaceKey = async (em: EntityManager, changes: ChangeRecorder) => {
@@ -204,7 +207,10 @@ function assertWrappedForAll({ recipients, version }: Recipients, input: NewKey)
   })
 }
 
-/** What is said to be the same text may be another one, so only who may change the room sends it; and only where there is one. */
+/**
+ * Only administrators may send texts, because the service cannot verify that a re-encrypted text is unchanged; and only
+ * texts that exist may be sent.
+ */
 function assertMayReplaceTexts(found: Recipients, input: NewKey): void {
   const replaced = textNames.filter((name) => input[name] !== undefined)
   if (replaced.length > 0 && found.role !== 'admin') throw new Problem('not_permitted')

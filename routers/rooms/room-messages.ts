@@ -126,7 +126,7 @@ export const roomMessagesRouter = router({
       const [found] = await ctx.services.sql(findMessageByNumber, [input.room, ...input.number.split('.').map(Number)])
       const unknown = new Problem('not_found', { detail: 'There is no such message.' })
       if (!found) throw unknown
-      // Who may not see the room learns nothing of which numbers it has.
+      // Callers who may not see the room do not learn which numbers exist.
       return getRow(ctx, roomMessages, found.id, ['member.user', 'attachments']).catch((error: unknown) => {
         throw error instanceof Problem && error.problem === 'not_found' ? unknown : error
       })
@@ -140,7 +140,7 @@ export const roomMessagesRouter = router({
       return getRow(ctx, roomMessages, String(id))
     }),
 
-  /** By their author. */
+  /** Only the author may edit. */
   update: userWith('write')
     .meta({ ...exposeAs(roomMessages, 'update'), ...withBodySize('long text') })
     .use(dropUnchanged(roomMessages))
@@ -155,14 +155,14 @@ export const roomMessagesRouter = router({
       })
     }),
 
-  /** By their author, and by whoever administers the room. */
+  /** The author and the administrators of the room may delete. */
   delete: userWith('write')
     .meta(exposeAs(roomMessages, 'delete'))
     .input(z.strictObject({ id: roomMessages.ids.schema, ifVersion }))
     .mutation(({ ctx, input }) => deleteMessage(ctx, input)),
 })
 
-/** Leaves the place of a message, with nothing in it. To do so again changes nothing. */
+/** Erases the content of a message and keeps its number. Repeating it changes nothing. */
 async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoom(em, { id })
@@ -176,7 +176,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
   return { id }
 }
 
-/** The stream of the room of a message. */
+/** Finds the stream of the room of a message. */
 async function findStream({ services }: Context, { id }: Version): Promise<Stream | undefined> {
   const [found] = await services.sql(findRoomOfMessage, [roomMessages.ids.keyOf(id)])
   return found && `room:${found.room}`
@@ -185,10 +185,13 @@ async function findStream({ services }: Context, { id }: Version): Promise<Strea
 const lockRoom = (em: EntityManager, { id }: Version) =>
   runStatement(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
 
-/** More than anybody looks at, and few enough for a page of messages. */
+/** The largest number of listed readers, for a page of messages. */
 const MAX_READERS = 200
 
-/** Of each message the ids of the members who have read it or wrote it, the caller's first: one statement for all of them. */
+/**
+ * Finds the ids of the members who have read or written each message, the caller first, with one statement for all
+ * messages.
+ */
 async function findReaders(messages: readonly FoundRow[], { sql, viewer }: Parameters<FindValues>[1]) {
   const found = await sql(findReadMarks, [[...new Set(messages.map(readRoomId))], viewer])
   const byRoom = new Map(found.map(({ room, marks }) => [room, marks]))

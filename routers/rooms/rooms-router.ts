@@ -41,7 +41,7 @@ const arrangementInput = z.strictObject({
   isArchived: z.boolean().optional().describe('Whether it stands apart from their other rooms.'),
 })
 
-/** Rooms whose last message is listed at most. */
+/** The largest number of rooms whose last message is listed. */
 const MAX_LISTED = 500
 
 const lastMessage = z.object({
@@ -73,7 +73,7 @@ export const roomsRouter = router({
       const changes = await readChangesSince(ctx, `room:${Number(id)}`, page?.after).catch((error: unknown) => ({
         error,
       }))
-      // Asked last: whoever is a member now was one when the changes were read.
+      // The membership is checked last: a current member was one when the changes were read.
       await assertMember(ctx, Number(id))
       if ('error' in changes) throw changes.error
       return changes
@@ -98,7 +98,7 @@ export const roomsRouter = router({
     .meta(about('Read what came last in each room of the caller, encrypted, the newest first.', z.array(lastMessage)))
     .query(({ ctx }) => ctx.services.sql(findLastMessages, [ctx.caller.person.id, MAX_LISTED])),
 
-  /** The room with its first members: the caller, who administers it, and the AI user. */
+  /** Creates the room with its first members: the caller as administrator, and the AI user. */
   create: userWith('write')
     .meta({ ...exposeAs(rooms, 'create'), ...withBodySize('long text') })
     .input(buildCreateInput(rooms))
@@ -146,7 +146,7 @@ async function updateRoom(ctx: Context, { avatar: image, ...change }: RoomChange
   if (image === undefined) return writeRoom(ctx, change)
   const { avatar } = await getRow(ctx, rooms, change.id)
   const before = avatar && toPictureKey(avatar)
-  // Nobody has a picture decoded that they may not set.
+  // The permission is checked before the picture is decoded.
   await assertPermitted(ctx, ctx.services.sql, rooms, { id: change.id, verb: 'update' })
   return replacePicture(ctx, { before, image, write: (avatar) => writeRoom(ctx, { ...change, avatar }) })
 }
@@ -156,7 +156,7 @@ const writeRoom = (ctx: Context, change: RowChange) =>
 
 const toStream = ({ id }: { id: string }) => `room:${Number(id)}` as const
 
-/** Invitations show the name, too. */
+/** Records a new name, which invitations show, too. */
 async function recordNewName({ em, changes, row, input }: WrittenRow): Promise<void> {
   if (input['name'] !== undefined) await recordInvitationChanges({ em, changes, room: row.id })
 }
@@ -175,7 +175,7 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   return deleted
 }
 
-/** Marks the messages of a room as read by the caller, up to one of them. A mark never goes back. */
+/** Marks the messages of a room as read up to one of them. A mark never moves back. */
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
   const { viewer } = toViewer(ctx)
   await assertMember(ctx, room)
@@ -190,7 +190,7 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   return { meta: { upTo: `${upTo}` } }
 }
 
-/** Their other windows hear of it, and nobody else. */
+/** Records the change for the other clients of the caller only. */
 async function arrangeRoomOfCaller(ctx: Context, { id, isMuted, isArchived }: z.output<typeof arrangementInput>) {
   const { viewer } = toViewer(ctx)
   await withChangeLog(ctx, async (em, changes) => {
@@ -201,7 +201,7 @@ async function arrangeRoomOfCaller(ctx: Context, { id, isMuted, isArchived }: z.
   return { meta: {} }
 }
 
-/** A room of which the caller is no member is not there. */
+/** Throws «not found» if the caller is no member. */
 async function assertMember(ctx: Context, room: number): Promise<void> {
   const [member] = await ctx.services.sql(findMembership, [room, toViewer(ctx).viewer])
   if (member) return
@@ -210,7 +210,7 @@ async function assertMember(ctx: Context, room: number): Promise<void> {
 
 type FollowContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 
-/** Tells a member what changes in a room, up to the change that ends the membership or the room. */
+/** Streams the changes of a room to a member until the membership or the room ends. */
 function followRoom(ctx: FollowContext, room: number, after: string | undefined) {
   const admit = async () => {
     const [member] = await ctx.services.sql(findMembership, [room, ctx.caller.person.id])
@@ -223,10 +223,10 @@ function followRoom(ctx: FollowContext, room: number, after: string | undefined)
 
 const SLUG_ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const RANDOM_CHARACTERS = 10
-/** A sign of a name may stand for several letters. */
+/** The longest slug of a name; one character may become several letters. */
 const MAX_WORDS = 120
 
-/** `Chess & Go` gives `chess-go-` and random signs: the slug stays when the room gets another name. */
+/** Creates a slug such as `chess-go-` with random characters; it stays when the room is renamed. */
 function createSlug(name: string): string {
   const words = name
     .normalize('NFKD')

@@ -9,12 +9,12 @@ import { attribute, defineResource, many, sortedTimestamps } from '../resource/d
 
 const MAX_CIPHERTEXT = 128 * 1024
 
-/** A description or system prompt, as a browser has encrypted it. */
+/** The ciphertext of a description or system prompt. */
 export const roomText = z.string().max(MAX_CIPHERTEXT)
 
 const ciphertext = roomText.nullable()
 
-/** Nothing for an administrator of the installation who is no member. */
+/** Selects a value for members only, not for administrators of the installation. */
 const onlyForMembers =
   (value: (room: string) => string): SqlPredicate =>
   (room, sql) =>
@@ -83,7 +83,7 @@ export const rooms = defineResource({
     ...sortedTimestamps,
   },
   relations: { members: many('room-members'), messages: many('room-messages', { total: messagesInRoom }) },
-  // All messages of a room would be too many for one answer.
+  // Messages cannot be included: there may be too many of them.
   includes: ['members', 'members.user'],
   page: { size: 50, max: 200 },
 })

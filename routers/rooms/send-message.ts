@@ -17,18 +17,18 @@ import { assertAttachmentCount, linkToMessage } from './attachments/message-atta
 import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, contentRequired } from './message-content.ts'
 
-/** What a message is sent with. */
+/** A message to be sent. */
 export interface OutgoingMessage {
   room: string
   thread: string | null
-  /** Nothing where it has attachments alone. */
+  /** Null if the message has only attachments. */
   content: string | null
   attachments: readonly string[]
   keyEpoch: number
   clientId: string | null
 }
 
-/** Gives a message its number and keeps it; returns its id. One that was sent before with the same client id stays as it is. */
+/** Stores a message with the next number and returns its id. A repeated client id returns the first message. */
 export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<number> {
   assertContentFits(ctx, { ...message })
   assertAttachmentCount(ctx, message.attachments)
@@ -47,7 +47,7 @@ export async function sendMessage(ctx: Context, message: OutgoingMessage): Promi
   return withChangeLog(ctx, send, `room:${Number(message.room)}`)
 }
 
-/** Locks the room for a member who may write; a room that they do not see is not there. */
+/** Locks the room for a member who may write; an invisible room is not found. */
 export async function lockForWriter(ctx: Context, em: EntityManager, room: number): Promise<Writer> {
   const [writer] = await runStatement(em, lockRoomForWriter, [room, toViewer(ctx).viewer])
   if (!writer) throw new Problem('not_found', { issues: [createUnknownIssue('rooms', ['room'])] })
@@ -62,7 +62,7 @@ function insertRow(em: EntityManager, { member }: Writer, message: OutgoingMessa
   return runStatement(em, insertMessage, values)
 }
 
-/** The message that was sent before with the same client id; without one, there was nothing to reply to. */
+/** Finds the message with the same client id; throws without one, because then the thread is unknown. */
 async function findEarlierMessage(
   em: EntityManager,
   { member }: Writer,

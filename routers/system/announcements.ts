@@ -27,7 +27,7 @@ const dateInput = moment.transform((text) => new Date(text))
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
 
-/** The most that somebody reads, in bytes of UTF-8. */
+/** The largest text, in bytes of UTF-8. */
 const MAX_TEXT_BYTES = 64 * 1024
 
 const text = z
@@ -44,11 +44,11 @@ const newAnnouncement = z
   .strictObject({
     title,
     view: z.string().regex(viewPattern, 'must be the name of a folder').optional(),
-    /** In place of the folder: they are written into a new one. */
+    /** An alternative to the folder: the texts are written into a new one. */
     texts: texts.optional(),
     type: z.enum(announcementTypes).default('info'),
     force: z.boolean().default(false),
-    /** By username; for everybody where absent. */
+    /** Usernames; an announcement without them is for everybody. */
     users: z.array(z.string().max(120).toLowerCase()).min(1).max(10_000).optional(),
     anchor: z
       .string()
@@ -66,7 +66,7 @@ const newAnnouncement = z
     message: 'must be given, or else the folder that has them',
   })
 
-/** Shows an announcement from its start on to those it is for. Its texts must be there. */
+/** Publishes an announcement from its start on. Its texts must exist. */
 async function publishAnnouncement(
   ctx: Context,
   { users, texts = {}, ...announcement }: z.output<typeof newAnnouncement>,
@@ -83,7 +83,7 @@ async function publishAnnouncement(
       anchor = null,
       ...rest
     } = announcement
-    // Written when all else is known to be right, so that no folder stays of what was refused.
+    // The folder is written last, so that a refused announcement leaves none.
     const view = announcement.view ?? (await writeAnnouncementTexts(announcement.title, texts)).view
     const row = em.create(Announcement, { ...rest, view, isForced, anchor, startsAt, expiresAt, isGlobal: !users })
     await em.flush()
@@ -114,7 +114,7 @@ const receiptPage = announcementSelector.extend({
 })
 const version = z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text')
 
-/** Texts that people should read; some they must accept before they write or ask a model. */
+/** Procedures for announcements; forced ones must be accepted before somebody writes or asks a model. */
 export const announcementsRouter = router({
   pending: userWith('read')
     .meta(about('List the announcements that the caller has not accepted.'))
@@ -133,7 +133,7 @@ export const announcementsRouter = router({
       return addText(ctx, found)
     }),
 
-  /** Also for those who are about to register. */
+  /** Open to people who are about to register, too. */
   latestPolicy: anyone.meta(about('Read the newest policy that is for everybody.')).query(async ({ ctx }) => {
     const [found] = await ctx.services.sql(findLatestPolicy)
     return addText(ctx, found)
@@ -147,7 +147,7 @@ export const announcementsRouter = router({
       if (!seen) throw noSuchAnnouncement()
     }),
 
-  /** By the person, never by a program of theirs. */
+  /** Only a session may accept, never a token. */
   accept: sessionUser
     .meta(about('Record that the caller accepts an announcement, in the version that they have read.'))
     .input(announcementSelector.extend({ version: version.optional() }))
@@ -181,7 +181,7 @@ export const announcementsRouter = router({
   texts: adminSession.input(announcementSelector).query(async ({ ctx, input: { id } }) => {
     const { view } = await findRow(ctx.em(), id)
     const read = await Promise.all(availableLocales.map((locale) => ctx.services.announcementText(view, locale)))
-    // In place of a language that it has not, the text of another one comes.
+    // A missing language falls back to another one, which is left out here.
     return read.flatMap((found, at) => (found && found.locale === availableLocales[at] ? found : []))
   }),
 
@@ -199,8 +199,8 @@ async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) 
 }
 
 /**
- * Writes other texts into a folder of their own, so that those that people have read stay where they are. What somebody has
- * accepted that must be accepted stays as it is: people hold to what they have read.
+ * Writes the new texts into a new folder, and keeps the earlier ones. A forced announcement that somebody has accepted
+ * cannot change.
  */
 const changeTexts = (ctx: Context, id: number, texts: NewAnnouncementTexts) =>
   runInTransaction(ctx, undefined, async (em) => {

@@ -16,7 +16,7 @@ import { AUDIT_ANCHOR, type Vault } from '../ports/vault.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
 
 const filterMembers = {
-  /** Such as `aiModels.update`, or how it begins with a dot at its end, such as `aiModels.`. */
+  /** An act such as `aiModels.update`, or a prefix that ends with a dot, such as `aiModels.`. */
   act: z
     .string()
     .regex(/^[A-Za-z]{1,40}\.?[A-Za-z]{0,40}$/, 'must be an act such as aiModels.update, or aiModels.')
@@ -33,23 +33,23 @@ const filterMembers = {
 
 const page = z.strictObject({
   ...filterMembers,
-  /** The number of the last entry of the page before. */
+  /** A cursor: the number of the last entry of the previous page. */
   before: z.int().min(1).optional(),
   limit: z.int().min(1).max(1000).default(50),
 })
 
-/** How many rows one statement deletes. */
+/** Rows that one statement deletes. */
 const BATCH_SIZE = 1000
 
 const anchor = z.strictObject({
   seq: z.int().min(1),
   hash: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'),
-  /** Proves that this installation wrote it. Earlier versions did not. */
+  /** Proves that this installation wrote the anchor; absent in earlier versions. */
   seal: z.string().max(500).optional(),
 })
 type Anchor = z.output<typeof anchor>
 
-/** Who did what, as rows that nobody changes. */
+/** Procedures for the append-only audit log. */
 export const auditRouter = router({
   list: adminWith('read')
     .meta(about('List the entries of the audit log, the newest first; `next` is where the page after it begins.'))
@@ -68,13 +68,13 @@ export const auditRouter = router({
       return { entries: rows.map(toRecord), next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : null }
     }),
 
-  /** All entries with what proves them, the oldest first. */
+  /** Exports all entries with their hashes, the oldest first. */
   export: host.query(async ({ ctx }) => {
     const ends = await findEnds(ctx)
     return { ends, batches: ctx.services.readInBatches(readAuditChain, [ends.seq]) }
   }),
 
-  /** Walks the chain, and compares it with anchors from the log. */
+  /** Verifies the chain, and compares it with anchors from the log. */
   verify: adminSession
     .input(z.strictObject({ anchors: z.array(anchor).max(10_000).default([]) }).prefault({}))
     .query(async ({ ctx, input: { anchors } }) => {
@@ -86,7 +86,7 @@ export const auditRouter = router({
       return verifier.finish()
     }),
 
-  /** Removes what is older than the setting says, and writes an anchor to the log. */
+  /** Deletes entries older than the retention setting, and writes an anchor to the log. */
   upkeep: host.mutation(async ({ ctx }) => {
     const { settings, sql, log, vault } = ctx.services
     const before = new Date()
@@ -100,7 +100,7 @@ export const auditRouter = router({
   }),
 })
 
-/** The text of an anchor that is sealed. */
+/** Writes the text of an anchor that is sealed. */
 const writeAnchorText = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
 
 const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
@@ -110,12 +110,12 @@ async function findEnds({ services }: Context): Promise<AuditEnds> {
   return ends ?? { seq: 0, hash: '', removedSeq: 0, removedHash: '' }
 }
 
-/** An entry as people read it. */
+/** Converts an entry to its readable form. */
 function toRecord({ seq, at, act, outcome, actor, subject, requestId, origin, change }: ChainedEntry) {
   return { seq, at, act, outcome, actor, subject, requestId, origin: readText(origin), change: readText(change) }
 }
 
-/** Without its salt; null where nothing was kept, or where it is erased. */
+/** Parses a text without its salt; returns null if nothing was stored or it was erased. */
 function readText(text: string | null): Record<string, unknown> | null {
   if (text === null) return null
   const { salt: _, ...members } = JSON.parse(text) as Record<string, unknown>
@@ -127,12 +127,12 @@ interface Finding {
   problem: string
 }
 
-/** As many as somebody reads; the chain may be broken everywhere. */
+/** The largest number of findings, because every entry may be broken. */
 const MAX_FINDINGS = 100
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** Compares each entry with the one before it, and with what its own digests say. */
+/** Verifies each entry against the previous one and its own digests. */
 class ChainVerifier {
   readonly #ends: AuditEnds
   readonly #anchors: Map<number, string>
@@ -147,7 +147,7 @@ class ChainVerifier {
     this.#last = { seq: ends.removedSeq, hash: ends.removedHash }
   }
 
-  /** Finds anchors that somebody wrote who can write into the log, and has no application key. */
+  /** Finds anchors that were written without the application key. */
   checkAnchorSeals(vault: Vault, anchors: readonly Anchor[]): void {
     for (const { seq, hash, seal } of anchors)
       if (seal !== undefined && openSeal(vault, seal) !== writeAnchorText({ seq, hash }))
@@ -155,7 +155,7 @@ class ChainVerifier {
   }
 
   check(entry: ChainedEntry): void {
-    // Removed in a moment.
+    // Its deletion has been recorded and follows soon.
     if (entry.seq <= this.#ends.removedSeq) return
     const { seq, hash, previous, origin, originDigest, change, changeDigest } = entry
     this.#entries++
@@ -204,7 +204,7 @@ function openSeal(vault: Vault, seal: string): string | undefined {
   }
 }
 
-/** As the database computed it: see `entities/events/audit-entry.ts`. */
+/** Computes the same hash as the database: see `entities/events/audit-entry.ts`. */
 function computeHash({
   seq,
   at,

@@ -5,7 +5,7 @@ import { matchLocale } from '../ports/locales.ts'
 import { schemes } from '../ports/session.ts'
 
 export const appearanceRouter = router({
-  /** Chosen for this browser, whoever uses it; `system` follows what the browser says. */
+  /** Sets the colour scheme of this browser for all its users; `system` follows the browser's preference. */
   change: browserProcedure.input(z.strictObject({ scheme: z.enum(schemes) })).mutation(({ ctx, input: { scheme } }) => {
     ctx.browser.setScheme(scheme)
     return { scheme }
@@ -13,7 +13,7 @@ export const appearanceRouter = router({
 })
 
 export const languageRouter = router({
-  /** Chosen for this browser, whoever uses it: by its session, where there is one, and for when that is over. */
+  /** Sets the language of this browser for all its users, in the session and beyond it. */
   change: browserProcedure
     .input(z.strictObject({ inputLang: z.string().length(5, 'must have 5 characters') }))
     .mutation(async ({ ctx, input }) => {

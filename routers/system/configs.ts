@@ -31,12 +31,12 @@ export const configs = defineResource({
 
 type Config = RecordOf<typeof configs>
 
-/** What a block may look at. */
+/** Returns the data that a block may use. */
 export function toBlockContext({ callerContext, usage, locale, services: { settings, sql } }: Context): BlockContext {
   return { caller: callerContext.current, usage, locale, settings, sql }
 }
 
-/** The blocks that the caller may see, each with its key. */
+/** Reads the blocks that the caller may see, each with its key. */
 export async function readBlocks(
   ctx: Context,
   blocks: readonly ConfigBlock[],
@@ -60,7 +60,7 @@ export const configsRouter = router({
     .query(async ({ ctx }): Promise<Config> => {
       const own = await readBlocks(ctx, builtInBlocks)
       const added = await readBlocks(ctx, ctx.services.extensions.configBlocks)
-      // The blocks of the service itself stand under this name, those of extensions under theirs.
+      // The service and the extensions have separate namespaces.
       const namespace = `${ctx.services.settings.brand}-core`
       const list = {
         [namespace]: Object.fromEntries(own),
@@ -77,14 +77,14 @@ const findAiUser = coalescedStatement<{ name: string; username: string; avatar: 
   `select name, username, ${aiPictureIdentifier('avatar')} as avatar from ${User.tableName} where id = ${AI_USER_ID}`,
 )
 
-/** Who is still registering needs what the first keys are made with, and no more. */
+/** Selects the salts that the caller needs; somebody who is registering gets only those for the first keys. */
 export function selectSalts({ caller, settings }: BlockContext): Partial<Salts> | undefined {
   const { userdata, passkey, backup } = settings.public.salts
   if (caller.type === 'user') return settings.public.salts
   return caller.type === 'registering' ? { userdata, passkey, backup } : undefined
 }
 
-/** Where clients of the Pusher protocol connect: in front of `/app/{key}` they put the path. */
+/** Describes the address for clients of the Pusher protocol, which append `/app/{key}` to the path. */
 export function describeWebsocket(key: string, baseUrl: string) {
   const { protocol, hostname, port, pathname } = new URL(baseUrl)
   const forceTls = protocol === 'https:'
@@ -92,7 +92,7 @@ export function describeWebsocket(key: string, baseUrl: string) {
   return { key, host: hostname, port: Number(port) || (forceTls ? 443 : 80), forceTls, path }
 }
 
-/** The blocks that come with the service, each for those who may see it. */
+/** The built-in blocks, each for the callers who may see it. */
 export const builtInBlocks: readonly ConfigBlock[] = [
   { key: 'locale', of: ({ settings }) => ({ default: settings.defaultLocale, available: describedLocales }) },
   { key: 'salts', of: (ctx) => selectSalts(ctx) as Record<string, unknown> | undefined },

@@ -62,14 +62,14 @@ export const connections = defineResource({
   },
 })
 
-/** Of an app's own user, or the word of the installation. */
+/** The id of an app's own user, or the brand of the installation. */
 const userId = z.string().min(1).max(255)
 
 type Connection = RecordOf<typeof connections>
 
 type ConnectionUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
 
-/** Values: the user's id. A page that boots asks several times at once. */
+/** Finds a user by id. A page that boots asks several times at once, so the statement is coalesced. */
 const findConnectionUser = coalescedStatement<ConnectionUser>(
   'find-connection-user',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
@@ -93,7 +93,7 @@ export const connectionsRouter = router({
       return { ...shared, ...known, ...saltsMember(ctx), ...websocketMember(ctx) }
     }),
 
-  /** What the app has under way for the person stops. */
+  /** Running calls of the app for the person are aborted. */
   delete: externalApp
     .meta(exposeAs(connections, 'delete'))
     .input(z.strictObject({ id: userId, ifVersion: z.never().optional() }))
@@ -104,14 +104,14 @@ export const connectionsRouter = router({
     }),
 })
 
-/** What every connection says of the service. */
+/** Reads the members that every connection has. */
 async function readSharedMembers(ctx: Context, id: string) {
   const configs = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
   const { version } = ctx.services.settings
   return { id, version, locale: ctx.locale, configs: Object.fromEntries(configs) }
 }
 
-/** A connection of another app's user cannot be asked for: the app is the one of the credential. */
+/** Reads the connection of a user of the calling app; other apps cannot be named. */
 async function readAppConnection(ctx: Context, appId: number, id: string): Promise<Connection> {
   const { userId, ...found } = { userId: undefined, ...(await findConnection(ctx, appId, id)) }
   const known = userId === undefined ? undefined : await describeUser(ctx, userId)
@@ -133,7 +133,7 @@ const websocketMember = ({ callerContext: { current }, services: { settings } }:
 
 type CallerDescription = Pick<Connection, 'connectionType' | 'userinfo' | 'migrationsToApply'>
 
-/** What a caller may know of themselves, by how far they have come. */
+/** Describes the caller, depending on the state of their sign-in. */
 async function describeCaller(ctx: Context): Promise<CallerDescription> {
   const { current } = ctx.callerContext
   if (current.type === 'user') return describeUser(ctx, current.person.id)

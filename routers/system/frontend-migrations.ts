@@ -41,7 +41,7 @@ const readOwnMigrations =
 const openData = ({ services }: Context, sealed: string | null): Migration['data'] =>
   sealed ? JSON.parse(services.vault.open(sealed, USERDATA)) : null
 
-/** Front ends of old write the name in their way. */
+/** Accepts the snake case member of earlier front ends. */
 const acceptLegacyKeys = (input: unknown): unknown => {
   if (typeof input !== 'object' || input === null || !('migration_name' in input)) return input
   const { migration_name: migrationName, ...rest } = input
@@ -50,13 +50,13 @@ const acceptLegacyKeys = (input: unknown): unknown => {
 
 export const migrationsRouter = router({
   list: defineComputedReads(migrations, readOwnMigrations(listPendingMigrations)).list,
-  // The answer to a person who has applied one links to it.
+  // The response to `apply` links to it.
   get: defineComputedReads(migrations, readOwnMigrations(listOwnMigrations)).get,
 
-  /** Keeps those of the configured files that are new. */
+  /** Stores the configured migrations that are new. */
   register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
 
-  /** Saying so again does no harm. */
+  /** Repeating the call is harmless. */
   markApplied: action(migrations, 'apply', sessionUser)
     .meta(about("Record that the caller's browser has carried out a migration."))
     .input(z.preprocess(acceptLegacyKeys, z.strictObject({ migrationName: z.string().min(1).max(200) })))

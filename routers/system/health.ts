@@ -11,10 +11,12 @@ const healthReport = z.object({
   checks: z.array(healthResult),
 })
 
-/** Longer, in milliseconds, and a part counts as not answering. Both together stay under the ten seconds of a probe. */
+/**
+ * Milliseconds after which a component counts as failing. Both timeouts together stay below the ten seconds of a probe.
+ */
 const CHECK_TIMEOUT_MS = 4000
 
-/** Load balancers ask often, and wait for a second or two. */
+/** Milliseconds for the readiness check: load balancers wait a second or two. */
 const READY_TIMEOUT_MS = 1500
 
 const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = {
@@ -35,8 +37,8 @@ export const healthRouter = router({
   }),
 
   /**
-   * Tells of this replica alone: Redis away would take all replicas from the balancer at once, though they go on serving. A
-   * part that is not well says so beside it.
+   * Reports only on this replica: a failing Redis must not remove all replicas from the balancer, as they still serve.
+   * Components with problems add their messages.
    */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) => {
     const troubles = collectTroubles(ctx)
@@ -51,11 +53,11 @@ export const healthRouter = router({
   }),
 })
 
-/** The deep check, without a look at the timer. */
+/** Runs the deep check regardless of the timer. */
 export const checkParts = async (ctx: Context) =>
   buildReport(await addCustomChecks(ctx, await Promise.all(deepChecks.map((name) => runCheck(ctx, name)))))
 
-/** The sentences of the parts of this replica that are not well. */
+/** Collects the messages of components of this replica that are not well. */
 function collectTroubles({ services: { hooks } }: Context): Record<string, string> {
   const parts: Hooks['replica-asked']['parts'] = {}
   hooks.emit('replica-asked', { parts })
@@ -75,7 +77,7 @@ async function runCheck({ services: { healthChecks, log } }: Context, name: Heal
   }
 }
 
-/** Listeners add results to the built-in ones, or replace them; one that fails or dawdles is a failure of its own. */
+/** Adds or replaces results by listeners; a listener that fails or is slow counts as a failed check. */
 async function addCustomChecks(
   { services: { hooks, log } }: Context,
   builtIn: HealthResult[],
@@ -90,7 +92,7 @@ async function addCustomChecks(
   return [...results].map(normalizeResult)
 }
 
-/** A custom result without a time says so with null; a failed one carries none. */
+/** Normalizes a result: without a time it gets null, and a failed one has none. */
 function normalizeResult([name, { status, message, response_time = null }]: [string, HealthResult]): HealthResult {
   return status === 'ok' ? { name, status, message, response_time } : { name, status: 'error', message }
 }

@@ -79,7 +79,7 @@ function toPreview(url: string, head: PageHead | null): Preview {
   }
 }
 
-/** `www.my-library.example` becomes «My library»; an address of numbers stays. */
+/** Creates a title from a host name: `www.my-library.example` becomes «My library»; an IP address stays. */
 function createTitle(hostname: string): string {
   const isNumeric = hostname.includes(':') || /^[\d.]+$/.test(hostname)
   const labels = hostname.replace(/^www\./, '').split('.')
@@ -121,7 +121,7 @@ const palette: readonly [Colour, ...Colour[]] = [
   [67, 56, 202],
 ]
 
-/** A gradient in place of an image, as PNG: the same text always has the same colours. */
+/** Draws a placeholder gradient as PNG: the same text always has the same colours. */
 function drawGradient(text: string): Buffer {
   const [first = 0, second = 0] = hash('sha256', text, 'buffer')
   const colour = (byte: number) => palette[byte % palette.length] ?? palette[0]
@@ -137,7 +137,7 @@ function drawGradient(text: string): Buffer {
   return encodePng(rows)
 }
 
-/** Of 8 bits a channel, without transparency. */
+/** Encodes pixels of 8 bits per channel, without transparency. */
 function encodePng(rows: Buffer): Buffer {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(WIDTH, 0)
@@ -160,7 +160,7 @@ function encodeChunk(type: string, data = Buffer.alloc(0)): Buffer {
   return Buffer.concat([length, body, check])
 }
 
-/** A globe in place of the icon of a site, as SVG. */
+/** A placeholder icon of a globe, as SVG. */
 const globeSvg = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="64" height="64" fill="none" stroke="#64748b" stroke-width="1.5">' +
     '<circle cx="12" cy="12" r="9"/><path d="M3 12h18M12 3c3 3 4 6 4 9s-1 6-4 9c-3-3-4-6-4-9s1-6 4-9z"/></svg>',
@@ -172,7 +172,7 @@ const signedLogo = z.strictObject({
   signature: z.string().max(500),
 })
 
-/** Logos of external apps, by addresses that the service signed: no app learns who looks at its page of consent. */
+/** Serves logos of external apps by signed addresses, so that no app learns who sees its consent page. */
 export const appLogosRouter = router({
   read: sessionUser
     .meta({ ...about('Read the logo of an external app that asks the caller.'), file: 'out' })

@@ -3,7 +3,7 @@ import { listDeprecatedCallers } from '../../entities/system/deprecated-call.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 
 export const settingsRouter = router({
-  /** All settings with their value, secrets masked. They are changed where the service is started. */
+  /** Lists all settings with their values, secrets masked. They are changed where the service is started. */
   list: adminSession.query(({ ctx }) => ctx.services.listSettings()),
 })
 
@@ -14,7 +14,7 @@ export const metricsRouter = router({
 })
 
 export const deprecationsRouter = router({
-  /** Who still calls deprecated routes, the last caller first. */
+  /** Lists the callers of deprecated routes, the last caller first. */
   callers: adminSession
     .input(z.strictObject({ limit: z.int().min(1).max(100_000) }))
     .query(({ ctx, input }) => ctx.services.sql(listDeprecatedCallers, [input.limit])),
@@ -25,7 +25,7 @@ const folderInput = z.strictObject({
   folder: z.string().min(1).max(4096),
 })
 
-/** Copies of the whole installation. They are restored where no service runs yet, so not by a procedure. */
+/** Procedures for backups of the whole installation. There is none for a restore, because no service runs then. */
 export const backupsRouter = router({
   create: host.input(folderInput).mutation(({ ctx, input }) => ctx.services.backups.create(input.folder)),
 

@@ -15,10 +15,10 @@ import { collectReplicaReports } from '../rooms/realtime.ts'
 import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
 import { checkParts } from './health.ts'
 
-/** The most rows of a list on the first page of administrators. */
+/** The largest number of rows in a list on the dashboard. */
 const MAX_ROWS = 20
 
-/** The last rows, with how many there are: lists of a page that leads on to the whole ones. */
+/** Converts rows with a total to a short list. */
 function summarizeRows<Row extends { total: number }>(rows: readonly Row[]) {
   return { total: rows[0]?.total ?? 0, items: rows.map(({ total: _, ...row }) => row) }
 }
@@ -27,9 +27,9 @@ const summarizeList = <Row>(rows: readonly Row[]) => ({ total: rows.length, item
 
 const days = z.int().min(1).max(90).default(7)
 
-/** The figures that an administrator sees first. Sums by day, model, provider and group are `usage.list`. */
+/** Procedures for the dashboard of administrators. Sums by day, model, provider and group are in `usage.list`. */
 export const overviewRouter = router({
-  /** All parts, as they are now, and what each replica has open. */
+  /** Checks all components now, and reports the open connections of each replica. */
   health: adminSession.meta({ waitsOutside: true }).query(async ({ ctx }) => {
     const [{ status, checks }, replicas] = await Promise.all([
       checkParts(ctx),
@@ -53,16 +53,16 @@ export const overviewRouter = router({
     .subscription(({ ctx, input: { lastEventId: after } }) => {
       const { caller } = ctx
       if (caller.type !== 'user') throw new Problem('session_only')
-      // Whoever is given another role is signed out.
+      // A changed role ends the session.
       return followChanges({ ...ctx, caller }, { stream: 'admins', after, admit: async () => () => false })
     }),
 
-  /** Calls and tokens by hour. */
+  /** Counts calls and tokens by hour. */
   calls: adminSession
     .input(z.strictObject({ hours: z.int().min(1).max(168).default(24) }).prefault({}))
     .query(({ ctx, input }) => ctx.services.sql(callsByHour, [input.hours])),
 
-  /** The slowest models, or those whose calls failed most often. */
+  /** Lists the slowest models, or those with the most failed calls. */
   models: adminSession
     .input(z.strictObject({ order: z.enum(['slowest', 'failing']), days }))
     .query(({ ctx, input: { order, days } }) => ctx.services.sql(selectModelQuality(order), [days])),

@@ -1,10 +1,10 @@
 import { Parser } from 'htmlparser2'
 
-/** What a page says of itself in its head. */
+/** The metadata in the head of a page. */
 export interface PageHead {
   title: string | undefined
   description: string | undefined
-  /** As absolute addresses, the best first. */
+  /** Absolute addresses, the best first. */
   images: string[]
   icons: string[]
 }
@@ -14,7 +14,7 @@ const MAX_BYTES = 512 * 1024
 const MAX_ELEMENTS = 5000
 const MAX_ADDRESSES = 4
 const PART_BYTES = 16 * 1024
-/** In how many first bytes a page may name its charset. */
+/** The first bytes in which a page may declare its charset. */
 const CHARSET_BYTES = 1024
 
 type Decoder = InstanceType<typeof TextDecoder>
@@ -25,7 +25,7 @@ interface Page {
   body: AsyncIterable<Uint8Array>
 }
 
-/** Reads a page as it arrives, up to the end of its head, or as much as a head may have. */
+/** Reads a page as a stream up to the end of its head, or the size limit. */
 export async function readHead({ url, charset, body }: Page): Promise<PageHead> {
   const collector = new HeadCollector()
   const parser = new Parser(collector)
@@ -39,7 +39,7 @@ export async function readHead({ url, charset, body }: Page): Promise<PageHead> 
   return collector.toHead(url)
 }
 
-/** In parts small enough that the parser can be stopped in time. */
+/** Yields small parts, so that the parser can be stopped in time. */
 async function* readFirstBytes(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   let bytes = 0
   for await (const chunk of body) {
@@ -124,7 +124,7 @@ const imageNames = ['og:image', 'og:image:url', 'og:image:secure_url', 'twitter:
 const textNames = ['og:title', 'twitter:title', 'og:description', 'twitter:description', 'description']
 const wantedNames = new Set([...imageNames, ...textNames])
 
-/** In one line, without control characters and those that turn the direction of text. */
+/** Converts a text to one line, without control and bidi characters. */
 function toPlainText(text: string, length: number): string | undefined {
   const plain = text
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')

@@ -12,14 +12,14 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { ReadAnnouncementText } from '../ports/announcement-texts.ts'
 
-/** How long a forced announcement may be published before it is asked for, in milliseconds. */
+/** Milliseconds until a new forced announcement is enforced. */
 const FRESH_MS = 5000
 const MAX_PEOPLE = 50_000
 
 /**
- * Refuses people who write, or ask a model, before they have accepted what they must. While nothing is forced it looks into the
- * database once in a while; of those who have accepted everything it remembers that. What is forced stays so while its text is
- * missing, and the refusal says who can help.
+ * Creates a listener that refuses actions of people who have not accepted all forced announcements. Forced
+ * announcements are cached briefly, and people who accepted all of them are remembered. An announcement stays enforced
+ * while its text is missing; the error says who can help.
  */
 export function requireAcceptance(readText: ReadAnnouncementText): Listener<Hooks['user-acting']> {
   const forcedIds = new LRUCache<'ids', string, Sql>({ max: 1, ttl: FRESH_MS, fetchMethod: listForced })
@@ -46,7 +46,9 @@ const createPendingProblem = (id: number, hasText: boolean) =>
     meta: { announcement: String(id) },
   })
 
-/** Keeps that somebody who registers has accepted the policy that was shown to them. One whose text is lost they accept later. */
+/**
+ * Creates a listener that records the policy accepted at registration. A policy with a missing text is accepted later.
+ */
 export function recordAcceptedPolicy(readText: ReadAnnouncementText): Listener<Hooks['user-registered']> {
   return async ({ userId, em, policy }) => {
     if (!policy) return

@@ -9,13 +9,13 @@ const PAGE_TIMEOUT_MS = 5000
 
 const pageCache: CacheOptions = { kind: 'page', maxAge: 24 * 60 * 60 * 1000, budget: 64 * 1024 * 1024 }
 
-/** A slow site must not hold up others, and costs little more than a connection. */
+/** Bounds concurrent page reads: a slow site must not block others. */
 const pageBulkhead = createBulkhead(64, 200)
 
 const accept = 'text/html,application/xhtml+xml;q=0.9'
 const kinds = ['text/html', 'application/xhtml+xml']
 
-/** What a page says of itself; null where it cannot be read, or must not be. */
+/** Fetches the metadata of a page; returns null if it cannot or must not be read. */
 export const fetchPageHead = (ctx: PreviewContext, url: string): Promise<PageHead | null> =>
   fetchOnce(ctx, { ...pageCache, url }, (signal) =>
     pageBulkhead(async () => {
@@ -26,7 +26,7 @@ export const fetchPageHead = (ctx: PreviewContext, url: string): Promise<PageHea
 
 const IMAGE_TIMEOUT_MS = 4000
 const MAX_BYTES = 4 * 1024 * 1024
-/** How many icons of a page are tried. */
+/** Icons of a page that are tried. */
 const MAX_ICONS = 2
 
 const HOUR_MS = 60 * 60 * 1000
@@ -36,12 +36,12 @@ const iconCache: CacheOptions = { kind: 'icon', maxAge: 7 * 24 * HOUR_MS, budget
 const imageShape: PictureShape = { width: 640, height: 360, fit: 'inside' }
 const iconShape: PictureShape = { width: 64, height: 64, fit: 'inside' }
 
-/** Each may hold an image as large as it may be. */
+/** Bounds concurrent image reads, each of which may hold the largest image. */
 const imageBulkhead = createBulkhead(16, 100)
-/** One at a time, so that the pictures of people find room in the queue that all share. */
+/** Reencodes one image at a time, so that profile pictures find room in the shared queue. */
 const reencodeBulkhead = createBulkhead(1, 100)
 
-/** The image at an address as a small WebP; null where there is none. */
+/** Fetches an image as a small WebP; returns null if there is none. */
 export const fetchImage = (ctx: PreviewContext, url: string): Promise<Buffer | null> =>
   decodeImage(
     fetchOnce(ctx, { ...imageCache, url }, (signal) =>
@@ -49,7 +49,7 @@ export const fetchImage = (ctx: PreviewContext, url: string): Promise<Buffer | n
     ),
   )
 
-/** The icon of a site, as its start page names it, or where browsers look for it; asks nobody but the site. */
+/** Fetches the icon of a site, as its start page declares it or at the default address; asks no other site. */
 export const fetchIcon = (ctx: PreviewContext, { origin }: URL): Promise<Buffer | null> =>
   decodeImage(
     fetchOnce(ctx, { ...iconCache, url: origin }, (signal) =>
@@ -67,12 +67,12 @@ async function readIcon(ctx: PreviewContext, origin: string): Promise<string> {
   throw new Problem('not_found')
 }
 
-/** The next candidate may do, unless it is us who have no time. */
+/** Ignores an error, so that the next candidate is tried, unless this service is overloaded. */
 function rethrowIfBusy(error: unknown): undefined {
   if (error instanceof Problem && error.problem === 'busy') throw error
 }
 
-/** As base64, as it is kept. Whatever the site sends, only its pixels go on: no script, no place, no hidden file. */
+/** Returns the image as base64. Reencoding drops everything but the pixels: scripts, locations, hidden files. */
 async function readPicture(ctx: PreviewContext, url: string, shape: PictureShape): Promise<string> {
   const image = await imageBulkhead(() => readImage(ctx, url))
   return Buffer.from(await reencodeBulkhead(() => reencode(image, shape))).toString('base64')
@@ -96,29 +96,32 @@ async function decodeImage(picture: Promise<string | null>): Promise<Buffer | nu
   return base64 === null ? null : Buffer.from(base64, 'base64')
 }
 
-/** Who asks, as far as it matters. */
+/** The part of the context that previews need. */
 interface PreviewContext {
   services: Services
   signal(): AbortSignal
 }
 type Services = Context['services']
 
-/** What is kept of one kind of things, by the URL that was asked for. */
+/** Cache settings of one kind of preview, by URL. */
 interface CacheOptions {
   kind: 'page' | 'image' | 'icon'
   /** In milliseconds. */
   maxAge: number
-  /** Bytes of everything that is kept, over all replicas. */
+  /** Bytes of all entries, over all replicas. */
   budget: number
 }
 
-/** A site that did not answer is asked again after this. */
+/** Milliseconds until a failed site is tried again. */
 const KEEP_FAILURE_MS = 10 * 60 * 1000
 
-/** What the store needs for an entry beside its text. */
+/** Overhead of the store for an entry, in bytes. */
 const ENTRY_BYTES = 200
 
-/** What was read before, or what is read now: once, however many ask; null where it cannot be read. Whoever asks, it is the same. */
+/**
+ * Returns the cached value, or reads it once for all concurrent callers; null if it cannot be read. The result does not
+ * depend on the caller.
+ */
 async function fetchOnce<Value>(
   ctx: PreviewContext,
   { url, ...options }: CacheOptions & { url: string },
@@ -130,7 +133,7 @@ async function fetchOnce<Value>(
     (await services.previews.get(key)) ??
     (await services.previewReads.run(key, ctx.signal(), async (signal) => {
       const value = await read(signal).catch((error: unknown) => {
-        // Says something of us, not of the site.
+        // This failure is caused by this service, not by the site.
         if (signal.aborted || (error instanceof Problem && error.problem === 'busy')) throw error
         return null
       })
@@ -148,8 +151,8 @@ async function store(services: Services, key: string, options: CacheOptions, val
 }
 
 /**
- * Strangers choose what is stored, so its size is counted: beyond the budget it is read anew each time. What was stored in one
- * window is there until the next ends, so each may take half.
+ * Reserves cache space by a rate limit, because strangers choose what is stored: beyond the budget nothing is cached.
+ * Entries of one window last until the next one ends, so each window gets half.
  */
 async function reserveSpace(
   services: Services,

@@ -10,14 +10,14 @@ import { USERDATA } from '../ports/vault.ts'
 /** `YYYY_MM_DD_HHMMSS_{run type}_{name}`. */
 export const migrationName = /^\d{4}_\d{2}_\d{2}_\d{6}_[a-z0-9_]{1,150}$/
 
-/** Keeps migrations that are new here, each with what it needs to know of the people there are. Returns their names. */
+/** Stores new migrations, each with the data for the existing people. Returns their names. */
 export async function registerMigrations(
   ctx: Context,
   files: ReadonlyMap<string, FrontendMigrationFile>,
 ): Promise<string[]> {
   if (files.size === 0) return []
   return runInTransaction(ctx, undefined, async (em) => {
-    // Replicas that start at once take turns.
+    // The lock makes replicas that start at the same time take turns.
     await runStatement(em, acquireLock, [locks.registerFrontendMigrations])
     const known = new Set((await em.findAll(FrontendMigration)).map(({ name }) => name))
     const newFiles = [...files].filter(([name]) => !known.has(name)).sort(([a], [b]) => a.localeCompare(b))

@@ -1,7 +1,7 @@
 import { assertRetryable, call, type Failure, readFailure, type Service, timeoutOf } from './service.ts'
 import { type Change, retryDelay as defaultRetryDelay, type PassingEvent, pause, StreamEnded } from './transport.ts'
 
-/** One part of a subscription; its id is the position to come back to. */
+/** An event of a subscription; its id is the position to resume from. */
 export interface SubscriptionEvent {
   id: string
   data: { type: 'position'; position: string } | ({ type: 'change' } & Change) | ({ type: 'passing' } & PassingEvent)
@@ -9,15 +9,15 @@ export interface SubscriptionEvent {
 
 interface SubscriptionOptions {
   input: object
-  /** Where to begin; without it from now on. */
+  /** The position to begin after; without it the stream begins now. */
   after?: string | undefined
-  /** Whether it ends where that position is too old; else it begins anew, at the position that is told next. */
+  /** Ends the stream if the position is too old; otherwise it restarts at the next reported position. */
   endsWhereTooOld?: boolean
   retryDelay?: typeof defaultRetryDelay
   signal: AbortSignal
 }
 
-/** Reads a subscription by server-sent events over as many connections as it takes, each behind the last event of the one before. */
+/** Reads a subscription by server-sent events, and reconnects after the last event. */
 export async function* subscribeToEvents(
   service: Service,
   path: string,
@@ -41,7 +41,7 @@ class EventConnection {
   attempt = 0
   /** The id of the last event. */
   #lastId: string | undefined
-  /** How long to wait for an event, in milliseconds; the first one says how long from then on. */
+  /** Milliseconds to wait for an event; the first event sets it. */
   #timeoutMs: number
   readonly #service: Service
   readonly #path: string
@@ -55,7 +55,7 @@ class EventConnection {
     this.#timeoutMs = timeoutOf(service)
   }
 
-  /** Reads one connection to its end, which it has, too, where nothing is heard for too long. */
+  /** Reads one connection until it ends, or until no event arrives in time. */
   async *read(stopped: AbortSignal): AsyncGenerator<SubscriptionEvent, void> {
     const closing = new AbortController()
     const close = () => closing.abort()
@@ -109,7 +109,7 @@ interface ServerSentEvent {
 
 const MAX_EVENT = 1024 * 1024
 
-/** Reads the events of an answer as they come. */
+/** Parses the events of a response. */
 async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void> {
   let rest = ''
   for await (const text of readTexts(body)) {
@@ -120,7 +120,7 @@ async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<Ser
   }
 }
 
-/** Not every browser can iterate over a body. */
+/** Reads the body by a reader, because not every browser can iterate over it. */
 async function* readTexts(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
   const reader = body.getReader()
   const decoder = new TextDecoder()

@@ -14,27 +14,26 @@ import {
   type Transport,
 } from './transport.ts'
 
-/** Changes that are kept while something before them is read; what is more is read from the service. */
+/** The largest number of buffered changes; more are read from the service. */
 const MAX_WAITING = 1000
 
 export interface FollowOptions {
   transport: Transport
   changesSince: ChangesSince
-  /** Reads everything anew, in place of what is known; may be called again at any time. */
+  /** Reads the whole state; may be called again at any time. */
   read: (signal: AbortSignal) => unknown
-  /** Applies one change: reads what it names, and keeps or drops it. Is called again where it fails. */
+  /** Applies one change by reading what it names. It is retried if it fails. */
   apply: (change: Change, signal: AbortSignal) => unknown
-  /** Takes what is told in passing, at once and beside all changes. */
+  /** Receives passing events, at once and independent of the changes. */
   passed?: (event: PassingEvent) => void
-  /** Takes that there is nothing to follow any more. */
+  /** Called when the stream has ended for good. */
   ended?: (reason: StreamEnded) => void
   retryDelay?: typeof defaultRetryDelay
 }
 
 /**
- * Follows a stream so that nothing is lost, whatever its transport loses: it subscribes first, then reads, and applies what
- * came meanwhile. Behind a hole and after a reconnect it reads the changes since, and where those are not known any more
- * everything anew.
+ * Follows a stream without losing changes: it subscribes, reads the state, and applies buffered changes. After a gap or
+ * a reconnect it reads the missed changes, or the whole state if they are no longer kept.
  */
 export function follow(options: FollowOptions): LiveStream {
   const stream = new LiveStream(options)
@@ -46,12 +45,12 @@ class LiveStream implements Listener {
   readonly #options: FollowOptions
   readonly #stopped = new AbortController()
   readonly #waiting = new Map<Position, Change>()
-  /** Up to where everything is applied. */
+  /** The position up to which all changes are applied. */
   #position: Position | undefined
-  /** Up to where something is known to have happened. */
+  /** The newest known position. */
   #latest: Position | undefined
   #hasRead = false
-  /** Whether the service has more changes than it told at once. */
+  /** True if the service has more changes than it returned. */
   #hasMore = false
   #wake = () => {}
   #onCurrent: (() => void)[] = []
@@ -61,17 +60,17 @@ class LiveStream implements Listener {
     this.#options = options
   }
 
-  /** Up to where everything is applied; undefined before the first read. */
+  /** Returns the position up to which all changes are applied; undefined before the first read. */
   get position(): Position | undefined {
     return this.#hasRead ? this.#position : undefined
   }
 
-  /** Whether everything is applied that was heard of. */
+  /** Returns true if all known changes are applied. */
   get isCurrent(): boolean {
     return this.#hasRead && !this.#hasMore && this.#position === this.#latest
   }
 
-  /** Resolves once everything is applied that was heard of, or nothing more will be. */
+  /** Resolves once all known changes are applied, or the stream has stopped. */
   whenCurrent(): Promise<void> {
     if (this.isCurrent || this.#stopped.signal.aborted) return Promise.resolve()
     return new Promise((resolve) => this.#onCurrent.push(resolve))
@@ -115,7 +114,7 @@ class LiveStream implements Listener {
     this.#wake()
   }
 
-  /** One step after the other, so that changes are applied in their order. */
+  /** Runs one step at a time, so that changes are applied in order. */
   async #run(): Promise<void> {
     const { signal } = this.#stopped
     const { retryDelay = defaultRetryDelay } = this.#options
@@ -170,7 +169,7 @@ class LiveStream implements Listener {
     this.#hasRead = false
     this.#hasMore = false
     this.#waiting.clear()
-    // Whatever came while it was read is asked for again.
+    // Changes that arrived meanwhile are read again.
     if (this.#latest === latest) this.#latest = position
   }
 
@@ -178,7 +177,7 @@ class LiveStream implements Listener {
     for (const change of changes) await this.#apply(change, signal)
     this.#position = position
     this.#hasMore = hasMore
-    // The log is the truth: what is not in it has not happened.
+    // Only changes in the log have happened.
     if (!hasMore && this.#latest === latest) this.#latest = position
   }
 

@@ -22,13 +22,13 @@ export {
   type Transport,
 } from './transport.ts'
 
-/** What happens in a room, for `follow`; its transport can be replaced by another one. */
+/** Returns the stream of a room for `follow`; its transport can be replaced. */
 export const roomStream = (service: Service, id: string, options: { retryDelay?: RetryDelay } = {}) => ({
   transport: overEvents(service, 'rooms.changes', { input: { id }, ...options }),
   changesSince: readChanges(service, 'rooms.changesSince', { id }),
 })
 
-/** What happens in the caller's own list of rooms, invitations and private conversations, for `follow`. */
+/** Returns the stream of the caller's rooms, invitations and private conversations for `follow`. */
 export const ownStream = (service: Service, options: { retryDelay?: RetryDelay } = {}) => ({
   transport: overEvents(service, 'users.changes', options),
   changesSince: readChanges(service, 'users.changesSince'),
@@ -39,7 +39,7 @@ interface OverEventsOptions {
   retryDelay?: RetryDelay
 }
 
-/** Listens by server-sent events, to `rooms.changes` or `users.changes`. */
+/** Creates a transport over server-sent events of `rooms.changes` or `users.changes`. */
 export function overEvents(service: Service, path: string, { input = {}, ...rest }: OverEventsOptions = {}): Transport {
   return {
     listen(listener) {
@@ -62,7 +62,7 @@ async function forwardEvents(listener: Listener, parts: ReturnType<typeof subscr
   }
 }
 
-/** What is needed of a channel of pusher-js. */
+/** The used part of a pusher-js channel. */
 export interface PusherChannel {
   // biome-ignore lint/suspicious/noExplicitAny: so does pusher-js declare it.
   bind(event: string, callback: (data: any) => void): unknown
@@ -70,7 +70,7 @@ export interface PusherChannel {
   unbind(event: string, callback: (data: any) => void): unknown
 }
 
-/** What is needed of pusher-js, which connects again by itself. */
+/** The used part of pusher-js, which reconnects by itself. */
 export interface PusherClient {
   subscribe(channel: string): PusherChannel
   unsubscribe(channel: string): void
@@ -83,7 +83,7 @@ interface PusherPosition {
 
 const toPosition = ({ epoch, seq }: PusherPosition) => `${epoch}:${seq}`
 
-/** Listens by a channel of pusher-js, such as `private-Rooms.{slug}` or `private-User.{id}`. */
+/** Creates a transport over a pusher-js channel, such as `private-Rooms.{slug}` or `private-User.{id}`. */
 export function overPusher(pusher: PusherClient, name: string, { retryDelay = defaultRetryDelay } = {}): Transport {
   return {
     listen(listener) {
@@ -101,7 +101,7 @@ export function overPusher(pusher: PusherClient, name: string, { retryDelay = de
         'pusher:subscription_error': ({ status = 0 }: { status?: number }) => {
           clearTimeout(timer)
           if ([401, 403, 404].includes(status)) return listener.ended(new StreamEnded(readCode(status)))
-          // The library itself does not try again.
+          // The library does not retry by itself.
           attempt += 1
           timer = setTimeout(() => pusher.subscribe(name), retryDelay(attempt))
         },

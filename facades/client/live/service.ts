@@ -1,20 +1,20 @@
 import { type Change, StreamEnded } from './transport.ts'
 
-/** Where the service runs, and how to call it. */
+/** Address and options of the service. */
 export interface Service {
-  /** Such as `https://svc.example.org`. */
+  /** The base URL, such as `https://svc.example.org`. */
   url: string
   /** Sent with every request, such as `authorization`; a page of the service needs none, as its session counts. */
   headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   /** Used in place of the built-in one. */
   fetch?: typeof fetch
-  /** After how many milliseconds a request without an answer is given up; 30,000 unless told otherwise. */
+  /** Timeout of a request in milliseconds; 30,000 by default. */
   timeout?: number
 }
 
 export const timeoutOf = ({ timeout = 30_000 }: Service): number => timeout
 
-/** Calls a procedure that reads, by GET. */
+/** Calls a query by GET. */
 export async function call(
   { url, headers, fetch: send = fetch }: Service,
   path: string,
@@ -25,23 +25,23 @@ export async function call(
   return send(`${url.replace(/\/+$/, '')}/trpc/${path}?${query}`, { ...init, headers: { ...own, ...init.headers } })
 }
 
-/** What the service says of a failure. */
+/** The error data of the service. */
 export interface Failure {
   message?: string
   httpStatus?: number
   problem?: string
   code?: string
-  /** Where to begin anew, where a position is too old. */
+  /** The current position, if the requested one is too old. */
   position?: string
 }
 
-/** Reads the failure from an answer with an error status. */
+/** Reads the failure from an error response. */
 export async function readFailure(response: Response): Promise<Failure> {
   const body = (await response.json().catch(() => ({}))) as Answer
   return { httpStatus: response.status, message: body.error?.message ?? '', ...body.error?.data }
 }
 
-/** Throws where trying again is of no use; else the caller may do so. */
+/** Throws if a retry is useless. */
 export function assertRetryable(failure: Failure): void {
   const { httpStatus = 500, problem, code = '' } = failure
   if (httpStatus >= 400 && httpStatus < 500 && httpStatus !== 408 && httpStatus !== 429)
@@ -50,13 +50,13 @@ export function assertRetryable(failure: Failure): void {
 
 export interface Changes {
   changes: Change[]
-  /** Where to go on from. */
+  /** The position to continue from. */
   position: string
-  /** Whether there are more already. */
+  /** True if there are more changes. */
   hasMore: boolean
 }
 
-/** What has changed behind a position; or where to begin anew, as that is not known any more. */
+/** Reads the changes after a position; returns the current position if they are no longer kept. */
 export type ChangesSince = (position: string, signal: AbortSignal) => Promise<Changes | { beginAt: string }>
 
 /** Reads changes by `rooms.changesSince` or `users.changesSince`. */

@@ -1,54 +1,54 @@
-/** A place in a stream of changes: `{epoch}:{seq}`. */
+/** A position in a stream of changes: `{epoch}:{seq}`. */
 export type Position = string
 
 export const epochOf = (position: Position): string => position.slice(0, position.indexOf(':'))
 export const seqOf = (position: Position): number => Number(position.slice(position.indexOf(':') + 1))
 
-/** The place of the change that comes next. */
+/** Returns the position of the next change. */
 export const nextPosition = (position: Position): Position => `${epochOf(position)}:${seqOf(position) + 1}`
 
-/** Whether a place is behind another one, or cannot be compared with it. */
+/** Returns true if a position is after another one, or in another epoch. */
 export const isAhead = (one: Position, other: Position): boolean =>
   epochOf(one) !== epochOf(other) || seqOf(one) > seqOf(other)
 
-/** What happened to a resource: `kind` is its type and a verb, such as `room-messages.created`, `subject` its id. */
+/** A change of a resource: `kind` is its type and a verb, such as `room-messages.created`, `subject` its id. */
 export interface Change {
   seq: number
   kind: string
   subject: string
-  /** When, in RFC 3339. */
+  /** Time of the change in RFC 3339. */
   at: string
 }
 
-/** An event that no log keeps, such as a piece of an answer that a model is giving. */
+/** An event outside the log, such as a piece of a growing answer. */
 export interface PassingEvent {
   kind: string
-  /** The id of the resource that it is about. */
+  /** Id of the resource that the event concerns. */
   subject: string
   content: string
 }
 
-/** Takes what a transport hears. */
+/** Receives the events of a transport. */
 export interface Listener {
-  /** It listens, or listens again: what changes behind this position will be told, as long as the connection holds. */
+  /** The subscription is active (again): changes after this position will arrive while the connection lasts. */
   subscribed(position: Position): void
   changed(position: Position, change: Change): void
-  /** Something is told in passing: once, and only to whoever listens at that moment. */
+  /** A passing event: sent once, and only to current listeners. */
   passed?(event: PassingEvent): void
-  /** The stream has ended for good, and no change follows. */
+  /** The stream has ended for good. */
   ended(reason: StreamEnded): void
 }
 
-/** Carries changes as they happen. It comes back by itself after a lost connection; it may lose, repeat and reorder. */
+/** Delivers changes. It reconnects by itself; it may lose, repeat and reorder changes. */
 export interface Transport {
-  /** Returns the way to stop. */
+  /** Returns a function that stops listening. */
   listen(listener: Listener): () => void
 }
 
-/** The stream is not for this caller, or not any more: trying again is of no use. */
+/** The stream is closed to this caller: a retry is useless. */
 export class StreamEnded extends Error {
   override readonly name = 'StreamEnded'
-  /** The word of the service for why, such as `not_found` or `signed_out`. */
+  /** The error code of the service, such as `not_found` or `signed_out`. */
   readonly code: string
 
   constructor(code: string, cause?: object) {
@@ -62,7 +62,7 @@ export type RetryDelay = (attempt: number) => number
 
 const MAX_DELAY_MS = 30_000
 
-/** Twice as long each time, and for each client another time: those that lost a server come back one after the other. */
+/** Exponential backoff with jitter, so that clients do not reconnect all at once. */
 export const retryDelay: RetryDelay = (attempt) =>
   Math.min(MAX_DELAY_MS, 500 * 2 ** (attempt - 1)) * (0.5 + Math.random())
 

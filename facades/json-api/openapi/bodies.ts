@@ -6,7 +6,7 @@ import { formType, mediaType, type ServedRoute } from '../routes.ts'
 import type { Components } from './components.ts'
 import type { AnswerSchemas } from './schemas.ts'
 
-/** The input of the procedure that a route calls, as one object. */
+/** Describes the input of a route's procedure as one object. */
 export function describeInput(components: Components, { procedure }: ServedRoute): ObjectSchema {
   const parts = inputsOf(procedure).map((schema) => components.fromZod(schema, 'input'))
   return {
@@ -16,11 +16,11 @@ export function describeInput(components: Components, { procedure }: ServedRoute
   }
 }
 
-/** Whether a route changes a row only in the version that the caller has seen. */
+/** Returns true if a route requires the version of a row. */
 export const needsVersion = (components: Components, route: ServedRoute) =>
   'ifVersion' in (describeInput(components, route).properties ?? {})
 
-/** The schema of the input that a route makes from its query string. */
+/** Describes the input that a route reads from its query string. */
 export function describeQuery(components: Components, route: ServedRoute, target: Resource): ObjectSchema {
   const { method, relation } = route
   if (method !== 'GET') return {}
@@ -29,10 +29,10 @@ export function describeQuery(components: Components, route: ServedRoute, target
     : describeInput(components, route)
 }
 
-/** Given by address and headers. */
+/** Input members from the address and the headers. */
 const addressMembers = ['id', 'ifVersion']
 
-/** Leaves out, or keeps alone, members of an object. */
+/** Picks members of an object schema. */
 function pickPart(schema: ObjectSchema, isPart: (name: string) => boolean): ObjectSchema {
   const { properties = {}, required = [], ...rest } = schema
   const part = Object.entries(properties).filter(([name]) => isPart(name))
@@ -40,10 +40,10 @@ function pickPart(schema: ObjectSchema, isPart: (name: string) => boolean): Obje
   return { ...rest, ...(needed.length > 0 && { required: needed }), properties: Object.fromEntries(part) }
 }
 
-/** By media type. */
+/** Body schemas by media type. */
 type BodyContent = Record<string, ObjectSchema>
 
-/** The bodies that are sent to a route, by media type; nothing where it takes none. */
+/** Describes the bodies of a route by media type; undefined if it takes none. */
 export class BodySchemas {
   readonly #components: Components
   readonly #answers: AnswerSchemas
@@ -69,7 +69,7 @@ export class BodySchemas {
     return { [mediaType]: document, 'application/json': plain }
   }
 
-  /** The name is that of the file. */
+  /** Describes a form; the name comes from the file. */
   #form(input: ObjectSchema): ObjectSchema {
     const { properties = {} } = this.#components.members.schema(pickPart(input, (name) => name !== 'name'))
     const file = { type: 'string', format: 'binary', description: 'The file, as the last part of the form.' }

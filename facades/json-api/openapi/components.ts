@@ -5,7 +5,7 @@ import type { Members } from '../members.ts'
 
 export type ComponentKind = 'schemas' | 'parameters' | 'responses'
 
-/** What operations share, made at the first use and referred to from then on. */
+/** Shared components, created at first use and referred to from then on. */
 export class Components {
   readonly members: Members
   readonly names: WireNames
@@ -28,7 +28,10 @@ export class Components {
     return { $ref: `#/components/${kind}/${name}` }
   }
 
-  /** What a zod schema says. Only values of any JSON refer to themselves, and not every generator of clients can follow. */
+  /**
+   * Converts a zod schema. Recursive references only occur in JSON values and are dropped, because not every client
+   * generator can follow them.
+   */
   fromZod(schema: z.ZodType, io: 'input' | 'output'): ObjectSchema {
     const {
       $schema: _,
@@ -50,7 +53,7 @@ export class Components {
   }
 }
 
-/** Short forms that inputs also take: a plain text, and a message without its `type`. */
+/** Short forms of inputs: a plain text, and a message without its `type`. */
 const shorthands: Record<string, Described> = {
   text,
   message: {
@@ -59,14 +62,14 @@ const shorthands: Record<string, Described> = {
   },
 }
 
-/** Describes in place what a schema with the word `shorthand` in its metadata accepts. */
+/** Adds the short form to a schema with `shorthand` in its metadata. */
 function allowShorthand(schema: Described): void {
   const { shorthand, ...own } = schema
   for (const name of Object.keys(schema)) delete schema[name]
   schema['anyOf'] = [own, shorthands[String(shorthand)]]
 }
 
-/** Describes a tuple as a list of so many items, as linters and generators of clients understand no other. */
+/** Describes a tuple as a list of fixed length, because linters and client generators know no other form. */
 function asList(schema: { prefixItems?: unknown; items?: unknown; minItems?: number; maxItems?: number }): void {
   const { prefixItems, ...list } = schema
   const { length } = prefixItems as unknown[]

@@ -19,7 +19,7 @@ export interface JsonApiDescription {
   paths: Record<string, Described>
 }
 
-/** Everything that the JSON:API surface offers, as the parts of an OpenAPI document. */
+/** Describes the whole JSON:API as parts of an OpenAPI document. */
 export function describeJsonApi(
   router: AnyTRPCRouter,
   resources: readonly Resource[],
@@ -48,7 +48,7 @@ export const securitySchemes = ({ sessionCookie }: WireNames) => ({
   session: { type: 'apiKey', in: 'cookie', name: sessionCookie, description: 'The session of the browser front end.' },
 })
 
-/** What a route does, in a few words that no other route has. */
+/** Writes a summary that is unique to the route. */
 function writeSummary({ procedure, resource, relation, answers, method }: ServedRoute): string {
   const { about, exposes } = metaOf(procedure)
   if (!relation || method !== 'GET') return (about ?? (exposes ? summarize(exposes) : '')).replace(/\.$/, '')
@@ -58,7 +58,7 @@ function writeSummary({ procedure, resource, relation, answers, method }: Served
 
 type Resources = ReadonlyMap<string, Resource>
 
-/** The parameters of a route: of its address, its query and its headers. */
+/** Describes the parameters of a route: address, query and headers. */
 function describeParameters(components: Components, route: ServedRoute, target: Resource, resources: Resources) {
   const { properties = {} } = describeInput(components, route)
   return [
@@ -85,13 +85,13 @@ function describeQueryParameters(components: Components, route: ServedRoute, tar
   ]
 }
 
-/** A list of names, which are written as members are. */
+/** Describes a list of names by their wire names. */
 function describeNameList({ members }: Components, { items, ...list }: Described): Described {
   const { enum: names = [], ...item } = items as { enum?: string[] }
   return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
 }
 
-/** A list with nothing to choose from is no parameter. */
+/** Returns true if a list has choices; without them it is no parameter. */
 const hasChoices = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
 
 const describeList = (name: string, { default: _, ...schema }: Described) => ({
@@ -156,7 +156,7 @@ interface DescriptionContext {
 
 const describeHeader = (description: string) => ({ description, schema: text })
 
-/** A route as the document describes it. */
+/** Describes a route as an operation. */
 function describeOperation(context: DescriptionContext, route: ServedRoute): Described {
   const { components, resources, bodies } = context
   const { resource, relation } = route
@@ -180,14 +180,17 @@ function describeOperation(context: DescriptionContext, route: ServedRoute): Des
   }
 }
 
-/** The ability that a token needs stands in the description: only OAuth has scopes that linters know. */
+/**
+ * Describes the security schemes. The needed ability stands in the description, because linters know scopes only for
+ * OAuth.
+ */
 export const describeSecurity = ({ callers, sessionOnly }: Access): Described[] => [
   ...(sessionOnly ? [] : [{ bearer: [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),
 ]
 
-/** The procedure's name, with the relation where one procedure reads all of them. */
+/** Builds the operation id from the procedure and, if it reads all relations, the relation. */
 function buildOperationId({ name, answers, relation, method }: ServedRoute): string {
   const [topic] = name.split('.')
   return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
@@ -228,14 +231,14 @@ function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: Ser
   return answers === 'related' ? schemas.oneOrNone(target) : schemas.one(target)
 }
 
-/** The statuses of refusals that a route can give. */
+/** Describes the error responses of a route. */
 function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBody: boolean): Described {
   const { method, url, answers } = route
   const statuses = [
     ...[400, 401, 403, 500, 503],
     ...(answers === 'file' ? [404, 412, 416] : [406]),
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
-    // A body is judged, even where nobody asks for one.
+    // A body is validated, even if none is needed.
     ...(method === 'GET' ? [] : [409, 413, 415, 422]),
     ...(answers === 'action' && listAcceptedParameters(route).includes('page') ? [410] : []),
     ...(needsVersion(context.components, route) ? [412] : []),

@@ -8,10 +8,10 @@ type Resources = ReadonlyMap<string, Resource>
 
 const whole = { type: 'integer', minimum: 0 }
 
-/** How far a stream of the change log is. */
+/** A position in a stream of the change log. */
 const position = describeObject({ stream: text, epoch: text, seq: whole })
 
-/** The types that include paths of a type reach. */
+/** Lists the types that include paths can reach. */
 export function listReachableTypes(of: Resource, resources: Resources): Resource[] {
   const reached = of.includes.flatMap((path) => {
     const types: Resource[] = []
@@ -25,7 +25,7 @@ export function listReachableTypes(of: Resource, resources: Resources): Resource
   return [...new Set(reached)]
 }
 
-/** The schemas of what goes out, by what it says. */
+/** Schemas of responses by their content. */
 export class AnswerSchemas {
   readonly #components: Components
   readonly #resources: Resources
@@ -47,7 +47,7 @@ export class AnswerSchemas {
     return this.#document(of, 'collection', describeList(this.resource(of)))
   }
 
-  /** Links alone, in pages where they are read. */
+  /** Describes linkage, in pages if it is read. */
   linkage({ to, many }: Relation, isRead: boolean): Described {
     const identifier = this.identifier(to)
     if (!many) return this.#components.use('schemas', `${to}.linkage`, () => this.#top(nullable(identifier)))
@@ -56,13 +56,13 @@ export class AnswerSchemas {
     return this.#components.use('schemas', `${to}.${kind}`, () => this.#top(describeList(identifier), paged))
   }
 
-  /** What an action answers with is its own matter. */
+  /** Describes the response of an action, which may be anything. */
   action(of: Resource): Described {
     const data = { anyOf: [this.resource(of), describeList(this.resource(of)), { type: 'null' }] }
     return describeObject({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
   }
 
-  /** The members that every answer to a write has. */
+  /** Adds the members of every response to a write. */
   describeChange(answer?: Described): Described {
     const { syncLogMember } = this.#components.names
     const log = this.#components.use('schemas', 'changed', () =>
@@ -96,7 +96,7 @@ export class AnswerSchemas {
         this.#components.members.write(name),
         this.#relationship(relation),
       ])
-      // `fields` leaves out any of them.
+      // Any of them may be omitted by `fields`.
       const relationships = { type: 'object', properties: Object.fromEntries(links) }
       const parts = {
         type: constant(of.type),
@@ -114,7 +114,7 @@ export class AnswerSchemas {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
       return [name, known.optional()]
     })
-    // Others may join them one day.
+    // Members may be added in the future.
     const schema = this.#components.fromZod(z.looseObject(Object.fromEntries(shape)), 'output')
     return this.#components.members.schema(schema, type)
   }

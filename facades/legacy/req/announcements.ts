@@ -5,12 +5,12 @@ import { toFailure } from '../../http/failure.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { createErrorHandler, parseBody } from './errors.ts'
 
-/** Which text was read, where a page says so. */
+/** The version of the text that was read, if the page sends it. */
 const readVersion = z.object({ version: z.string().max(64).optional() })
 
 type AnnouncementParams = { Params: { id: string } }
 
-/** Routes for announcements. What is unknown, or not for the caller, fails as these front ends expect it. */
+/** Registers the routes for announcements. Unknown or hidden ones fail as legacy front ends expect. */
 export async function announcements(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler({}))
   readRoutes(app, options)
@@ -45,7 +45,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 interface MarkRoute {
   path: string
   procedure: 'markSeen' | 'accept'
-  /** What the front end is told was done. */
+  /** The verb in the response. */
   done: string
 }
 
@@ -77,13 +77,13 @@ interface Row {
   expiresAt: string | null
 }
 
-/** As a row of the table was written. */
+/** Converts an announcement to its legacy row. */
 const toLegacyRow = ({ id, isForced, isGlobal, startsAt, expiresAt, ...rest }: Row) => ({
   ...{ id: Number(id), ...rest, is_forced: isForced, is_global: isGlobal },
   ...{ starts_at: startsAt, expires_at: expiresAt },
 })
 
-/** What stands for something that is not there, or whose id can be none. */
+/** Returns a fallback for something that does not exist, or has an impossible id. */
 async function catchMissing<T, E>(work: Promise<T>, fallback: E): Promise<T | E> {
   return work.catch((error: unknown) => {
     if (['not_found', 'invalid'].includes(toFailure(error).code)) return fallback

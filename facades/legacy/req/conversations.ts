@@ -18,7 +18,7 @@ import {
 type Conversation = Awaited<ReturnType<Api['conversations']['get']>>
 type Params = { Params: { slug: string } }
 
-/** What these routes call the members of our inputs. */
+/** Legacy names of input members. */
 const memberNames = {
   name: ['conv_name'],
   systemPrompt: ['system_prompt'],
@@ -31,7 +31,7 @@ const memberNames = {
 
 const settings = z.object({ conv_name: z.string().nullish(), system_prompt: z.string().nullish() })
 
-/** How many messages an answer has at most, and where the request gives no size. */
+/** The largest and default number of messages in a response. */
 const MAX_MESSAGES = 1000
 
 const size = z.coerce.number().int().min(1)
@@ -39,7 +39,7 @@ const next = z.string().optional().describe('The `next` of an answer.')
 const listQuery = z.object({ size: size.max(200).default(50), after: next })
 const messagesQuery = z.object({ size: size.max(MAX_MESSAGES).default(MAX_MESSAGES), before: next })
 
-/** Routes for private conversations, with the bodies that existing front ends expect. */
+/** Registers the routes for private conversations with legacy bodies. */
 export async function conversations(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler(memberNames))
   attachmentRoutes(app, options, '/req/conv/attachment', '/upload')
@@ -96,7 +96,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     procedureRoute('conversations.update', options, { body: settings }),
     async (request, reply) => {
       const { conv_name: name, system_prompt: systemPrompt } = parseBody(settings, request)
-      // An empty name is none; an empty system prompt clears it.
+      // An empty name changes nothing; an empty system prompt clears it.
       await createCaller(await contextOf(request, reply)).conversations.update({
         slug: request.params.slug,
         ...(name && { name }),
@@ -138,7 +138,7 @@ const toConversationRow = (
 
 type Message = Awaited<ReturnType<Api['conversations']['sendMessage']>>
 
-/** What older front ends call tools, parameters and sources; what else they keep beside is not kept. */
+/** The legacy metadata: tools, parameters and citations; other members are dropped. */
 const metadata = z.object({ tools: z.json().optional(), params: z.json().optional(), citations: z.json().optional() })
 
 const messageMembers = {
@@ -153,7 +153,7 @@ const newMessage = z.object({ ...messageMembers, threadId: wholeNumber })
 const changedMessage = z.object({ ...messageMembers, message_id: z.string() })
 const messageSelector = z.object({ message_id: z.string().min(5) })
 
-/** Routes for the messages of private conversations. */
+/** Registers the routes for messages of private conversations. */
 function conversationMessages(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
@@ -206,7 +206,7 @@ async function toMessage(api: Api, body: Omit<z.output<typeof newMessage>, 'thre
   }
 }
 
-/** A message as older front ends read it. */
+/** Converts a message to its legacy form. */
 function toLegacyMessage(message: Message) {
   const { role, number, author, model, content, metadata, isComplete, attachments, createdAt, updatedAt } = message
   const { tools = null, params = null, citations = null } = metadata ?? {}
@@ -223,7 +223,7 @@ function toLegacyMessage(message: Message) {
   }
 }
 
-/** The columns that the table of messages has always had. */
+/** Converts a message to the columns of the legacy table. */
 function toMessageRow(message: Message) {
   const { id, conversationId, author, model, metadata } = message
   const { message_role, message_id, content, completion, created_at, updated_at } = toLegacyMessage(message)

@@ -6,13 +6,13 @@ import { getErrorKind, Problem } from '../../../routers/core/problems.ts'
 import { type Failure, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/negotiation.ts'
 
-/** What these routes call the members of an input, by the first word of their path. */
+/** Legacy names of input members, by the first step of their path. */
 export type MemberNames = Readonly<Record<string, readonly string[]>>
 
-/** A body that has not the shape of its route. */
+/** A body that does not match the schema of its route. */
 class BodyShapeError extends TRPCError {}
 
-/** The body of a request in the shape of its route; throws where it has another one. */
+/** Parses the body of a request by the schema of its route; throws if it does not match. */
 export const parseBody = <S extends z.ZodType>(schema: S, { body }: FastifyRequest): z.output<S> =>
   parseAs(schema, body)
 
@@ -23,8 +23,8 @@ export function parseAs<S extends z.ZodType>(schema: S, body: unknown): z.output
 }
 
 /**
- * Answers with a JSON:API error document, one entry for each wrong field, beside what the older routes say of an error
- * themselves. What no page of ours opens is a page for nobody.
+ * Creates an error handler that responds with a JSON:API error document, one entry per invalid field, and the legacy
+ * members. A navigation gets an error page.
  */
 export function createErrorHandler(names: MemberNames, extraMembers: (failure: Failure) => object = () => ({})) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
@@ -48,7 +48,7 @@ function toFieldError(issue: DetailedIssue, names: MemberNames) {
   return { detail: `The ${path.join('.')} field ${issue.message}.`, source: { pointer: `/${path.join('/')}` } }
 }
 
-/** What cannot be in an address is not there. */
+/** Converts an invalid path parameter to «not found». */
 function toNotFoundIfInPath(thrown: unknown, { params }: FastifyRequest): unknown {
   const failure = toFailure(thrown)
   const names = Object.keys((params ?? {}) as object)

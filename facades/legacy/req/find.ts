@@ -28,25 +28,25 @@ export async function findRoom(
 
 const MAX_MEMBERS = 500
 
-/** Members of a room; of one that is full, people who are invited may be missing. */
+/** Finds the members of a room; in a full room, invited people may be missing. */
 export async function findMembers({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
   const page = { size: MAX_MEMBERS }
   const found = await api.rooms.related({ id: room.id, relation: 'members', include: ['user'], page })
   return (found as unknown as { items: Member[] }).items
 }
 
-/** The caller's own membership; nothing for who administers the installation alone. */
+/** Finds the membership of the caller; undefined for an administrator who is no member. */
 export const findOwnMember = (members: readonly Member[], viewer: string): Member | undefined =>
   members.find((member) => isMember(member) && getUserId(member) === viewer)
 
-/** The same; throws where there is none to leave. */
+/** Finds the membership of the caller; throws without one. */
 export async function getOwnMembership(roomRequest: RoomRequest): Promise<Member> {
   const own = findOwnMember(await findMembers(roomRequest), roomRequest.viewer)
   if (!own) throw new Problem('not_found', { detail: 'You are no member of this room.' })
   return own
 }
 
-/** A member by their username. */
+/** Finds a member by username. */
 export async function findMemberByName(roomRequest: RoomRequest, username: string): Promise<Member> {
   const found = (await findMembers(roomRequest)).find((member) => isMember(member) && member.username === username)
   if (found) return found
@@ -54,10 +54,10 @@ export async function findMemberByName(roomRequest: RoomRequest, username: strin
   throw new Problem('not_found', { issues: [issue] })
 }
 
-/** As many messages as one page of ours has, and as many pages as an answer here. */
+/** The size of a page, and the pages of one response. */
 const [PAGE, PAGES] = [200, 5]
 
-/** The last messages of a room in the order of their numbers: a thousand at most. */
+/** Finds the last messages of a room, a thousand at most, in the order of their numbers. */
 export async function findMessages({ api, room }: RoomRequest): Promise<Message[]> {
   const read = async (number: number) => {
     const page = { number, size: PAGE }
@@ -68,12 +68,12 @@ export async function findMessages({ api, room }: RoomRequest): Promise<Message[
   const first = await read(1)
   const more = Math.min(PAGES, Math.ceil(first.total / PAGE)) - 1
   const others = await Promise.all(Array.from({ length: Math.max(0, more) }, (_, n) => read(n + 2)))
-  // Where somebody writes meanwhile, a page begins with what the one before it ended with.
+  // New messages may shift the pages, so duplicates are dropped.
   const messages = new Map([first, ...others].flatMap(({ items }) => items.map((item) => [item.id, item])))
   return [...messages.values()].reverse()
 }
 
-/** A message by its number; one that was deleted is not there. */
+/** Finds a message by its number; a deleted one is not found. */
 export async function findMessage({ api, room }: RoomRequest, number: string): Promise<Message> {
   const message = await api.roomMessages.find({ room: room.id, number })
   if (message.deletedAt) throw new Problem('not_found', { detail: 'There is no such message.' })

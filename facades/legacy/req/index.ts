@@ -13,20 +13,20 @@ import { addIdVariant, translateIds } from './translate-ids.ts'
 interface LegacyRequestOptions extends FacadeOptions {
   /** Pause between the empty lines of a silent answer of a model, in milliseconds. */
   heartbeat: number
-  /** Hears of each route for conversations, rooms, invitations and models. */
+  /** Receives each route for conversations, rooms, invitations and models. */
   recordRoute(route: LegacyRoute): void
 }
 
-/** The requests of front ends that exist, with a session: each calls the procedures that JSON:API and programs call. */
+/** Registers the requests of legacy front ends with a session, which call the same procedures as the JSON:API. */
 export async function legacyRequests(
   app: FastifyInstance,
   { heartbeat, recordRoute, ...options }: LegacyRequestOptions,
 ) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
-  // Front ends announce JSON where there is none, too.
+  // Legacy front ends declare JSON without a body, too.
   readJsonBodies(app, { mayBeEmpty: true })
   await registerForms(app)
-  // What asks for it stands in the body, so it comes once that is read, and before any handler looks at it.
+  // The version is in the body, so ids are translated after parsing and before the handlers.
   app.addHook('preHandler', translateIds(options.contextOf))
   for (const part of [announcements, profile]) await app.register(part, options)
   await app.register(async (recorded) => {

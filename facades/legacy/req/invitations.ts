@@ -20,7 +20,7 @@ const invitation = z.object({
   email: z.unknown().optional(),
 })
 const invitationsBody = z.object({ invitations: z.array(invitation).max(100) })
-/** The hash is a secret that opens the key of the room, which must not pass the service. */
+/** The hash is a secret that opens the key of the room, so the service must not forward it. */
 const mailBody = z.object({
   username: z.string().min(1).max(255),
   hash: z.string().length(32),
@@ -28,7 +28,7 @@ const mailBody = z.object({
 })
 const acceptBody = z.object({ invitation_id: z.coerce.number().int().min(1).max(2_147_483_647) })
 
-/** Routes for invitations, with the bodies that existing front ends expect. */
+/** Registers the routes for invitations with legacy bodies. */
 export async function invitations(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
   inviterRoutes(app, options)
@@ -46,7 +46,7 @@ function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
       const entries = parseBody(invitationsBody, request).invitations
       const byMail = entries.findIndex(({ email }) => email)
       if (byMail >= 0) throw createMailProblem(await contextOf(request, reply), room, ['invitations', byMail, 'email'])
-      // Older front ends know the first key alone.
+      // Legacy front ends only know the first key.
       const invitations = entries.map(({ username, role, ...key }) => ({
         username,
         role,
@@ -105,14 +105,17 @@ function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-/** The service sends no mail. Who may not invite anybody is told that, the others what they can do instead. */
+/**
+ * Creates the error for invitations by mail, which the service does not send. Callers who may invite learn the
+ * alternative.
+ */
 function createMailProblem({ services, locale }: Context, { role }: Room, path?: Issue['path']): Problem {
   if (role !== 'admin') return new Problem('not_permitted')
   const detail = services.labels[locale as Locale]['rooms.invitation.noMail'] ?? ''
   return new Problem('invalid', { detail, issues: path ? [{ path, message: 'must be absent' }] : [] })
 }
 
-/** What stands for no iv and no tag, where the key is encrypted for a public key. */
+/** Replaces iv and tag if the key is encrypted for a public key. */
 const NONE = '0'
 
 interface WrappedKey {

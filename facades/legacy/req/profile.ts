@@ -7,10 +7,10 @@ import { picture, toPictureAddress } from './shapes.ts'
 
 const change = z.object({ displayName: z.string().nullish(), bio: z.string().nullish() })
 
-/** Says that a passkey may be kept; pages of earlier versions then go on. */
+/** The response that lets legacy pages continue. */
 const PASSKEY_ACCEPTED = 'Passkey is valid'
 
-/** Routes for people's own profile, with the bodies that existing front ends expect. */
+/** Registers the routes for the own profile with legacy bodies. */
 export async function profile(app: FastifyInstance, options: FacadeOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler({ avatar: ['image'] }))
@@ -19,7 +19,7 @@ export async function profile(app: FastifyInstance, options: FacadeOptions) {
     const api = createCaller(await contextOf(request, reply))
     const { displayName, bio } = parseBody(change, request)
     const { id } = await api.users.me()
-    // An empty name is none; an empty text clears what was there.
+    // An empty name changes nothing; an empty text clears it.
     const changed = { ...(displayName && { displayName }), ...(bio !== undefined && { bio: bio || null }) }
     await api.users.update({ id, ...changed })
     return { success: true, response: 'User information updated' }
@@ -40,7 +40,7 @@ export async function profile(app: FastifyInstance, options: FacadeOptions) {
   await app.register(ignorePasskey)
 }
 
-/** Earlier front ends send the passkey itself, which no server may know: the body is not read. */
+/** Accepts a passkey without reading the body, because no server may know it. */
 async function ignorePasskey(app: FastifyInstance) {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))

@@ -27,10 +27,10 @@ const newMessage = z.object({ content: messageContent, threadId: wholeNumber })
 const changedMessage = z.object({ content: messageContent, message_id: z.string() })
 const readMessage = z.object({ message_id: z.string() })
 
-/** The only key of a room that older front ends know is its first. */
+/** Legacy front ends only know the first key of a room. */
 const keyEpoch = 0
 
-/** Routes for the messages of rooms. */
+/** Registers the routes for messages of rooms. */
 export function roomMessages(app: FastifyInstance, options: FacadeOptions): void {
   readRoutes(app, options)
   changeRoutes(app, options)
@@ -100,7 +100,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-/** The files of a message that was sent stay as they are. */
+/** Throws if a file would be added to a sent message. */
 function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
   const own = filesOf(message).map(({ uuid }) => uuid)
   const issues = uuids.flatMap((uuid, roomRequest) =>
@@ -111,7 +111,7 @@ function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
 
-/** A message as its reader sees it. */
+/** Reads a message with the read mark of the caller. */
 async function readMessageOfRoom(roomRequest: RoomRequest, number: string) {
   const [message, members] = await Promise.all([findMessage(roomRequest, number), findMembers(roomRequest)])
   return toLegacyMessage(message, findOwnMember(members, roomRequest.viewer))
@@ -126,7 +126,7 @@ const request = z.object({
   messageId: z.string().nullish(),
 })
 
-/** Has a model answer in a room; the answer comes as a message behind this one. */
+/** Registers the route for answers of models in a room; the answer follows as a message. */
 export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler((thrown, sent, reply) => {
     const failure = toFailure(thrown)
@@ -158,7 +158,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
   )
 }
 
-/** Where in the room the answer goes. */
+/** Finds the thread of the answer, or the message that it replaces. */
 async function findAnswerTarget(
   roomRequest: RoomRequest,
   { threadIndex, isUpdate, messageId }: z.output<typeof request>,
@@ -175,7 +175,7 @@ const isAboutAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [ro
 
 const names: Record<string, string> = { key: 'key', thread: 'threadIndex', replaces: 'messageId' }
 
-/** A path within our question as one within their request. */
+/** Maps a path of our question to the client's request. */
 function mapRoomErrorPath(path: readonly (string | number)[]): readonly (string | number)[] {
   const name = names[String(path[0])]
   return name ? [name] : mapErrorPath(path)

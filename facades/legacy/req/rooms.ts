@@ -24,7 +24,7 @@ const person = z.object({ username: z.string() })
 const roleBody = z.object({ username: z.string(), role: z.enum(['admin', 'editor', 'viewer']) })
 const search = z.object({ query: z.string() })
 
-/** What these routes call the members of our inputs. */
+/** Legacy names of input members. */
 const memberNames = {
   content: ['content', 'text'],
   attachments: ['content', 'attachments'],
@@ -35,7 +35,7 @@ const memberNames = {
   systemPrompt: ['system_prompt'],
 }
 
-/** Routes for rooms, with the bodies that existing front ends expect. */
+/** Registers the routes for rooms with legacy bodies. */
 export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   const { contextOf } = options
   app.setErrorHandler(createErrorHandler(memberNames, addForbidden))
@@ -87,10 +87,10 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   )
 }
 
-/** Existing front ends look for this word. */
+/** Adds the word that legacy front ends look for. */
 const addForbidden = ({ status }: { status: number }) => (status === 403 ? { response: 'Forbidden' } : {})
 
-/** Existing front ends send the text as it would stand in an address. */
+/** Decodes a text that legacy front ends send URL-encoded. */
 function decodeText(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -138,7 +138,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     },
   )
 
-  // Nobody becomes a member without their consent: the role of a member is changed.
+  // Membership needs consent, so this only changes the role of a member.
   app.post<RoomParams>(
     '/req/room/addMember/:slug',
     procedureRoute('roomMembers.update', options, { body: roleBody }),
@@ -161,7 +161,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
 const text = z.string().nullish()
 const settings = z.object({ name: text, description: text, system_prompt: text, image: text })
 
-/** Routes for what a room says of itself, and its picture. */
+/** Registers the routes for the description and picture of a room. */
 function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
   const { contextOf } = options
 
@@ -171,7 +171,7 @@ function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
     async (request, reply) => {
       const { api, room } = await findRoom(request, reply, contextOf)
       const { name, description, system_prompt, image } = parseBody(settings, request)
-      // An empty name is none; an empty text clears what was there.
+      // An empty name changes nothing; an empty text clears it.
       await api.rooms.update({
         id: room.id,
         ...(name && { name }),

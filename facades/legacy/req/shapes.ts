@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Api } from '../../../routers/index.ts'
 
-/** The member of these bodies that says yes or no. */
+/** A boolean of legacy bodies. */
 export const flag = z
   .union([z.boolean(), z.literal([0, 1, '0', '1'])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 1 || value === '1')
@@ -10,7 +10,7 @@ export const wholeNumber = z.coerce.number().int().min(0)
 
 const EMPTY = 'Invalid message content: Either text or attachments must be provided in content.'
 
-/** What a message says, as older front ends send it. */
+/** The legacy content of a message. */
 export const messageContent = z
   .object({
     text: z.object({ ciphertext: z.string(), iv: z.string(), tag: z.string() }).nullish(),
@@ -20,22 +20,22 @@ export const messageContent = z
 
 type MessageContent = z.output<typeof messageContent>
 
-/** `iv|tag|ciphertext`. */
+/** Joins a ciphertext to `iv|tag|ciphertext`; null without text. */
 export const toSealedText = ({ text }: MessageContent): string | null =>
   text ? `${text.iv}|${text.tag}|${text.ciphertext}` : null
 
-/** The ids of attachments that a message names by their uuids; nothing where it names none. */
+/** Finds the ids of attachments by their uuids; undefined without attachments. */
 export async function findAttachmentIds(api: Api, { attachments }: MessageContent): Promise<string[] | undefined> {
   if (!attachments) return undefined
   return (await api.attachments.find({ uuids: attachments })).map(({ id }) => id)
 }
 
-/** `2026-11-22+09:30`, in UTC. */
+/** Formats a time as `2026-11-22+09:30` in UTC. */
 export const toLegacyTime = (time: string): string => `${time.slice(0, 10)}+${time.slice(11, 16)}`
 
 export const toFileAddress = (identifier: string): string => `/proxy/storage/${identifier}`
 
-/** Where the picture of a person is; null where there is none. */
+/** Returns the address of a person's picture; null if there is none. */
 export const toPictureAddress = ({ id, avatar }: { id: string; avatar?: string | null | undefined }): string | null =>
   avatar ? `/req/profile/picture/${id}` : null
 
@@ -47,7 +47,7 @@ interface File {
   identifier: string
 }
 
-/** The content of a message as older front ends read it. */
+/** Converts the content of a message to its legacy form. */
 export function toLegacyContent(content: string | null, category: 'private' | 'group', files: readonly File[]) {
   const [iv = '', tag = '', ciphertext = ''] = content?.split('|') ?? []
   return {
@@ -58,7 +58,7 @@ export function toLegacyContent(content: string | null, category: 'private' | 'g
   }
 }
 
-/** A form with a picture, whose file comes as base64. */
+/** A form with a picture as base64. */
 export const picture = z.object({ image: z.string({ error: 'must be a file' }) })
 
 export type Room = Awaited<ReturnType<Api['rooms']['get']>>
@@ -67,23 +67,23 @@ export type Member = Awaited<ReturnType<Api['roomMembers']['get']>>
 
 interface Person {
   id: string
-  /** Where the relation is included. */
+  /** Present if the relation is included. */
   avatar?: string | null
 }
 
 const getPerson = ({ relations }: Member) => relations?.['user'] as Person | null | undefined
 
-/** The id of the person that a membership is of; nothing where they were erased. */
+/** Returns the user id of a membership; undefined for an erased person. */
 export const getUserId = (member: Member): string | undefined => getPerson(member)?.id
 
 export const isMember = ({ state }: Member): boolean => state === 'member'
 
 export const toRoomPictureAddress = ({ id, avatar }: Room): string => (avatar ? `/req/rooms/picture/${id}` : '')
 
-/** Of the picture of a room, whose identifier is `room_avatars-{uuid}`. */
+/** Returns the uuid of a room's picture, whose identifier is `room_avatars-{uuid}`. */
 export const toPictureUuid = ({ avatar }: Room): string | null => avatar?.replace('room_avatars-', '') ?? null
 
-/** A room as the table of rooms has always had it. */
+/** Converts a room to its row of the legacy table. */
 export const toRoomRow = (room: Room) => ({
   id: Number(room.id),
   room_name: room.name,
@@ -95,7 +95,7 @@ export const toRoomRow = (room: Room) => ({
   updated_at: room.updatedAt,
 })
 
-/** A room without its members and messages. */
+/** Converts a room to a list entry without members and messages. */
 export const toRoomListEntry = (room: Room) => ({
   id: Number(room.id),
   name: room.name,
@@ -108,12 +108,12 @@ export const toRoomListEntry = (room: Room) => ({
 
 interface RoomContent {
   members: readonly Member[]
-  /** In the order of their numbers. */
+  /** Messages in the order of their numbers. */
   messages: readonly Message[]
   viewer: string
 }
 
-/** A room with its members and messages. */
+/** Converts a room with its members and messages. */
 export function toLegacyRoom(room: Room, { members, messages, viewer }: RoomContent) {
   const own = members.find((member) => getUserId(member) === viewer)
   return {
@@ -139,7 +139,7 @@ function toMemberPictureAddress(member: Member): string | null {
 export const filesOf = ({ relations }: Message) =>
   (relations?.['attachments'] ?? []) as Awaited<ReturnType<Api['attachments']['get']>>[]
 
-/** A message with its author and files; whether the reader has read it. */
+/** Converts a message with its author, its files, and whether the reader has read it. */
 export function toLegacyMessage(message: Message, reader: Member | undefined) {
   const author = message.relations?.['member'] as Member
   const { displayName: name, username, role } = author

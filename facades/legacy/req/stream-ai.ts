@@ -16,7 +16,7 @@ interface StreamAiOptions extends FacadeOptions {
   heartbeat: number
 }
 
-/** Asks a model for front ends that exist, which read lines of JSON. */
+/** Registers the route with which legacy front ends call a model; the response is lines of JSON. */
 export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: StreamAiOptions) {
   const { contextOf } = options
   setLegacyErrorHandler(app)
@@ -46,19 +46,19 @@ const providerFailures: readonly string[] = [
   ...['provider_quota_exceeded', 'provider_misconfigured', 'context_length_exceeded'],
 ]
 
-/** These front ends read what a provider did wrong from an answer with 200. */
+/** Builds the error body of a provider failure; legacy front ends expect status 200. */
 function toErrorBody(thrown: unknown, requestId: string) {
   const { code, message } = toFailure(thrown)
   return { success: false, error: message, code, requestId }
 }
 
-/** The AI user, whose message the answer becomes. */
+/** Finds the AI user, the author of the answer. */
 async function findAuthor(api: Api) {
   const user = await api.users.get({ id: AI_USER })
   return { username: user.username, name: user.displayName, avatar_url: toPictureAddress(user) }
 }
 
-/** JSON within JSON, as these front ends expect it. */
+/** Builds the response with nested JSON, as legacy front ends expect. */
 function toBody({ content, finish }: WholeAnswer) {
   const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('')
   if (finish === 'content-filter' && text === '') throw new Problem('provider_refused')
@@ -70,7 +70,7 @@ const AI_USER = '1'
 const NO_ROOM = 'is answered at /req/room/streamAI/{slug}'
 const NO_FILES = 'is read in messages of users alone'
 
-/** More than the core takes is refused by it. */
+/** Bounds the list; the service validates the exact limit. */
 const attachments = z.array(z.uuid()).max(1000).nullish()
 const text = z.string().nullish()
 const noFiles = z.array(z.never(NO_FILES)).nullish()
@@ -83,7 +83,7 @@ const hasContent = ({
   attachments?: unknown[] | null | undefined
 }) => Boolean(text || attachments?.length)
 
-/** What older front ends say to a model: the uuids of attachments go with the text of a user. */
+/** The legacy messages: attachments by uuid are part of user messages. */
 const legacyMessage = z.discriminatedUnion('role', [
   z.strictObject({
     role: z.literal('user'),
@@ -100,7 +100,7 @@ const params = z.strictObject({
   max_thinking_tokens: z.int().nullish(),
 })
 
-/** What front ends that exist ask a model with. */
+/** The legacy payload of a call. */
 export const legacyPayload = z.strictObject({
   model: z.string().min(1),
   messages: z.array(legacyMessage),
@@ -108,7 +108,7 @@ export const legacyPayload = z.strictObject({
   params: params.nullish(),
 })
 
-/** The same with what they send beside, which is for rooms. */
+/** The legacy request with its members for rooms. */
 const aiRequest = z.strictObject({
   payload: legacyPayload.extend({ stream: flag }),
   broadcast: flag.refine((isForRoom) => !isForRoom, NO_ROOM),
@@ -117,12 +117,12 @@ type Payload = z.output<typeof legacyPayload>
 
 const toCoreRequest = (payload: Payload): CoreRequest => ({ ...toQuestion(payload), toolUses: true })
 
-/** What a model is asked, alone or in a room. */
+/** Converts the payload to a question, in a room or alone. */
 export const toQuestion = ({ model, messages, tools, params }: Payload) => ({
   model,
   messages: messages.map(toMessage),
   ...(tools && { modelTools: tools }),
-  // They send the same parameters to every model.
+  // Legacy front ends send the same parameters to every model.
   optionalParameters: true,
   parameters: definedOnly({
     temperature: params?.temp,
@@ -135,7 +135,8 @@ export const toQuestion = ({ model, messages, tools, params }: Payload) => ({
 function toMessage(message: LegacyMessage) {
   const { role, content } = message
   if (role !== 'user') return { role, content: [toTextPart(content.text)] }
-  // These front ends send all of a conversation again: a file that was deleted since, or that another model takes, is no reason to refuse it.
+  // Files are optional, because legacy front ends resend the whole conversation, including deleted or unsupported
+  // files.
   const files = (content.attachments ?? []).map((id) => ({ type: 'attachment' as const, id, optional: true }))
   return { role, content: content.text || files.length === 0 ? [toTextPart(content.text), ...files] : files }
 }
@@ -149,7 +150,7 @@ const names: Record<string, readonly string[]> = {
   maxThinkingTokens: ['max_thinking_tokens'],
 }
 
-/** A path within our request as one within theirs. */
+/** Maps a path of our request to the client's request. */
 export function mapErrorPath([root = '', ...rest]: readonly (string | number)[]): readonly (string | number)[] {
   if (root === 'parameters') return ['payload', 'params', ...(names[String(rest[0])] ?? rest)]
   if (root === 'modelTools') return ['payload', 'tools', ...rest]
@@ -158,16 +159,16 @@ export function mapErrorPath([root = '', ...rest]: readonly (string | number)[])
   return ['payload', root, ...rest]
 }
 
-/** What the first line says of an answer. */
+/** The header line of an answer. */
 interface StreamHeader {
   author: { username: string; name: string; avatar_url: string | null }
   model: string
   tools: readonly string[]
 }
 
-/** An answer as lines of JSON, the last of which says that it is done. */
+/** Writes an answer as lines of JSON; the last line marks the end. */
 class JsonLines implements EventWriter<StreamPart> {
-  /** An empty line, which these front ends pass over. */
+  /** Legacy front ends skip empty lines. */
   readonly keepAlive = '\n'
   readonly #header: StreamHeader
   readonly #requestId: string
@@ -243,7 +244,7 @@ const writeLine = (type: string, content: unknown, more: object = {}) =>
 
 const writeStatusLine = (key: string, value: string) => writeLine('status', '', { status: { key, value } })
 
-/** Where in the text a page is cited, not every provider says. */
+/** Converts a source. Not every provider reports the cited range. */
 function toCitation({ url, title = '', places = [] }: Source) {
   const [first] = places
   const at = first && { start_index: first.start, end_index: first.end }

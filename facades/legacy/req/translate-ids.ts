@@ -7,7 +7,7 @@ import { parseAs } from './errors.ts'
 import { findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import type { Message } from './shapes.ts'
 
-/** What a route calls the number of a message, and that of the thread that it is in. */
+/** Names of the members for the message number and the thread number. */
 interface Fields {
   message: string
   thread: string
@@ -16,7 +16,7 @@ interface Fields {
 const roomFields: Fields = { message: 'message_id', thread: 'threadId' }
 const answerFields: Fields = { message: 'messageId', thread: 'threadIndex' }
 
-/** Routes that may name messages by id, by their paths. */
+/** Routes that accept message ids, by their paths. */
 const translatedRoutes = new Map<string | undefined, Fields>([
   ['/req/streamAI', answerFields],
   ['/req/room/sendMessage/:slug', roomFields],
@@ -33,7 +33,7 @@ const parentId = rowId.min(0).describe('The id of the message that is answered; 
 
 const ids = z.object({ id: messageId.optional(), thread_id: parentId.optional() })
 
-/** What a route of a room takes: its own body, or that of version v2. */
+/** Adds the v2 variant with ids to the body schema of a route. */
 export function addIdVariant(url: string, body: z.ZodType | undefined): z.ZodType | undefined {
   const fields = translatedRoutes.get(url)
   if (!fields || !url.includes(':slug') || !(body instanceof z.ZodObject)) return body
@@ -48,9 +48,8 @@ export function addIdVariant(url: string, body: z.ZodType | undefined): z.ZodTyp
 }
 
 /**
- * Translates requests that name messages by id (`"version": "v2"`) into those that name them by number. A hook in front of all
- * handlers of these routes: none of them knows of ids. Requests of no version are left as they are; an id counts only within
- * the room of the request.
+ * Creates a hook that translates message ids (`"version": "v2"`) to numbers before the handlers run. Requests without a
+ * version stay unchanged; ids only count within the room of the request.
  */
 export const translateIds =
   (contextOf: ContextOf) =>
@@ -68,7 +67,7 @@ export const translateIds =
     request.body = { ...rest, ...(await findNumbers(roomRequest, selectedIds, fields)) }
   }
 
-/** The members of a body that say something: to front ends that exist, null and an empty text are as good as none. */
+/** Drops members that are null or empty, which legacy front ends use for missing ones. */
 const dropEmptyMembers = (body: unknown): Body =>
   Object.fromEntries(Object.entries((body ?? {}) as Body).filter(([, value]) => value !== null && value !== ''))
 
@@ -87,18 +86,18 @@ async function findNumbers(
   }
 }
 
-/** The room of a request; nothing where it is about none. */
+/** Finds the room of a request; undefined without one. */
 const findRoomOfRequest = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
   'slug' in (request.params as object) ? findRoom(request as FastifyRequest<RoomParams>, reply, contextOf) : undefined
 
-/** A message of the room; one of another room is not there, whether the caller sees it or not. */
+/** Finds a message of the room; one of another room is not found, whether visible or not. */
 async function findMessageById(
   roomRequest: RoomRequest | undefined,
   id: number,
   [field, what]: [string, string],
 ): Promise<Message> {
   const message = await roomRequest?.api.roomMessages.get({ id: String(id) }).catch((error: unknown) => {
-    // An id that no row can have is of no message, too.
+    // An impossible id is not found, too.
     if (['not_found', 'invalid'].includes(toFailure(error).code)) return undefined
     throw error
   })

@@ -15,7 +15,7 @@ const cacheHints = {
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cacheHints })
 
-/** A text stands for a list with it alone. */
+/** Accepts a text in place of a list with one text part. */
 const toPartList = <Part extends z.ZodType>(part: Part) =>
   z
     .preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
@@ -45,7 +45,7 @@ const toolCall = z.discriminatedUnion('type', [
     ...callMembers,
     type: z.literal('function'),
     function: z.strictObject({ name: z.string(), arguments: z.string(), parsed_arguments: z.unknown().optional() }),
-    /** Google's own chat endpoint puts its proofs of thoughts here, too. */
+    /** Google's chat endpoint puts its thought signatures here, too. */
     extra_content: z
       .looseObject({ google: z.looseObject({ thought_signature: z.string().nullish() }).nullish() })
       .nullish(),
@@ -58,7 +58,7 @@ const toolCall = z.discriminatedUnion('type', [
 ])
 type ToolCallOnWire = z.output<typeof toolCall>
 
-/** Older programs leave out that a call is one of a function. */
+/** Older programs omit the type of a function call. */
 const toolCallWithType = z.preprocess(
   (call) => (typeof call === 'object' && call !== null && !('type' in call) ? { type: 'function', ...call } : call),
   toolCall,
@@ -66,7 +66,7 @@ const toolCallWithType = z.preprocess(
 
 const name = ignoreSilently('not every provider tells speakers of one role apart')
 
-/** Texts of an answer, or why there is none, which clients send back as it was told. */
+/** A text or refusal of an earlier answer, which clients send back. */
 const assistantPart = z.discriminatedUnion('type', [
   textPart,
   z.strictObject({ type: z.literal('refusal'), refusal: z.string(), ...cacheHints }),
@@ -84,7 +84,7 @@ export const message = z.discriminatedUnion('role', [
     refusal: translate(z.string().nullish(), 'a text of the model'),
     function_call: refuse('is the older word for tool_calls'),
     name,
-    // Clients send back what they were answered, of which these say nothing.
+    // Clients return these members of earlier answers, which have no effect.
     annotations: ignoreSilently('only the text goes back'),
     audio: ignoreSilently('only the text goes back'),
     parsed: ignoreSilently('only the text goes back'),
@@ -93,7 +93,7 @@ export const message = z.discriminatedUnion('role', [
 ])
 type MessageOnWire = z.output<typeof message>
 
-/** The conversation in the terms of the service: a message of each stays one, so that problems name the right one. */
+/** Converts the conversation. Each message stays one, so that errors name the right one. */
 export function toMessages(messages: readonly MessageOnWire[]): RequestMessage[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.tool_calls ?? []) : []))
   const names = new Map(calls.map((call) => [call.id, readToolName(call)]))
@@ -110,7 +110,7 @@ function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string
       return { role: 'assistant', content: ensureNotEmpty(toAssistantParts(message).map(({ part }) => part)) }
     case 'tool': {
       const { tool_call_id: id, content } = message
-      // A result that answers no call is refused further in, whatever it is called.
+      // A result without its call is refused later.
       const parts = (content ?? []).map(toTextPart)
       return { role: 'tool', content: [{ type: 'tool-result', id, name: names.get(id) ?? 'unknown', content: parts }] }
     }
@@ -121,7 +121,7 @@ function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string
 
 const toTextPart = ({ text }: { text: string }) => ({ type: 'text' as const, text })
 
-/** A message without a part is as one with an empty text. */
+/** Replaces an empty message by one with an empty text. */
 const ensureNotEmpty = <Part>(parts: Part[]): (Part | ReturnType<typeof toTextPart>)[] =>
   parts.length > 0 ? parts : [toTextPart({ text: '' })]
 
@@ -133,7 +133,7 @@ const toInputParts = (content: InputPartOnWire[], at: number): RequestPart[] =>
     return toFileOrAttachment(part.file, [...path, 'file'])
   })
 
-/** A part of what a model said, and where in the message it stands. */
+/** A part of an assistant message with its path in the message. */
 interface PartWithPath {
   part: AssistantPart
   path: Path
@@ -167,7 +167,7 @@ function toToolCall(call: ToolCallOnWire): ToolCall {
   return { type: 'tool-call', id, name: definition.name, input: definition.arguments, ...(signature && { signature }) }
 }
 
-/** Where in the messages stands what a path within ours leads to. */
+/** Maps a path in our messages to the client's messages. */
 export function mapMessagePath(messages: readonly MessageOnWire[], path: Path): Path {
   const [root, at, , index, ...rest] = path
   const message = typeof at === 'number' ? messages[at] : undefined

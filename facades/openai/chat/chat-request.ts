@@ -16,7 +16,7 @@ import {
 } from '../openai-tools.ts'
 import { mapMessagePath, message, toMessages } from './chat-messages.ts'
 
-/** Words of the caller about a request, which both APIs have: they go no further. */
+/** Members about the request itself that both APIs share; they are not passed on. */
 export const sharedLabels = {
   user: ignoreSilently('the provider is told nothing of who asks'),
   safety_identifier: ignoreSilently('the provider is told nothing of who asks'),
@@ -144,7 +144,7 @@ export function toAiRequest(request: ChatRequest): CoreRequest {
 
 const readToolName = (tool: Tool) => (tool.type === 'custom' ? tool.custom.name : tool.function.name)
 
-/** The names of the tools that take one text. */
+/** Lists the names of custom tools. */
 export const listCustomTools = ({ tools }: ChatRequest): ReadonlySet<string> =>
   new Set((tools ?? []).filter(isDeclaration).flatMap((tool) => (tool.type === 'custom' ? tool.custom.name : [])))
 
@@ -178,7 +178,7 @@ function toParameters(request: ChatRequest): CallParameters {
   const maxTokensName = request.max_completion_tokens != null ? ('max_completion_tokens' as const) : undefined
   const stops = [stop ?? []].flat()
   const sampling = definedOnly({ temperature, topP, seed, stop: stops.length > 0 ? stops : undefined })
-  // Zero is the usual value, of which not every provider has a word.
+  // Zero is the default, and not every provider supports penalties.
   const penalties = definedOnly({
     presencePenalty: presence_penalty || undefined,
     frequencyPenalty: frequency_penalty || undefined,
@@ -192,7 +192,7 @@ function toParameters(request: ChatRequest): CallParameters {
 
 type Path = readonly (string | number)[]
 
-/** Where in the request stands what a path of ours leads to. */
+/** Maps a path of our request to the client's request. */
 export function mapChatErrorPath({ messages, tools, ...request }: ChatRequest, path: Path): Path {
   const [root, name] = path
   if (root === 'parameters' && name === 'maxTokens' && request.max_completion_tokens != null)

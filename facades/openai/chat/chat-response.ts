@@ -3,17 +3,17 @@ import type { FinishReason } from '../../../routers/ports/ai/models.ts'
 import type { Usage, WholeAnswer } from '../../ai/answer.ts'
 import { readCustomInput } from '../openai-tools.ts'
 
-/** What each chunk of an answer, or the whole of it, says of itself. */
+/** The members of every chunk and of the whole completion. */
 export interface CompletionHeader {
   id: string
-  /** In seconds since 1970. */
+  /** Unix time in seconds. */
   created: number
   model: string
-  /** The tools that take one text. */
+  /** Names of custom tools. */
   custom: ReadonlySet<string>
 }
 
-/** An answer as a chat completion. */
+/** Converts an answer to a chat completion. */
 export function toCompletion({ custom, ...header }: CompletionHeader, { content, finish, usage }: WholeAnswer) {
   const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
   const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
@@ -38,7 +38,7 @@ export const finishReasons: Record<FinishReason, string> = {
   'content-filter': 'content_filter',
 }
 
-/** A call of a function, or of a custom tool by its text. */
+/** Converts a call of a function or custom tool. */
 export const toToolCall = ({ id, name, input, signature }: ToolCall, custom: ReadonlySet<string>) => ({
   id,
   ...(custom.has(name)
@@ -47,7 +47,7 @@ export const toToolCall = ({ id, name, input, signature }: ToolCall, custom: Rea
   ...(signature && { extra_content: { google: { thought_signature: signature } } }),
 })
 
-/** One for each place; clients expect one also where the provider says none. */
+/** Converts a source to one citation per range; clients expect one even without a range. */
 export const toCitations = ({ url, title = '', places = [NO_RANGE] }: Source) =>
   places.map(({ start, end }) => ({
     type: 'url_citation',

@@ -4,9 +4,9 @@ import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
 import { type CompletionHeader, finishReasons, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
-/** An answer as chunks of a chat completion, the last of which has its usage where that is wanted. */
+/** Creates a writer of chat completion chunks, with a final usage chunk if requested. */
 export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boolean): EventWriter<StreamPart> {
-  // Written once: anew for each chunk, it would take several times as long as all the rest.
+  // Serialized once, because repeating it for each chunk would dominate the cost.
   const opening = JSON.stringify({ ...header, object: 'chat.completion.chunk' }).slice(0, -1)
   const writeChunk = (rest: string) => `data: ${opening},${rest}}\n\n`
   let hasBegun = false
@@ -33,7 +33,7 @@ export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boo
         case 'tool-run':
         case 'tool-use':
         case 'tool-result':
-          // Nobody is asked here, and told of no tools that others run.
+          // This API has no approvals, and does not report tools that the service runs.
           return ''
         case 'finish':
           return writeChoice({}, finishReasons[part.reason])

@@ -8,7 +8,7 @@ const REQUEST = 'mcpr_'
 
 const call = { id: z.string(), name: z.string(), arguments: z.string(), server_label: z.string() }
 
-/** What a client sends back of questions and of calls that it was answered with, and what the person says. */
+/** Items of approvals and of tool calls that clients send back. */
 export const approvalItems = [
   z.strictObject({ type: z.literal('mcp_approval_request'), ...call }),
   z.strictObject({
@@ -37,7 +37,10 @@ interface ToolCallMembers {
 
 type McpCallItem = Extract<ApprovalItem, { type: 'mcp_call' }>
 
-/** A question, the answer of the person, or what came of the call, as messages: the call has the id of the question. */
+/**
+ * Converts an approval request, the decision, or the result of the call to messages; the call has the id of its
+ * approval.
+ */
 export function toApprovalMessages(item: ApprovalItem): RequestMessage[] {
   switch (item.type) {
     case 'mcp_approval_request':
@@ -64,7 +67,7 @@ function toResultMessages({
   const content = text ? [{ type: 'text' as const, text: text }] : []
   const isError = error !== null && error !== undefined
   const result = { type: 'tool-result' as const, id, name: call.name, content, isError }
-  // Where nobody was asked, no other item tells of the call.
+  // Without an approval no other item contains the call.
   return [...(question ? [] : [toCallMessage(id, call)]), { role: 'tool', content: [result] }]
 }
 
@@ -91,7 +94,7 @@ export const toApprovalRequestItem = (question: PartOf<'approval'>) => ({
   server_label: question.server,
 })
 
-/** A call of a tool that runs. */
+/** Converts a running tool call to an item. */
 export const toStartedCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
   id: itemId,
   type: 'mcp_call',
@@ -109,13 +112,13 @@ export const toMcpCallItem = (itemId: string, { output, isError, ...run }: PartO
   error: isError ? { type: 'mcp_tool_execution_error', content: output } : null,
 })
 
-/** The id of the item of a call, or of the question about one, in which clients send back unread what the provider wants back with the call. */
+/** Appends a provider signature to an item id, which clients send back unchanged. */
 export const encodeSignatureInId = (id: string, signature: string | undefined): string =>
   signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
 
 const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
 
-/** What the provider wants back; undefined where the id says nothing of it. */
+/** Decodes the provider signature of an item id; undefined without one. */
 export function decodeSignature(id: string | null | undefined): string | undefined {
   const proof = SIGNED.exec(id ?? '')?.[2]
   return proof && Buffer.from(proof, 'base64url').toString()

@@ -7,7 +7,7 @@ import { writeCustomArguments } from '../openai-tools.ts'
 import { approvalItems, decodeSignature, toApprovalMessages } from './responses-approvals.ts'
 import { qualifyName } from './responses-tools.ts'
 
-/** What a client sends back of an item that it was answered with; but for the id of a call it says nothing to the model. */
+/** Members of returned items that are ignored, except for the signature in the id of a call. */
 const ignoredMembers = {
   id: z.string().nullish(),
   status: z.string().nullish(),
@@ -16,7 +16,7 @@ const ignoredMembers = {
   internal_chat_message_metadata_passthrough: z.unknown().optional(),
 }
 
-/** What OpenAI's own client puts beside a text that it reads as JSON; it says nothing to the model. */
+/** Added by OpenAI's client for texts that it parses as JSON; ignored. */
 const addedByClient = z.unknown().optional()
 
 const cacheHints = { prompt_cache_breakpoint: ignoreSilently('the provider decides what it caches') }
@@ -47,7 +47,7 @@ const part = z.discriminatedUnion('type', [
 ])
 type Part = z.output<typeof part>
 
-/** A text stands for a list with it alone. */
+/** Accepts a text in place of a list with one text part. */
 const parts = z
   .preprocess(
     (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
@@ -62,7 +62,7 @@ const message = z.strictObject({
   content: parts,
   phase: z.string().nullish(),
 })
-/** A tool is called by its own name and the one of its group. */
+/** The name of a tool, and of its namespace. */
 const toolNames = { name: z.string(), namespace: z.string().nullish() }
 
 const silentItems = [
@@ -115,13 +115,13 @@ const items = z.discriminatedUnion('type', [
     output: parts,
     name: z.string().nullish(),
   }),
-  // What the provider searched, found or drew stands in its answer, too.
+  // Items of the provider's own tools.
   z.looseObject({ type: z.enum(silentItems) }),
   ...approvalItems,
 ])
 export type Item = z.output<typeof items>
 
-/** A message may leave out that it is one. */
+/** A message may omit its type. */
 export const item = z
   .preprocess(
     (value) =>
@@ -136,7 +136,7 @@ export function toMessages(input: readonly Item[]): RequestMessage[] {
   return input.flatMap((one, at) => toMessage(one, at, names))
 }
 
-/** The place of the item that the message at this place is made of. */
+/** Finds the index of the item from which a message was made. */
 export const findItemIndex = (input: readonly Item[], message: number): number =>
   input.flatMap((one, at) => toMessages([one]).map(() => at))[message] ?? message
 
@@ -153,7 +153,7 @@ function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): R
     case 'custom_tool_call_output':
     case 'function_call_output': {
       const content = toInputParts(one.output, ['input', at, 'output'])
-      // An attachment in a result is refused further in.
+      // An attachment in a result is refused later.
       const name = names.get(one.call_id) ?? 'unknown'
       return { role: 'tool', content: [{ type: 'tool-result', id: one.call_id, name, content: content as never }] }
     }
@@ -169,7 +169,7 @@ function toMessage(one: Item, at: number, names: ReadonlyMap<string, string>): R
 function toTextMessage({ role, content }: Extract<Item, { type: 'message' }>, at: number): RequestMessage {
   const parts = toInputParts(content, ['input', at, 'content'])
   const input = parts.length > 0 ? parts : [{ type: 'text' as const, text: '' }]
-  // A file of anybody but the user is refused further in.
+  // A file in another role is refused later.
   if (role === 'user') return { role, content: input }
   return { role: role === 'assistant' ? role : 'system', content: input as never }
 }

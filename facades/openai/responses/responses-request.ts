@@ -113,7 +113,7 @@ function toJsonFormat(textFormat: Exclude<z.output<typeof format>, { type: 'text
 
 type Path = readonly (string | number)[]
 
-/** What items call the members of the parts that they become. Messages call all as we do. */
+/** Names of our part members in items. Messages use the same names. */
 const members: Partial<Record<Item['type'], Record<string, string>>> = {
   reasoning: { text: 'summary', signature: 'encrypted_content' },
   function_call: { id: 'call_id', input: 'arguments', signature: 'id' },
@@ -125,7 +125,7 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
   mcp_call: { input: 'arguments', content: 'output' },
 }
 
-/** Where in the request stands what a path of ours leads to; where items that say nothing to the model have no message. */
+/** Maps a path of our request to the client's request; items without a message are taken into account. */
 export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: ToolTable, path: Path): Path {
   const [first, message, ...rest] = path
   if (first !== 'messages') return table.mapPath(path) ?? mapToolPath(tools, path)
@@ -135,7 +135,7 @@ export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: 
   return ['input', at, ...(item ? mapItemPath(item, rest) : rest)]
 }
 
-/** An item that is no message is one part of ours, so that nothing in it is named `content[0]`. */
+/** Maps a path within an item. An item that is no message becomes a single part, so its path has no `content[0]`. */
 function mapItemPath(item: Item, path: Path): Path {
   const memberNames = members[item.type]
   if (!memberNames) return path

@@ -7,7 +7,7 @@ import { encodeSignatureInId, toApprovalRequestItem, toMcpCallItem } from './res
 import type { ResponseRequest } from './responses-request.ts'
 import type { ToolTable } from './responses-tools.ts'
 
-/** What a response says of what was not asked for, or is never so. */
+/** Defaults of a response. */
 const responseDefaults = {
   access_programs: null,
   background: false,
@@ -32,7 +32,7 @@ const responseDefaults = {
   user: null,
 }
 
-/** A response before anything is answered, which repeats what was asked for. */
+/** Creates a response without output, which repeats the request. */
 export function startResponse(id: string, created: number, request: ResponseRequest) {
   const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
     request
@@ -59,13 +59,13 @@ export function startResponse(id: string, created: number, request: ResponseRequ
 }
 export type Response = ReturnType<typeof startResponse>
 
-/** Why a response is not whole, by the reason that its answer ended. */
+/** Reasons of incomplete responses by finish reason. */
 const incompleteReasons: Partial<Record<FinishReason, string>> = {
   length: 'max_output_tokens',
   'content-filter': 'content_filter',
 }
 
-/** The response with all that was answered. */
+/** Completes a response with its output. */
 export function endResponse(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
   const reason = incompleteReasons[finish]
   const how = reason
@@ -98,13 +98,13 @@ export function toWholeResponse(
   return failure ? { ...whole, status: 'failed', completed_at: null, error: toResponseError(failure) } : whole
 }
 
-/** As the status of a whole response tells it, which knows few codes. */
+/** Converts a failure to the few error codes of a response. */
 const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
   code: code === 'limit_reached' || code === 'limit_held' ? 'rate_limit_exceeded' : 'server_error',
   message,
 })
 
-/** Names the items of one response. */
+/** Generates the item ids of one response. */
 export class ItemIds {
   readonly #base: string
   #count = 0
@@ -133,7 +133,7 @@ export const toReasoningItem = (id: string, { text, signature }: Pick<Reasoning,
   ...(signature && { encrypted_content: signature }),
 })
 
-/** A call by the names that its caller has for the tool, with the text of a custom tool in place of arguments. */
+/** Converts a call by the caller's names of the tool; a custom tool has a text in place of arguments. */
 export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }: ToolCall, tools: ToolTable) {
   const known = tools.find(name)
   const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
@@ -145,7 +145,7 @@ export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }:
     : { ...item('fc', 'function_call'), arguments: input }
 }
 
-/** The citations of a page in a text that begins at this character of the answer. */
+/** Converts the citations of a source within a text that begins at the given character of the answer. */
 export function toAnnotations({ url, title = '', places }: Source, text: string, from: number): object[] {
   const toCitation = (start_index: number, end_index: number) => ({
     type: 'url_citation',
@@ -154,7 +154,7 @@ export function toAnnotations({ url, title = '', places }: Source, text: string,
     start_index,
     end_index,
   })
-  // Clients expect a place also where the provider says none.
+  // Clients expect a range even if the provider reports none.
   if (!places) return [toCitation(0, 0)]
   const most = from + countCharacters(text)
   const here = places.filter(({ start, end }) => start >= from && end <= most)

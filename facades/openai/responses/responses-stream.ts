@@ -17,7 +17,7 @@ import {
 } from './responses-response.ts'
 import type { ToolTable } from './responses-tools.ts'
 
-/** A call of a tool that runs. */
+/** A running tool call. */
 interface RunningCall {
   item_id: string
   output_index: number
@@ -26,21 +26,21 @@ interface RunningCall {
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
 /**
- * A response as events: each item is added, said and done before the next, but for calls of tools that run at the same time.
- * The whole response comes last.
+ * Writes a response as events. Each item is added, filled and finished before the next one, except for parallel tool
+ * calls. The whole response comes last.
  */
 export class ResponseEvents implements EventWriter<StreamPart> {
   readonly #response: Response
   readonly #tools: ToolTable
   readonly #ids: ItemIds
   readonly #output: object[] = []
-  /** By the ids of the calls. */
+  /** Running calls by their ids. */
   readonly #running = new Map<string, RunningCall>()
   #sequence = 0
   #hasBegun = false
-  /** What is being said. */
+  /** The item that is being streamed. */
   #item: StreamedItem | undefined
-  /** Characters of the messages before it. */
+  /** Number of characters in the previous messages. */
   #offset = 0
   #finish: FinishReason = 'stop'
 
@@ -62,7 +62,7 @@ export class ResponseEvents implements EventWriter<StreamPart> {
     const error = toOpenAiError(toFailure(thrown), 'responses')
     const { code, message } = error
     const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
-    // Some programs read the one, some the other.
+    // Some programs read the first event, some the second.
     return this.#writeBegin() + this.#writeEvent('response.failed', { response }) + this.#writeEvent('error', { error })
   }
 
@@ -149,7 +149,7 @@ export class ResponseEvents implements EventWriter<StreamPart> {
     )
   }
 
-  /** One that was refused has not begun. */
+  /** Writes the end of a call; a refused call has no start yet. */
   #writeRunEnd(run: PartOf<'tool-run'>): string {
     const begun = this.#running.has(run.id) ? '' : this.#writeRunStart(run)
     const place = this.#running.get(run.id) as RunningCall
@@ -170,7 +170,7 @@ export class ResponseEvents implements EventWriter<StreamPart> {
     )
   }
 
-  /** The item of this kind that is being said, with the events that begin it. */
+  /** Returns the open item of this kind, with the events that start it. */
   #openItem<Item extends StreamedItem>(Kind: StreamedItemClass<Item>): [events: string, item: Item] {
     if (this.#item instanceof Kind) return ['', this.#item]
     const closed = this.#closeItem()
@@ -203,21 +203,21 @@ export class ResponseEvents implements EventWriter<StreamPart> {
   }
 }
 
-/** An event without its number. */
+/** An event without its sequence number. */
 type ItemEvent = [type: string, data: object]
 
-/** An item that is said in pieces, as the events that tell of it. */
+/** An item that is streamed in pieces. */
 interface StreamedItem {
-  /** Before anything is said. */
+  /** The item without content. */
   readonly empty: object
   start(): ItemEvent
   end(): ItemEvent[]
   readonly whole: object
 }
 
-/** A kind of such items: made with its id, and its place among the items of the response. */
+/** A class of streamed items. */
 interface StreamedItemClass<Item extends StreamedItem> {
-  /** Of its ids. */
+  /** Prefix of item ids. */
   readonly prefix: string
   new (id: string, index: number): Item
 }
@@ -248,7 +248,10 @@ class StreamedMessage implements StreamedItem {
     return ['response.output_text.delta', { ...this.#place, delta: text, logprobs: [] }]
   }
 
-  /** The item begins at this character of the answer. A page that only an earlier one cites has no place in it. */
+  /**
+   * Adds the citations of a source; `from` is the offset of the item in the answer. A page that only an earlier item
+   * cites gets no range.
+   */
   addCitation({ places, ...page }: Source, from: number): ItemEvent[] {
     const here = toAnnotations({ ...page, places }, this.#text, from)
     return (here.length > 0 ? here : toAnnotations(page, this.#text, from)).map((annotation) => {
@@ -294,7 +297,7 @@ class StreamedReasoning implements StreamedItem {
     return ['response.reasoning_summary_part.added', { ...this.#place, part: { type: 'summary_text', text: '' } }]
   }
 
-  /** A signature without a text tells nothing. */
+  /** Appends a thought; a signature without text causes no event. */
   append({ text, signature }: Pick<Reasoning, 'text' | 'signature'>): ItemEvent[] {
     this.#text += text
     this.#signature ??= signature

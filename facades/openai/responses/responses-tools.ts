@@ -3,7 +3,7 @@ import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import { definedOnly, textOr } from '../../ai/request-body.ts'
 import { allowedTools, customTool, filterAllowed, isDeclaration, toFunction, toolOrReference } from '../openai-tools.ts'
 
-/** What says when or by whom a tool may be called, of which models here know nothing: all tools are there, and the model calls them. */
+/** Tool options that are ignored: all tools are loaded, and the model calls them. */
 const ignoredOptions = {
   allowed_callers: z.unknown().optional(),
   async: z.unknown().optional(),
@@ -29,10 +29,10 @@ const searchTypes = [
   'web_search_preview_2025_03_11',
 ] as const
 
-/** The search of the provider, which searches by its own options. */
+/** The provider's search, with its own options. */
 const search = z.looseObject({ type: z.enum(searchTypes) })
 
-/** Tools that belong together, each of which is called by both names. */
+/** A namespace of tools, whose names are combined. */
 const namespaceTool = z.strictObject({
   type: z.literal('namespace'),
   name: z.string(),
@@ -40,10 +40,10 @@ const namespaceTool = z.strictObject({
   tools: z.array(z.discriminatedUnion('type', [functionTool, custom])).max(256),
 })
 
-/** Finds tools that are not there yet, where all are there from the beginning. */
+/** A tool search, which has nothing to find because all tools are loaded. */
 const toolSearch = z.looseObject({ type: z.literal('tool_search') })
 
-/** What OpenAI itself runs or draws; a model without it answers as one that decides not to use it. */
+/** Tools that OpenAI hosts; other models answer as if they did not use them. */
 const hosted = z.looseObject({ type: z.enum(['image_generation']) })
 
 const tool = z.discriminatedUnion('type', [functionTool, custom, search, namespaceTool, toolSearch, hosted])
@@ -65,17 +65,17 @@ export const toolChoice = textOr(
 )
 type ToolChoiceInput = z.output<typeof toolChoice>
 
-/** A tool as the model is told it, and where its caller declares it. */
+/** A declared tool with the names and the path of the caller. */
 interface DeclaredTool {
   tool: CallerTool
-  /** How the caller calls it. */
+  /** The caller's name of the tool. */
   name: string
   namespace?: string
   isCustom: boolean
   path: readonly (string | number)[]
 }
 
-/** The tools of a request by the names that the model knows. */
+/** The tools of a request by the names for the model. */
 export class ToolTable {
   readonly declared: readonly DeclaredTool[]
   readonly references: readonly string[]
@@ -97,7 +97,7 @@ export class ToolTable {
     return this.#byName.get(name)
   }
 
-  /** A path within the tools of our request as one within those on the wire. */
+  /** Maps a path in our tools to the client's request. */
   mapPath(path: readonly (string | number)[]): readonly (string | number)[] | undefined {
     const [list, at, member, ...rest] = path
     const toolPath = list === 'tools' && typeof at === 'number' ? this.declared[at]?.path : undefined
@@ -130,7 +130,7 @@ const toCallerTool = ({ name, description, parameters, strict }: z.output<typeof
   ...definedOnly({ description, strict }),
 })
 
-/** Models know one name alone. */
+/** Combines name and namespace, because models know only one name. */
 export const qualifyName = (name: string, namespace: string | null | undefined): string =>
   namespace ? `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}` : name
 

@@ -22,7 +22,7 @@ export interface Connection {
 
 export interface Booted {
   connection: Connection
-  /** In the language of the page. */
+  /** Translates to the language of the page. */
   translate: Translate
 }
 

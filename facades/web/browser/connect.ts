@@ -27,7 +27,7 @@ onSubmit(translate, 'connect', async () => {
   return go(form.dataset['accepted'] ?? '/settings')
 })
 
-/** The passkey for the app alone, once it has proved to be the right one. The key of it stays in this browser. */
+/** Seals the verified passkey for the app. Its key stays in this browser. */
 async function sealPasskey(): Promise<string> {
   const { salts } = connection
   if (!crypto.subtle) throw new PageError('page.insecure')

@@ -1,4 +1,4 @@
-/** A text by its key. */
+/** Translates a key. */
 export type Translate = (key: string) => string
 
 /** An error that a page found itself; `key` is the key of its text. */

@@ -9,7 +9,7 @@ export function getElement<E extends HTMLElement = HTMLElement>(id: string): E {
 
 export const getValue = (id: string) => getElement<HTMLInputElement>(id).value
 
-/** What a button or form does; the returned text is shown as the outcome. */
+/** The action of a button or form; the returned text is the outcome. */
 type Step = () => Promise<string | undefined>
 
 /** Asks the person whether to run a step. */
@@ -17,7 +17,7 @@ type Confirmation = () => Promise<boolean>
 const always: Confirmation = async () => true
 
 interface StatusElements {
-  /** Is marked as busy while the step runs. */
+  /** The element that is marked as busy. */
   busy: Element
   button: Element | null
   outcome: Element | null
@@ -55,7 +55,7 @@ export function onSubmit(translate: Translate, id: string, step: Step, confirm: 
   const form = document.getElementById(id)
   const button = form?.querySelector('button') ?? null
   button?.removeAttribute('disabled')
-  // What was said of the values before does not hold for others.
+  // An outcome refers to the earlier values.
   form?.addEventListener('input', () => {
     if (form.ariaBusy !== 'true') showOutcome(form.querySelector('.outcome'), '')
   })

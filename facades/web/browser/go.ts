@@ -12,7 +12,7 @@ export const goToSignIn = () =>
 
 const RETURN_PATH = 'way on'
 
-/** Keeps in this tab where the sign-in leads to: an address of a page of consent can be longer than the server carries along. */
+/** Remembers the target of the sign-in in this tab, because a consent page address can be too long for the server. */
 export function rememberReturnPath(): void {
   rememberFragment()
   const search = new URLSearchParams(location.search)
@@ -21,23 +21,25 @@ export function rememberReturnPath(): void {
   else if (!search.has('error')) forgetReturnPath()
 }
 
-/** Browsers hand on the secret of an invitation to the sign-in page: it goes out of the address, and waits in this tab. */
+/**
+ * Moves the secret of an invitation from the address to this tab, because browsers keep the fragment across redirects.
+ */
 function rememberFragment(): void {
   if (!location.hash.startsWith('#invitation-')) return
   sessionStorage.setItem('way on fragment', location.hash)
   history.replaceState(history.state, '', location.pathname + location.search)
 }
 
-/** Forgets it. */
+/** Forgets the remembered target. */
 export const forgetReturnPath = () => sessionStorage.removeItem(RETURN_PATH)
 
-/** The `redirectUri` of this page's address, or the one that was kept, if it leads to a page of this service. */
+/** Returns the `redirectUri` of the address, or the remembered one, if it is a page of this service. */
 export const getReturnPath = () =>
   toLocalPath(new URLSearchParams(location.search).get('redirectUri') ?? sessionStorage.getItem(RETURN_PATH))
 
 function toLocalPath(address: string | null): string | undefined {
   if (!address?.startsWith('/') || !URL.canParse(address, location.origin)) return undefined
   const { origin, pathname, search } = new URL(address, location.origin)
-  // A browser takes two slashes for the beginning of a host.
+  // Browsers read two slashes as the start of a host.
   return origin === location.origin && !pathname.startsWith('//') ? pathname + search : undefined
 }

@@ -3,14 +3,14 @@ import { errorText, PageError, ServerError } from './errors.ts'
 import { getElement, getValue, onSubmit } from './form.ts'
 import { sendRequest } from './server.ts'
 
-/** It stands in no address from here on, which others could read in the history of the browser. */
+/** The secret is removed from the address, and so from the browser history. */
 const secret = location.hash.slice(1)
 history.replaceState(history.state, '', location.pathname + location.search)
 
 const { translate } = await boot()
 const status = getElement('invited')
 
-/** Ends the page with a sentence, and a way to the sign-in. */
+/** Shows a final sentence and a link to the sign-in. */
 function finish(text: string, isWrong = false): void {
   getElement('invitation').hidden = true
   status.textContent = text

@@ -28,7 +28,7 @@ onSubmit(translate, 'login', async () => {
   const credentials = { account: getValue('account'), password: getValue('password'), redirectUri: getReturnPath() }
   const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/req/login', credentials).catch(
     (error) => {
-      // A code tells what is wrong with the account itself.
+      // A code describes a problem of the account itself.
       const key = error instanceof ServerError && error.code === '' ? errorTexts[error.status] : undefined
       throw key === undefined ? error : new PageError(key)
     },

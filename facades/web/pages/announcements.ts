@@ -1,10 +1,10 @@
 import markdown from 'markdown-it'
 import { Html } from '../html.ts'
 
-/** Tags in a text stay text, and so do addresses that are no web addresses. */
+/** HTML tags are escaped, and only web addresses become links. */
 const reader = markdown({ html: false, linkify: false })
 
-/** What a text calls its buttons, for front ends that make them of it. */
+/** Markers that front ends turn into buttons. */
 const buttons = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 
 export const announcementBody = ({ text }: { text: string }): Html => new Html(reader.render(text.replace(buttons, '')))

@@ -4,7 +4,7 @@ import { field, getPasteWarning, outcome, type Translate } from '../layout.ts'
 
 type ConsentRequest = Awaited<ReturnType<Api['consentPage']['asked']>>
 
-/** Where a person sees which app asks them for what, and agrees or declines. */
+/** Renders the consent page, where a person sees what an app requests, and agrees or declines. */
 export const connectBody = (translate: Translate, request: ConsentRequest, mayPaste: boolean): Html => html`
 ${request.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="${request.logo}">`}
 <p>${translate('page.connect.asks')
@@ -29,7 +29,7 @@ ${outcome}
 </form>
 <p class="actions"><a class="button quiet" id="decline" href="${request.declinedUrl}">${translate('page.connect.decline')}</a></p>`
 
-/** The loudest thing on the page. */
+/** Renders the most prominent warning of the page. */
 const warning = (translate: Translate): Html => html`<div class="notice loud" role="alert">
 <p><strong>${translate('page.connect.handsOver')}</strong></p>
 <p>${translate('page.connect.readsAll')}</p>

@@ -1,7 +1,10 @@
 import { type Html, html } from '../html.ts'
 import { field, outcome, type Translate } from '../layout.ts'
 
-/** The form is shown once the script knows whose account it is for; the secret of the link reaches no server with the page. */
+/**
+ * Renders the invitation page. The script shows the form once it knows the account; the secret of the link never
+ * reaches a server with the page.
+ */
 export const invitationBody = (translate: Translate): Html => html`
 <p id="invited" role="status">${translate('page.working')}</p>
 <form id="invitation" method="post" hidden>

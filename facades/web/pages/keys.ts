@@ -1,14 +1,14 @@
 import { type Html, html } from '../html.ts'
 import { field, getPasteWarning, outcome, secret, type Translate } from '../layout.ts'
 
-/** The policy that somebody accepts with their first keys. */
+/** The policy that is accepted with the first keys. */
 interface ShownPolicy {
   id: string
   version: string
   body: Html
 }
 
-/** Where the first keys are made. */
+/** Renders the page to create the first keys. */
 export const handshakeBody = (translate: Translate, mayPaste: boolean, policy: ShownPolicy | undefined): Html => html`
 <section id="make">
 <p>${translate('page.handshake.intro')}</p>
@@ -31,7 +31,7 @@ ${secret(translate, 'code')}
 <p class="actions"><a class="button" id="on" href="/chat">${translate('page.handshake.done')}</a></p>
 </section>`
 
-/** Where somebody who has keys opens them, gets the passkey back, or starts anew. */
+/** Renders the page to unlock, recover or reset keys. */
 export const unlockBody = (translate: Translate, mayPaste: boolean): Html => html`
 <p>${translate('page.unlock.intro')}</p>
 <form id="unlock">

@@ -2,19 +2,19 @@ import { isAccountProblem } from '../../../routers/core/problems.ts'
 import { type Html, html } from '../html.ts'
 import { field, outcome, type Translate } from '../layout.ts'
 
-/** Which ways of signing in there are. */
+/** The available sign-in methods. */
 interface LoginMethods {
   password: boolean
   elsewhere: boolean
 }
 
-/** What brought somebody to the page, as its address says. */
+/** The reason for the visit, from the query. */
 export interface Arrival {
-  /** Why signing in elsewhere failed. */
+  /** Error code of a failed sign-in at a provider. */
   error?: string
-  /** Set where a session was over when its page was used. */
+  /** Present if the session had ended. */
   ended?: string
-  /** Where to go on after signing in. */
+  /** Target after the sign-in. */
   redirectUri?: string
 }
 
@@ -34,7 +34,7 @@ ${ways.password && passwordForm(translate)}
 ${ways.elsewhere && elsewhereLink(translate, arrival)}
 ${!ways.password && !ways.elsewhere && html`<p class="notice">${translate('page.login.noWay')}</p>`}`
 
-/** Shown by the script where the page was opened at another address. */
+/** Renders a notice that the script shows if the page was opened at another address. */
 const addressNotice = (translate: Translate, baseUrl: string): Html => html`
 <p id="other-address" class="notice" hidden><span>${translate('page.login.otherAddress')}</span>
 <a href="${baseUrl}">${baseUrl}</a></p>`
@@ -45,7 +45,7 @@ function arrivalNotice(translate: Translate, { error, ended }: Arrival): Html {
   return html`${ended !== undefined && html`<p class="outcome notice" role="status">${translate('page.login.ended')}</p>`}`
 }
 
-/** If the sign-in at another provider was refused, no password was typed here. */
+/** Labels of errors after a sign-in at a provider, where no password was typed. */
 const failureLabels: Record<string, string> = {
   too_many_requests: 'page.error.too_many_requests',
   unavailable: 'page.error.unavailable',
@@ -66,14 +66,14 @@ ${field({ id: 'password', label: translate('page.login.password'), type: 'passwo
 ${outcome}
 </form>`
 
-/** Whoever reads it goes on to pages of ours alone. */
+/** Writes the query with the target, which the reader restricts to own pages. */
 const writeQuery = (redirectUri: string | undefined) =>
   redirectUri === undefined ? '' : `?redirectUri=${encodeURIComponent(redirectUri)}`
 
 const elsewhereLink = (translate: Translate, { redirectUri }: Arrival): Html =>
   html`<p class="actions"><a class="button" href="/req/login${writeQuery(redirectUri)}">${translate('page.login.oidc')}</a></p>`
 
-/** With the newest policy where there is one, else with what is always asked for. */
+/** Renders the registration page with the newest policy, or a default text. */
 export const registerBody = (translate: Translate, { redirectUri }: Arrival, policy: Html | undefined): Html => html`
 <p>${translate('page.register.intro')}</p>
 <h2>${translate('page.register.policyTitle')}</h2>

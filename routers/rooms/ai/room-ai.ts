@@ -46,7 +46,7 @@ const disclosuresInput = z.strictObject({
     .optional(),
 })
 
-/** What was disclosed to models in a room, the last first, as its members see it. */
+/** Lists the disclosures to models in a room, the newest first, as its members see them. */
 async function listRoomDisclosures(ctx: ChatContext, { id, page }: z.output<typeof disclosuresInput>) {
   const before = Number(page?.before ?? MAX_ID)
   const values = [Number(id), ctx.caller.person.id, before, PAGE_SIZE + 1]
@@ -62,8 +62,8 @@ const disclosureSelector = z.strictObject({
 })
 
 /**
- * Ends an answer under way, for who asked for it and who administers the room. Whichever replica makes it hears of it by the
- * change. One that has ended stays as it is.
+ * Cancels a running answer; only its asker and the administrators of the room may do so. The replica that runs it
+ * learns of it by the change. An answer that has ended stays as it is.
  */
 async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeof disclosureSelector>) {
   const [room, key] = [Number(id), Number(disclosure)]
@@ -79,7 +79,9 @@ async function cancelAnswer(ctx: ChatContext, { id, disclosure }: z.output<typeo
   return { meta: {} }
 }
 
-/** Ends the answers whose process is gone, and tells their rooms. Several replicas may do so at once. */
+/**
+ * Ends the answers whose process is gone, and records the change in their rooms. Several replicas may call it at once.
+ */
 async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   const [lost] = await ctx.services.sql(findLostDisclosure)
   if (!lost) return { ended: 0 }
@@ -90,10 +92,10 @@ async function endLostAnswers(ctx: Context): Promise<{ ended: number }> {
   })
 }
 
-/** As many as are deleted in one transaction. */
+/** Rows that are deleted in one transaction. */
 const BATCH_SIZE = 500
 
-/** Deletes what is older than the settings say. Several replicas may do so at once. */
+/** Deletes disclosures older than the settings allow. Several replicas may call it at once. */
 async function deleteExpiredDisclosures(ctx: Context): Promise<{ deleted: number }> {
   const months = ctx.services.settings.rooms.disclosureMonths
   if (months === undefined) return { deleted: 0 }
@@ -106,7 +108,7 @@ async function deleteExpiredDisclosures(ctx: Context): Promise<{ deleted: number
   )
 }
 
-/** Models in rooms: they are given what a member discloses, and their answers are encrypted for the room. */
+/** Procedures for models in rooms: members disclose messages to them, and their answers are encrypted for the room. */
 export const roomAiRouter = router({
   ask: rowAction(rooms, 'ask', userWith('ai'))
     .meta({
@@ -132,8 +134,8 @@ export const roomAiRouter = router({
 })
 
 /**
- * Has a model answer in a room. Everybody there is told what is disclosed to it before it is; the answer is made behind this
- * call, and its end is told to the room as well. Returns the id of the disclosure.
+ * Has a model answer in a room. The disclosure is recorded for all members first; the answer is written in the
+ * background, and its end is recorded for the room, too. Returns the id of the disclosure.
  */
 async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
   if (!canAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
@@ -148,19 +150,19 @@ async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ me
     call.abandon()
     throw error
   })
-  // Nothing of what was disclosed is kept while the answer is waited for, but by the call itself.
+  // Only the call itself keeps the disclosed messages while the answer is awaited.
   const { messages: _, key: __, id: ___, ...where } = question
   running.run(disclosure, () => writeAnswer(ctx, { ...where, ...disclosure, author }, { key, call }))
   return { meta: { disclosure: `${disclosure.id}` } }
 }
 
-/** Writes down what a model is given, where the asker may write and has the key that is in use. */
+/** Records the disclosure if the asker may write and uses the current key. */
 async function disclose(
   ctx: ChatContext,
   question: RoomQuestion,
   { key, call }: AnswerCall,
 ): Promise<AnswerDisclosure> {
-  // Before the room is locked, for which others wait.
+  // Hashing comes before the room is locked, because others wait for the lock.
   const parts = JSON.stringify(await hashDisclosedParts(key, question.messages, call.messages))
   const room = Number(question.id)
   const write = async (em: EntityManager, changes: ChangeRecorder) => {
@@ -179,7 +181,10 @@ async function disclose(
 
 const toNumberOrNull = (id: string | null) => (id === null ? null : Number(id))
 
-/** Where the answer goes, before anything is spent on it; returns the membership of the AI user, who will be its author. */
+/**
+ * Checks the destination before anything is spent on the answer; returns the membership of the AI user, who will be its
+ * author.
+ */
 async function findAnswerAuthor(ctx: ChatContext, question: RoomQuestion): Promise<number> {
   const { caller, services } = ctx
   const [room, person] = [Number(question.id), caller.person.id]
@@ -211,8 +216,8 @@ function findMissingMessages({ hasThread, replaced, known }: AnswerTarget, quest
 type QuestionMessage = RoomQuestion['messages'][number]
 
 /**
- * What is kept of all that a model is given: whose it is, how large, and a hash that only who has the key can compare. `given`
- * are the messages that were asked, part by part, with what is in their attachments; stored files are read for their hash.
+ * Describes each disclosed part by its origin, its size and a hash that only holders of the key can compare.
+ * `sentMessages` are the same messages with the content of their attachments; stored files are read for their hash.
  */
 async function hashDisclosedParts(
   key: Buffer,
@@ -236,7 +241,7 @@ function readContent(part: Message['content'][number] | undefined): [kind: strin
   return ['name', Buffer.from(part?.type === 'skipped' ? part.name : '')]
 }
 
-/** Reads a file piece by piece. */
+/** Computes size and HMAC while streaming the content. */
 async function hashContent(key: Buffer, content: Readable | Buffer): Promise<Pick<DisclosedPart, 'bytes' | 'hash'>> {
   const hash = createHmac('sha256', key)
   let bytes = 0

@@ -19,7 +19,7 @@ import { MAX_CONTENT } from '../message-content.ts'
 import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './room-question.ts'
 
-/** Where an answer goes, and under which disclosure it is made. */
+/** The destination of an answer, and the disclosure that it belongs to. */
 interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, AnswerDisclosure {
   author: number
 }
@@ -29,7 +29,7 @@ export interface AnswerCall {
   call: MeteredCall
 }
 
-/** Takes the answer, of which the room is told as it comes, and keeps it, encrypted; tells of its end in either case. Never throws. */
+/** Reads the answer, publishes its progress, stores it encrypted, and records its end in either case. Never throws. */
 export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
   const progress = new AnswerProgress({
     id: target.id,
@@ -38,7 +38,7 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   })
   try {
     const answer = await collectAnswer(call, progress)
-    // What it would replace is worth more, as it is whole.
+    // An incomplete answer does not replace an earlier one.
     if (answer.error && target.replaces !== null) throw new Problem(answer.error)
     const content = sealAnswer(key, answer)
     await withChangeLog(
@@ -62,7 +62,7 @@ interface AnswerTransaction {
   answer: Pick<RoomAnswer, 'finish' | 'error'>
 }
 
-/** The asker must still be one who may write, and the key one that may be used. */
+/** Stores the answer. The asker must still be allowed to write, and the key must still be in use. */
 async function storeAnswer(ctx: ChatContext, target: AnswerTarget, transaction: AnswerTransaction): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
   const { em, changes, answer } = transaction
@@ -112,10 +112,13 @@ async function overwriteAnswer(
 const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: AnswerTransaction['answer']) =>
   JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
 
-/** That the asker may not any more is all that others learn of their sessions and tokens. */
+/** Other members only learn that the asker is no longer permitted, not what happened to their session or token. */
 const askerErrorCodes: readonly ErrorCode[] = ['invalid_token', 'signed_out']
 
-/** One that was cancelled has ended already. Only the end of this process ends the signal without a reason. */
+/**
+ * Records that an answer failed. A cancelled answer has ended already. Only the end of this process aborts the signal
+ * without a reason.
+ */
 async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
   const [state, reportedCode] = toDisclosureEnd(code)
@@ -140,7 +143,7 @@ interface RoomAnswer {
   text: string
   citations: { url: string; title: string | undefined }[]
   finish: FinishReason
-  /** Why it is not whole, where somebody else than its asker ended it. */
+  /** The reason that the answer is incomplete, if somebody else than its asker ended it. */
   error: ErrorCode | null
 }
 
@@ -156,7 +159,9 @@ const streamedPartTypes = [
 
 const errorsByCut = { limit: 'limit_reached', refusal: 'provider_refused' } as const
 
-/** Takes an answer as it comes, so that one that is ended before is paid as far as it came. One without a word fails. */
+/**
+ * Reads an answer as a stream, so that an aborted one is billed only as far as it came. An answer without text fails.
+ */
 async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promise<RoomAnswer> {
   const answer: RoomAnswer = { text: '', citations: [], finish: 'stop', error: null }
   for await (const part of await call.stream(streamedPartTypes)) {
@@ -177,7 +182,7 @@ function applyCut(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
 
 const IV_BYTES = 12
 
-/** An answer with its sources, encrypted. */
+/** Encrypts an answer with its sources. */
 function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
   const sealed = seal(key, JSON.stringify({ text, ...(citations.length > 0 && { citations }) }))
   if (sealed.length > MAX_CONTENT) throw new Problem('too_large')
@@ -192,9 +197,12 @@ function seal(key: Buffer, content: string): string {
   return [iv, cipher.getAuthTag(), ciphertext].map((part) => part.toString('base64')).join('|')
 }
 
-/** The least time between two pieces of an answer, and between two that repeat all of it, for whoever came late. */
+/**
+ * Milliseconds between two published pieces of an answer, and between two snapshots of all of it for members who joined
+ * late.
+ */
 const [PUBLISH_INTERVAL_MS, SNAPSHOT_INTERVAL_MS] = [250, 2000]
-/** Characters of what is repeated at most. */
+/** The largest snapshot, in characters. */
 const MAX_SNAPSHOT_LENGTH = 48_000
 
 export const PROGRESS_EVENT = 'room-disclosures.progress'
@@ -206,10 +214,10 @@ interface ProgressOptions {
   publish: (event: EphemeralEvent) => void
 }
 
-/** Tells a room in passing how an answer grows. Nobody but its members can read it. */
+/** Publishes the growth of an answer to its room as passing events, encrypted for its members. */
 class AnswerProgress {
   readonly #options: ProgressOptions
-  /** All parts so far, with pieces of text that follow one another as one. */
+  /** All parts so far; consecutive pieces of text are joined. */
   readonly #parts: StreamPart[] = []
   #length = 0
   #unpublished: StreamPart[] = []
@@ -226,13 +234,13 @@ class AnswerProgress {
     appendPart(this.#unpublished, part)
     appendPart(this.#parts, part)
     this.#length += part.type === 'delta' ? part.text.length : JSON.stringify(part).length
-    // A question waits for a person.
+    // An approval is published at once: a person has to answer it.
     const wait = part.type === 'approval' ? 0 : Math.max(0, this.#publishedAt + PUBLISH_INTERVAL_MS - Date.now())
     if (wait === 0) this.#publish()
     else this.#timer ??= setTimeout(() => this.#publish(), wait)
   }
 
-  /** The message that follows has what was not sent by now. */
+  /** Stops publishing; the final message contains everything that was not published. */
   stop(): void {
     clearTimeout(this.#timer)
   }

@@ -4,7 +4,7 @@ import { type AiRequest, aiRequest } from '../../ai/request/request.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { keyEpoch } from '../message-content.ts'
 
-/** More than a front end discloses of a room at once; texts and files together. */
+/** The largest number of messages and of parts that a question may disclose; front ends send fewer. */
 const MAX_MESSAGES = 200
 const MAX_PARTS = 500
 
@@ -16,7 +16,7 @@ const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('assistant'), source, content: partList(textPart) }),
 ])
 
-/** What a browser sends that wants an answer of a model in a room: what it discloses, and the key for the answer. */
+/** The input of a question to a model in a room: the disclosed messages, and the key for the answer. */
 export const roomQuestion = z
   .strictObject({
     id: resourceId,

@@ -37,7 +37,7 @@ import { deleteAttachment } from './message-attachments.ts'
 import { openText, sealText } from './sealed-text.ts'
 import { upload, uploadInput } from './upload.ts'
 
-/** Attachments that the caller sees, in the order of the uuids; throws where one is not there. */
+/** Finds attachments that the caller may see, in the order of the uuids; throws if one does not exist. */
 async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<AttachmentName[]> {
   if (uuids.length === 0) return []
   const values = namesByUuid.values({ ...toViewer(ctx), filters: { uuids } })
@@ -49,7 +49,7 @@ async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<Attac
   return uuids.flatMap((uuid) => found.get(uuid.toLowerCase()) ?? [])
 }
 
-/** Reads the text of a file that waits for it; nothing where it is gone or was read before. */
+/** Extracts the text of a file; does nothing if the file is gone or its text was extracted before. */
 async function extractText(ctx: Context, attachmentId: number): Promise<void> {
   const { sql, files, textExtractor } = ctx.services
   const [found] = await sql(findPendingFile, [attachmentId])
@@ -60,7 +60,7 @@ async function extractText(ctx: Context, attachmentId: number): Promise<void> {
   await applyTextOutcome(ctx, attachmentId, await toOutcome(ctx, file, extracted))
 }
 
-/** Says of a file that it could not be read as often as that was tried. */
+/** Marks the text of a file as failed after the last retry. */
 const failText = (ctx: Context, attachmentId: number): Promise<void> =>
   applyTextOutcome(ctx, attachmentId, { ...noText, state: 'failed', failure: 'not-read' })
 
@@ -89,7 +89,7 @@ async function applyTextOutcome(ctx: Context, id: number, { state, failure, trun
   ctx.services.notifier.notify(attachmentTextKey(id))
 }
 
-/** What models read of a file, as a file of plain text; there is none before it is ready. */
+/** Returns the text that models read of a file as a plain text file; throws as long as there is none. */
 async function downloadText(ctx: Context, id: string): Promise<FileContent> {
   const { sql, vault } = ctx.services
   const values = textById.values({ ...toViewer(ctx), ids: [attachments.ids.keyOf(id)] })
@@ -107,7 +107,10 @@ async function downloadText(ctx: Context, id: string): Promise<FileContent> {
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
-/** What a stored file is called in addresses: `group-{uuid}.pdf` of an attachment, `profile_avatars-{uuid}` of a picture. */
+/**
+ * The identifier of a stored file in addresses: `group-{uuid}.pdf` for an attachment, `profile_avatars-{uuid}` for a
+ * picture.
+ */
 const identifier = z
   .string()
   .max(100)
@@ -115,7 +118,7 @@ const identifier = z
     error: 'must be the identifier of an attachment or a picture',
   })
 
-/** The file of an identifier, where the caller sees the attachment, the person or the room that has it. */
+/** Opens the file of an identifier if the caller may see its attachment, person or room. */
 function openStoredFile(ctx: Context, identifier: string): Promise<FileContent> {
   const [, category = '', uuid = ''] = identifier.match(/^(\w+)-(.{36})/) ?? []
   if (category === 'profile_avatars' || category === 'room_avatars') return openPicture(ctx, category, uuid)
@@ -147,7 +150,7 @@ async function isVisible(ctx: Context, category: keyof typeof visiblePictures, k
 
 const id = attachments.ids.schema
 
-/** A file whose text is still to be read. */
+/** The input of a job that extracts a text. */
 const pendingTextInput = z.strictObject({ attachmentId: z.int().positive().max(2_147_483_647) })
 
 export const attachmentsRouter = router({

@@ -10,24 +10,24 @@ import { listPictures, type PictureFiles } from '../../identity/pictures/picture
 import { DRAFTS } from '../../ports/files/storage.ts'
 import { deleteAttachmentsById } from './message-attachments.ts'
 
-/** How long an attachment waits for its message, and a file for its row, in milliseconds. */
+/** Milliseconds that an attachment may lack a message, and a file a row. */
 export const GRACE_MS = 60 * 60_000
 
-/** As many as one statement looks at. */
+/** Rows that one statement handles. */
 const BATCH_SIZE = 1000
 
 type CleanupServices = Pick<Services, 'sql' | 'files' | 'storage'>
 
 interface CleanupResult {
-  /** Attachments that no message was sent with. */
+  /** Attachments without a message. */
   unlinked: number
-  /** Files without an attachment, which a process left that was killed. */
+  /** Files without an attachment, left by a process that was killed. */
   orphans: number
-  /** Pictures that neither a person nor a room has, and drafts of such as were to be written anew. */
+  /** Pictures without a person or room, and drafts of pictures that were being rewritten. */
   pictures: number
 }
 
-/** Deletes what nobody can use any more; another replica may do the same at the same time. */
+/** Deletes files that nobody can use any more; several replicas may do so at the same time. */
 export async function deleteOrphanedFiles(services: CleanupServices): Promise<CleanupResult> {
   const before = new Date(Date.now() - GRACE_MS)
   return {
@@ -80,7 +80,7 @@ async function deleteOldDrafts({ storage }: CleanupServices, before: Date): Prom
   return drafts
 }
 
-/** The items that are wanted, so many at a time. */
+/** Yields the matching items in batches. */
 async function* collectInBatches<T>(
   items: AsyncIterable<T>,
   isWanted: (item: T) => boolean,
@@ -95,16 +95,19 @@ async function* collectInBatches<T>(
   if (batch.length > 0) yield batch
 }
 
-/** As many as are found at a time. */
+/** Expired attachments that are selected at a time. */
 const EXPIRED_BATCH_SIZE = 200
 
 const MAX_ROOMS = 1000
 
-/** What is older than so many months, by room. */
+/** Lists what is older than the given number of months, by room. */
 export const listExpiredFiles = ({ services }: Context, months: number) =>
   services.sql(listExpiredByRoom, [months, MAX_ROOMS])
 
-/** Deletes what is older than so many months, as its uploader would. Several replicas may do so at once. */
+/**
+ * Deletes attachments older than the given number of months, as their uploader would. Several replicas may do so at
+ * once.
+ */
 export async function deleteExpired(ctx: Context, months: number): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {
@@ -115,7 +118,7 @@ export async function deleteExpired(ctx: Context, months: number): Promise<{ del
   }
 }
 
-/** Takes the locks in the order in which whoever deletes one attachment does. */
+/** Takes the locks in the same order as the deletion of one attachment, which avoids deadlocks. */
 const deleteFiles = (ctx: Context, uploader: number, files: readonly { id: number; room: number | null }[]) =>
   withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [uploader])

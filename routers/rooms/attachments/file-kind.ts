@@ -8,7 +8,7 @@ import { detectTextKind } from './text-kind.ts'
 const COMPOUND = 'application/x-cfb'
 const ENCRYPTED_OFFICE = 'application/x-encrypted-office'
 
-/** Kinds by the name of the stream that only they have. */
+/** Media types by the name of the stream that only they contain. */
 const compoundKinds: readonly [stream: string, mime: string][] = [
   ['EncryptedPackage', ENCRYPTED_OFFICE],
   ['WordDocument', 'application/msword'],
@@ -22,7 +22,7 @@ const HEADER_BYTES = 512
 const MAX_DIRECTORY_SECTORS = 64
 const ENTRY_BYTES = 128
 
-/** The media type of a compound file by the streams that its directory lists, wherever that lies. */
+/** Detects the media type of a compound file by the stream names in its directory. */
 async function detectCompoundKind(file: RandomAccessFile): Promise<string> {
   const names = await readStreamNames(file).catch((error: unknown) => {
     if (file.failure) throw error
@@ -48,11 +48,14 @@ async function readStreamNames(file: RandomAccessFile): Promise<Set<string>> {
 
 const isSector = (sector: number) => sector < 0xffff_fffa
 
-/** A name is UTF-16 with a zero at its end; its length in bytes stands behind it. */
+/** Reads a name: UTF-16 with a terminating zero, its length in bytes behind it. */
 const readNameAt = (entries: Buffer, at: number) =>
   entries.toString('utf16le', at, at + Math.max(0, Math.min(64, entries.readUInt16LE(at + 64)) - 2))
 
-/** The header names the first 109 sectors of the table that links all others; a directory beyond these is not followed. */
+/**
+ * Finds the next sector of a chain. The header names the first 109 sectors of the allocation table; a directory beyond
+ * them is not followed.
+ */
 async function nextSector(header: Buffer, sector: number, readSector: (sector: number) => Promise<Buffer>) {
   const [END, TABLES, TABLES_AT] = [0xffff_fffe, 109, 76]
   const perTable = 2 ** header.readUInt16LE(30) / 4
@@ -65,19 +68,19 @@ async function nextSector(header: Buffer, sector: number, readSector: (sector: n
 const ZIP = 'application/zip'
 const MAX_ENTRIES = 10_000
 
-/** The list of content types in a document with very many parts is some hundred kilobytes long. */
+/** The largest content type list; a document with very many parts has some hundred kilobytes. */
 const MAX_BYTES = 1024 * 1024
 const MAX_MIME = 100
 
-/** What tells the kind of an archive: a list of the content types of its parts, or the one type of all of it. */
+/** The entries that reveal the type of an archive: a list of the content types of its parts, or its one media type. */
 const kindEntries = ['[Content_Types].xml', 'mimetype']
 
-/** The media type of an archive by the entries that its central directory lists, wherever they lie. */
+/** Detects the media type of an archive by the entries of its central directory. */
 async function detectZipKind(file: RandomAccessFile): Promise<string> {
   try {
     return (await readKindEntry(file)) || ZIP
   } catch (error) {
-    // What is wrong with the archive is the matter of whoever reads it; what is wrong with the store is not.
+    // A damaged archive is stored as ZIP; a failure of the store is rethrown.
     if (file.failure) throw error
     return ZIP
   }
@@ -96,7 +99,7 @@ async function readKindEntry(file: RandomAccessFile): Promise<string | undefined
   return undefined
 }
 
-/** By the content type of the main part: `….document.main+xml`. */
+/** Reads the content type of the main part: `….document.main+xml`. */
 function detectOfficeKind(contentTypes: string): string | undefined {
   const [, kind] = contentTypes.match(/["']application\/([\w.+-]{1,120})\.main\+xml["']/i) ?? []
   return kind && `application/${kind.toLowerCase()}`
@@ -107,23 +110,26 @@ export interface FileKind {
   fileType: FileType
 }
 
-/** As much of a file tells whether it is text. */
+/** Bytes at the beginning of a file that decide whether it is text. */
 export const HEAD_BYTES = 64 * 1024
 
-/** Formats that can be written without a byte that no text has. Others that seem so are text which begins like them. */
+/** Formats that may contain no binary bytes. Other detected formats of textual files are false positives. */
 const textLikeFormats = ['application/pdf', 'application/rtf', 'application/xml']
 
-/** The kind of a file that begins as text by its first `HEAD` bytes; undefined where the whole file has to be read. */
+/**
+ * Detects the kind of a file that begins as text by its first `HEAD_BYTES`; returns undefined if the whole file is
+ * needed.
+ */
 export async function detectKindOfHead(head: Buffer): Promise<FileKind | undefined> {
   const text = await detectTextKind(head)
   if (text === undefined) return undefined
-  // Loaded with the first file, for it knows hundreds of formats.
+  // Loaded lazily, because it contains hundreds of formats.
   const { fileTypeFromBuffer } = await import('file-type')
   const format = text === 'image/svg+xml' ? undefined : (await fileTypeFromBuffer(head))?.mime
   return toKind(format && textLikeFormats.includes(format) ? format : text)
 }
 
-/** The kind of a file that is no text, by all of it: what tells the kind may stand anywhere. */
+/** Detects the kind of a binary file by all of it, because the deciding bytes may stand anywhere. */
 export async function detectKindOfFile(file: RandomAccessFile): Promise<FileKind | undefined> {
   const { fileTypeFromBlob } = await import('file-type')
   const start = await file.read(0, 4)
@@ -134,12 +140,12 @@ export async function detectKindOfFile(file: RandomAccessFile): Promise<FileKind
   return toKind(mime === 'application/x-cfb' ? await detectCompoundKind(file) : mime)
 }
 
-/** A file of no kind may lead a detector beyond its end. */
+/** Ignores the error of a detector that reads beyond the end of an unknown file. */
 function ignoreUnknown(error: unknown): undefined {
   if (!(error instanceof Error) || error.name !== 'EndOfStreamError') throw error
 }
 
-/** Whether a file of a kind is text from its first byte to its last. */
+/** Returns true for media types that are text from the first byte to the last. */
 export const isTextual = (mime: string): boolean => /^(?:text\/|image\/svg\+xml$|application\/xml$)/.test(mime)
 
 const documentTypes =
@@ -153,7 +159,7 @@ function toFileType(mime: string): FileType {
   return documentTypes.test(mime) ? 'document' : 'other'
 }
 
-/** Names of kinds that people often send in vain, and what they can do. */
+/** Explanations for kinds that people often upload although they are refused. */
 const refusalAdvice: readonly [kind: RegExp, name: string, advice: string][] = [
   [/^image\/hei[cf]/, 'a photo in the format HEIC (.heic)', 'send it as JPEG'],
   [/^application\/msword$/, 'a Word file of 1997-2003 (.doc)', 'save it as .docx'],
@@ -166,7 +172,7 @@ const refusalAdvice: readonly [kind: RegExp, name: string, advice: string][] = [
   [/^application\/vnd\.ms-powerpoint\..*macroenabled/, 'a PowerPoint file with macros (.pptm)', 'save it as .pptx'],
 ]
 
-/** Why a file of this kind is refused, for the person who sent it. */
+/** Explains to the uploader why a file of this kind is refused. */
 export function explainRefusal(kind: FileKind | undefined): string {
   const [, name, advice] = refusalAdvice.find(([pattern]) => kind && pattern.test(kind.mime)) ?? []
   if (name) return `This is ${name}, which is not taken; ${advice}.`

@@ -22,8 +22,8 @@ import { verifyFiles } from './verify-storage.ts'
 const MAX_OWNERS = 10
 
 /**
- * How many attachments there are, and how large they are: in all, by kind, by the state of their text, and by who has most.
- * Beside them how many people and rooms have a picture, and what is stored of pictures.
+ * Counts attachments and their bytes: in total, by kind, by text state, and by the owners with the most. Adds how many
+ * people and rooms have a picture, and what is stored of pictures.
  */
 async function readFileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
   const groups = await sql(countFiles)
@@ -48,7 +48,7 @@ const sumCounts = (counts: readonly FileCount[]): FileCount => ({
   bytes: counts.reduce((sum, { bytes }) => sum + bytes, 0),
 })
 
-/** The files of pictures, as large as they are stored. */
+/** Counts the files of pictures, and their stored bytes. */
 async function countStoredPictures({ storage }: Pick<Services, 'storage'>): Promise<FileCount> {
   const sum = { files: 0, bytes: 0 }
   for await (const { files } of listPictures(storage)) {
@@ -58,25 +58,27 @@ async function countStoredPictures({ storage }: Pick<Services, 'storage'>): Prom
   return sum
 }
 
-/** What came of sealing anew what application keys seal. */
+/** The result of re-encrypting with the current application key. */
 interface Rotation {
   attachments: number
   pictures: number
-  /** What front-end migrations keep for people who have not applied them: one for each person and migration. */
+  /** Data of front-end migrations for people who have not applied them: one entry for each person and migration. */
   migrationData: number
-  /** How many were sealed anew: of an attachment its key, of a picture that of each size. The others already were. */
+  /**
+   * Number of re-encrypted keys: one for each attachment, and one for each size of a picture. The others were current.
+   */
   renewed: number
-  /** How many none of the application keys opens. */
+  /** Number of keys that no application key opens. */
   unknown: number
-  /** How many files could not be read, so that their keys stay as they are. */
+  /** Number of files that could not be read, so that their keys stay as they are. */
   unreadable: number
 }
 
 const FILE_BATCH = 1000
 
 /**
- * Seals the keys of all files and pictures with the current application key, and what front-end migrations keep for people; what
- * the keys encrypt stays as it is.
+ * Re-encrypts the keys of all files and pictures, and the data of front-end migrations, with the current application
+ * key; the files themselves stay as they are.
  */
 async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>): Promise<Rotation> {
   const rotation: Rotation = { attachments: 0, pictures: 0, migrationData: 0, renewed: 0, unknown: 0, unreadable: 0 }
@@ -107,7 +109,7 @@ async function rotateAttachments({ sql, vault }: Pick<Services, 'sql' | 'vault'>
   }
 }
 
-/** The key of a picture is stored with it, so each file is written anew. */
+/** Rewrites each picture file, because its key is stored in it. */
 async function rotatePictures({ storage }: Pick<Services, 'storage'>, rotation: Rotation): Promise<void> {
   for await (const { files } of listPictures(storage)) {
     rotation.pictures += 1
@@ -118,10 +120,10 @@ async function rotatePictures({ storage }: Pick<Services, 'storage'>, rotation: 
   }
 }
 
-/** Few, because what migrations keep for a person may be large. */
+/** A small batch, because the data of a migration may be large. */
 const USERDATA_BATCH = 100
 
-/** Seals anew what front-end migrations keep for people. */
+/** Re-encrypts the data of front-end migrations. */
 async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   for (let after = { user: 0, migration: 0 }; ; ) {
     const rows = await sql(listUserdataAfter, [after.user, after.migration, USERDATA_BATCH])
@@ -139,7 +141,7 @@ async function rotateUserdata({ sql, vault }: Pick<Services, 'sql' | 'vault'>, r
   }
 }
 
-/** Seals the keys of people's archives anew, which are counted with all others. */
+/** Re-encrypts the keys of personal data archives, which are counted with all others. */
 async function rotateExports({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
   const { changed, unknown } = resealRows(vault, FILE_KEY, await sql(listExportKeys))
   const values = [
@@ -155,7 +157,9 @@ interface SealedRow {
   sealed: string
 }
 
-/** The rows that another key than the current one has sealed, with the same sealed anew; `unknown` counts those that no key opens. */
+/**
+ * Returns the rows that another key than the current one sealed, resealed; `unknown` counts those that no key opens.
+ */
 function resealRows<Row extends SealedRow>(vault: Vault, purpose: string, rows: readonly Row[]) {
   const opened = rows.flatMap((row) => {
     try {
@@ -170,20 +174,23 @@ function resealRows<Row extends SealedRow>(vault: Vault, purpose: string, rows: 
 
 const months = z.int().min(1).max(1200)
 
-/** The upkeep of files and pictures, for whoever runs the service. */
+/** Maintenance of files and pictures, for operators. */
 export const filesRouter = router({
-  /** Reads what is stored, which takes long where that is much: `sample` says of how many of a hundred files all is read. */
+  /** Verifies the stored files, which may take long; `sample` is the percentage of files that are read completely. */
   verify: freshAdmin
     .meta({ waitsOutside: true })
     .input(z.strictObject({ sample: z.number().min(0).max(100).default(100) }))
     .query(({ ctx, input }) => verifyFiles(ctx.services, input.sample)),
 
-  /** Several processes may do so at once. */
+  /** Several processes may call it at once. */
   rotate: host.mutation(({ ctx }) => rotateKeys(ctx.services)),
 
   stats: adminSession.query(({ ctx }) => readFileStats(ctx.services)),
 
-  /** What is older than so many months, or than the settings let files become. Nothing where they keep them for ever. */
+  /**
+   * Lists attachments older than the given number of months, or than the retention setting. Returns nothing if they are
+   * kept for ever.
+   */
   expired: adminSession.input(z.strictObject({ months: months.optional() })).query(({ ctx, input }) => {
     const age = input.months ?? ctx.services.settings.attachments.retentionMonths
     return age === undefined ? [] : listExpiredFiles(ctx, age)
@@ -201,7 +208,7 @@ export const filesRouter = router({
 
 const TEXT_BATCH = 1000
 
-/** Plans the reading of texts that nobody would read any more, because the jobs were lost, as in a restore of the database. */
+/** Enqueues the extraction of texts whose jobs were lost, as after a restore of the database. */
 async function enqueueLostTexts(ctx: Context): Promise<{ planned: number }> {
   const { sql, jobQueue } = ctx.services
   let planned = 0

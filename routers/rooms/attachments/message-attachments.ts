@@ -34,7 +34,9 @@ interface LinkedAttachments {
   ids: readonly string[]
 }
 
-/** Makes the caller's files part of a message that was just written. One that is not theirs, or belongs to a message, is not there. */
+/**
+ * Links uploaded files of the caller to a new message. A file of somebody else, or of another message, is not found.
+ */
 export async function linkToMessage(
   ctx: Context,
   { em, changes, room, message, ids }: LinkedAttachments,
@@ -45,7 +47,7 @@ export async function linkToMessage(
   for (const { id } of linked) changes.add([`room:${room}`], 'created', attachments.type, id)
 }
 
-/** Throws where one of the ids is not among those that could be linked. */
+/** Throws if one of the ids could not be linked. */
 export function assertAllLinked(linked: readonly { id: number }[], ids: readonly string[]): void {
   const known = new Set(linked.map(({ id }) => String(id)))
   const issues = ids.flatMap((id, index) =>
@@ -54,7 +56,7 @@ export function assertAllLinked(linked: readonly { id: number }[], ids: readonly
   if (issues.length > 0) throw new Problem('not_found', { issues })
 }
 
-/** Throws where a message has more files than the settings allow. */
+/** Throws if a message has more files than the settings allow. */
 export function assertAttachmentCount({ services }: Context, ids: readonly string[]): void {
   const { perMessage } = services.settings.attachments
   if (ids.length <= perMessage) return
@@ -68,9 +70,7 @@ interface Transaction {
   changes: ChangeRecorder
 }
 
-/**
- * Deletes an attachment. Of a message in a room that had nothing else its place is left, one in a conversation goes with it.
- */
+/** Deletes an attachment. An empty message stays as a deleted one in a room, and is deleted in a conversation. */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const key = attachments.ids.keyOf(id)
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
@@ -84,11 +84,13 @@ export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version)
   return { id }
 }
 
-/** Deletes attachments of one uploader, whose row and rooms are locked; returns how many were still there. */
+/**
+ * Deletes attachments of one uploader, whose row and rooms are locked; returns the number of those that still existed.
+ */
 export const deleteAttachmentsById = (transaction: Transaction, ids: readonly number[]): Promise<number> =>
   removeFromMessages(transaction, removeAttachments, ids)
 
-/** Deletes everything that somebody who is erased has uploaded. */
+/** Deletes all uploads of a person who is erased. */
 export async function deleteAttachmentsOnErase({ userId, em, changes, report }: Erasure): Promise<void> {
   const deleted = await removeFromMessages({ em, changes }, removeAttachmentsOfUploader, userId)
   report['attachments'] = { deleted, kept: 0 }
@@ -99,13 +101,13 @@ export async function deleteAttachmentsOfMessage(transaction: Transaction, messa
   await deleteAttachmentRows(transaction, removeAttachmentsOfMessage, message)
 }
 
-/** Lets go of all files of a room whose rows go with it. */
+/** Deletes all files of a room whose rows are deleted with it. */
 export async function deleteFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
   const files = await runStatement(em, listFilesOfRoom, [room])
   changes.dropFiles(files.map(({ uuid }) => uuid))
 }
 
-/** Returns how many there were. */
+/** Deletes attachments and updates their messages; returns the number of attachments. */
 async function removeFromMessages(
   transaction: Transaction,
   statement: Statement<RemovedAttachment>,
@@ -119,7 +121,7 @@ async function removeFromMessages(
   return removed.length
 }
 
-/** Deletes messages of conversations that have nothing left, and notes the others as changed. */
+/** Deletes conversation messages without content, and records the others as changed. */
 async function updatePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
   const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
   const [owner] = removed
@@ -133,7 +135,7 @@ async function updatePrivateMessages({ em, changes }: Transaction, removed: read
   }
 }
 
-/** Deletes attachments and notes that they are gone; their messages stay as they are. */
+/** Deletes attachments and records their deletion; their messages stay as they are. */
 export async function deleteAttachmentRows(
   { em, changes }: Transaction,
   statement: Statement<RemovedAttachment>,

@@ -14,10 +14,10 @@ type Stores = Pick<Services, 'sql' | 'files' | 'vault'>
 
 const MAX_ID = 2_147_483_647
 
-/** Of so many documents it is known how many pages they have: conversations send them again and again. */
+/** Documents whose page count is cached: conversations send the same documents again and again. */
 const MAX_CACHED_COUNTS = 10_000
 
-/** Attachments as the prompts of models may have them. */
+/** Reads attachments for the prompts of models. */
 export const createPromptFiles = (stores: Stores, pageCounts = new PageCounts()): PromptFiles => ({
   find(viewer, names) {
     const ids = names.filter((name) => /^\d+$/.test(name)).map(Number)
@@ -41,7 +41,7 @@ export const createPromptFiles = (stores: Stores, pageCounts = new PageCounts())
   },
 })
 
-/** How many pages documents have, by the names of their files, which never change. */
+/** A cache of page counts by the names of stored files, which never change. */
 class PageCounts {
   readonly #counts = new LRUCache<string, { pages: number | undefined }>(maxEntries(MAX_CACHED_COUNTS))
 
@@ -52,7 +52,7 @@ class PageCounts {
   }
 }
 
-/** The sealed texts of files, by their uuids. */
+/** Reads the sealed texts of files, by their uuids. */
 async function readTexts({ sql }: Stores, viewer: Viewer, files: readonly PromptFile[]): Promise<Map<string, Buffer>> {
   if (files.length === 0) return new Map()
   const ids = files.map(({ id }) => id)

@@ -4,14 +4,14 @@ import { LRUCache } from 'lru-cache'
 import { RandomAccessReader } from 'yauzl'
 import type { ByteRange } from '../../ports/files/file-store.ts'
 
-/** As much of a file is read at once. Whoever tells its kind reads a few bytes here and there. */
+/** Bytes that are read at once; a detector reads a few bytes here and there. */
 const CHUNK = 64 * 1024
 const MAX_CHUNKS = 16
 
-/** A stored file that is read in any order. */
+/** A stored file with random access. */
 export class RandomAccessFile {
   readonly size: number
-  /** Why the file itself could not be read. */
+  /** The error of the store, if the file could not be read. */
   failure: unknown
   readonly #open: (range: ByteRange) => Readable
   readonly #chunks = new LRUCache<number, Promise<Buffer>>({ max: MAX_CHUNKS })
@@ -48,7 +48,7 @@ export class RandomAccessFile {
     return chunk
   }
 
-  /** As much of a `Blob` as `file-type` reads. */
+  /** Returns the part of the `Blob` interface that `file-type` uses. */
   asBlob(): Blob {
     const slice = (start: number, end: number) => ({ arrayBuffer: () => this.read(start, end - start) })
     return { size: this.size, type: '', slice } as unknown as Blob

@@ -9,7 +9,7 @@ const TAG_BYTES = 16
 
 type FileKey = Pick<StoredFile, 'sealedKey'>
 
-/** The text of a file, compressed and encrypted under a key that is made of that of the file: nonce, ciphertext, tag. */
+/** Compresses a text and encrypts it with a key derived from the key of its file: nonce, ciphertext, tag. */
 export async function sealText(vault: Vault, file: FileKey, text: string): Promise<Buffer> {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', deriveTextKey(vault, file), iv)
@@ -17,7 +17,7 @@ export async function sealText(vault: Vault, file: FileKey, text: string): Promi
   return Buffer.concat([iv, cipher.update(compressed), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Throws where it was changed, or belongs to another file. */
+/** Decrypts a text; throws if it was changed or belongs to another file. */
 export async function openText(vault: Vault, file: FileKey, sealed: Buffer): Promise<Buffer> {
   const decipher = createDecipheriv('aes-256-gcm', deriveTextKey(vault, file), sealed.subarray(0, IV_BYTES))
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES))

@@ -1,7 +1,7 @@
-/** As much of a text as is judged. */
+/** Bytes of a text that are examined. */
 const SAMPLE_BYTES = 8 * 1024
 
-/** The media type of bytes that are text; nothing where they are not. */
+/** Detects the media type of text; returns undefined for other bytes. */
 export async function detectTextKind(head: Buffer): Promise<string | undefined> {
   const sample = head.subarray(0, SAMPLE_BYTES)
   const encoding = await detectEncoding(sample)
@@ -12,25 +12,25 @@ export async function detectTextKind(head: Buffer): Promise<string | undefined> 
   return isTable(new TextDecoder(encoding).decode(sample, { stream: true })) ? 'text/csv' : 'text/plain'
 }
 
-/** Control characters that no text has: all but white space. */
+/** Control characters that no text contains: all but white space. */
 const CONTROLS = /[^\P{Cc}\t\n\f\r]/u
 
-/** Those of them that mean the same in all encodings of single bytes. */
+/** The same, limited to characters that are equal in all single-byte encodings. */
 const ASCII_CONTROLS = /[^\P{Cc}\t\n\f\r\u0080-\u009f]/u
 
-/** Begins the colours in what programs write. */
+/** The escape character, with which programs begin colour codes. */
 const ESCAPE = '\u001b'
 
 const containsControls = (controls: RegExp, text: string): boolean => controls.test(text.replaceAll(ESCAPE, ''))
 
-/** UTF-16, UTF-8, or Latin-1 for all encodings with the characters of ASCII. Undefined where the bytes are no text. */
+/** Detects UTF-16, UTF-8, or Latin-1 for all encodings that extend ASCII; returns undefined for binary bytes. */
 async function detectEncoding(sample: Buffer): Promise<string | undefined> {
   const utf16 = await detectUtf16(sample)
   const isSingleByte = !utf16 && !containsControls(ASCII_CONTROLS, sample.toString('latin1'))
   return [utf16 ?? 'utf-8'].find((encoding) => isText(encoding, sample)) ?? (isSingleByte ? 'latin1' : undefined)
 }
 
-/** UTF-16 by its mark, or by its characters; a text in any other encoding has no zeros. */
+/** Detects UTF-16 by its byte order mark, or by its characters if there are zeros, which no other encoding has. */
 async function detectUtf16(sample: Buffer): Promise<string | undefined> {
   const [first, second] = sample
   if (first === 0xff && second === 0xfe) return 'utf-16le'
@@ -43,24 +43,24 @@ async function detectUtf16(sample: Buffer): Promise<string | undefined> {
 
 function isText(encoding: string, bytes: Uint8Array): boolean {
   try {
-    // A character at the end of the sample may be cut.
+    // A character at the end of the sample may be truncated.
     return !containsControls(CONTROLS, new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true }))
   } catch {
     return false
   }
 }
 
-/** Tells of a file that begins as text whether it goes on as text, part by part. A text may change its encoding on the way. */
+/** Creates a check that each part of a file is still text. A text may change its encoding on the way. */
 export async function createTextCheck(head: Buffer): Promise<(part: Uint8Array) => boolean> {
   const utf16 = await detectUtf16(head.subarray(0, SAMPLE_BYTES))
   const decoder = new TextDecoder(utf16 ?? 'latin1')
   return (part) => !containsControls(utf16 ? CONTROLS : ASCII_CONTROLS, decoder.decode(part, { stream: true }))
 }
 
-/** Whether the first lines have equally many fields, as a table has. */
+/** Returns true if the first lines have equally many fields, as a table has. */
 function isTable(text: string): boolean {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '')
-  // The last line may be cut, too.
+  // The last line may be truncated, too.
   const whole = lines.length > 2 ? lines.slice(0, -1) : lines
   return whole.length > 1 && [',', ';', '\t'].some((separator) => isSeparatedBy(separator, whole.slice(0, 20)))
 }
@@ -70,23 +70,26 @@ function isSeparatedBy(separator: string, lines: readonly string[]): boolean {
   return counts.size === 1 && !counts.has(1)
 }
 
-/** What may stand in front of the root of a document, each with its end. */
+/** Patterns that may precede the root element, each with its end. */
 const prologuePatterns: readonly [begin: RegExp, end: string][] = [
   [/\s+/y, ''],
   [/<\?/y, '?>'],
   [/<!--/y, '-->'],
 ]
 
-/** Names without the prefix of their namespace. */
+/** The root element and the document type, without namespace prefixes. */
 const ROOT = /<(?:[\w.-]+:)?([\w.-]+)[\s/>]/y
 const DOCTYPE = /<!doctype\s+(?:[\w.-]+:)?([\w.-]+)/iy
 
-/** The name of the first element of a text that is markup, in lower case; nothing where it is none, or begins too late. */
+/**
+ * Finds the lower-case name of the first element of markup; returns undefined if there is none, or if it begins too
+ * late.
+ */
 function findRoot(text: string): string | undefined {
   for (let at = 0; at !== -1; ) {
     const [, root] = matchAt(ROOT, text, at) ?? []
     const [, doctype] = matchAt(DOCTYPE, text, at) ?? []
-    // A page may leave its first element out.
+    // An HTML page may omit its root element.
     if (root || doctype?.toLowerCase() === 'html') return (root ?? doctype)?.toLowerCase()
     at = doctype ? skipDoctype(text, at) : skipPrologue(text, at)
   }
@@ -98,7 +101,7 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text)
 }
 
-/** Where one piece of what stands in front ends; -1 where there is none. */
+/** Returns the end of one piece before the root, or -1 if there is none. */
 function skipPrologue(text: string, at: number): number {
   for (const [begin, end] of prologuePatterns) {
     const [found] = matchAt(begin, text, at) ?? []
@@ -114,7 +117,7 @@ function skipPast(text: string, end: string, from: number): number {
 
 const TOKEN = /["'[\]>]|<!--/g
 
-/** What hides an end in a document type. Its declarations stand in square brackets. */
+/** Delimiters that may enclose an end mark in a document type. Its declarations stand in square brackets. */
 const enclosures: Record<string, string> = { '"': '"', "'": "'", '<!--': '-->' }
 
 function skipDoctype(text: string, from: number, end = '>'): number {

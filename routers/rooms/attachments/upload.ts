@@ -33,7 +33,7 @@ const fileName = z
   .regex(/^\P{Cc}*$/u, { error: 'must have no control characters' })
   .regex(/^[^\u202A-\u202E\u2066-\u2069]*$/, { error: 'must have no characters that turn the direction of text' })
 
-/** A form can only have text. */
+/** A boolean, also as text, because form fields are text. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false'])]).transform((value) => String(value) === 'true')
 
 export const uploadInput = z.strictObject({
@@ -45,10 +45,10 @@ export const uploadInput = z.strictObject({
 
 type UploadInput = z.output<typeof uploadInput>
 
-/** What a request has beside its file. */
+/** The largest size of the form fields beside the file. */
 const FORM_BYTES = 64 * 1024
 
-/** Stores the file that comes with a call, and the attachment that it is from now on. */
+/** Stores the uploaded file and creates its attachment. */
 export async function upload(
   ctx: Context,
   person: number,
@@ -64,7 +64,7 @@ export async function upload(
   await assertWithinQuota(ctx, ctx.services.sql, person, 1)
   const file = await files.write(inspector.inspect(withUploadTimeout(ctx, incoming.content)))
   const id = await detectAndStore().catch(async (error: unknown) => {
-    // After a lost connection the row may be there, and the sweep finds out.
+    // After a lost connection the row may exist; the cleanup decides then.
     if (error instanceof Problem) await files.remove([file.name])
     throw error
   })
@@ -85,10 +85,10 @@ interface NewAttachment {
   kind: FileKind
 }
 
-/** Throws where the person was erased in the meantime. */
+/** Creates the attachment; throws if the person was erased in the meantime. */
 function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, kind }: NewAttachment): Promise<number> {
   const writing = ctx.em().transactional(async (em) => {
-    // Two uploads do not go past the quota at once.
+    // The lock keeps two uploads from exceeding the quota together.
     await runStatement(em, lockPerson, [person])
     const { pending } = await assertWithinQuota(ctx, createTransactionSql(em), person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
@@ -97,7 +97,7 @@ function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, ki
     const facts = { uuid, name, ...kind, bytes, clientEncrypted, sealedKey, textState } as const
     const row = em.create(Attachment, { uploader: person, ...facts })
     await em.flush()
-    // Those of somebody who uploads many files wait for those of others.
+    // Jobs of people who upload many files have a lower priority.
     const job = { input: { attachmentId: row.id }, priority: -pending }
     if (mayHaveText) await ctx.services.jobQueue.enqueue(em, 'extract-text', job)
     return row.id
@@ -115,13 +115,13 @@ async function assertWithinQuota({ services }: Context, sql: Sql, person: number
 
 const ciphertextKind: FileKind = { mime: 'application/octet-stream', fileType: 'other' }
 
-/** Looks at a file while it passes, and breaks it off where the rules do not let it in. */
+/** Inspects a file while it streams, and aborts it if the rules do not allow it. */
 class FileInspector {
   readonly #rules: FileRules
   readonly #isCiphertext: boolean
-  /** Known while the file passes, if it is text or ciphertext. */
+  /** Known during the upload if the file is text or ciphertext. */
   #kind: FileKind | undefined
-  /** Of a text, whether what follows its beginning is text, too. */
+  /** Checks that the rest of a text file is text, too. */
   #isStillText: ((part: Uint8Array) => boolean) | undefined
 
   constructor(rules: FileRules, isCiphertext: boolean) {
@@ -130,7 +130,7 @@ class FileInspector {
     if (isCiphertext) this.#kind = ciphertextKind
   }
 
-  /** The same bytes. Nothing of a file passes before it is known whether it is text. */
+  /** Yields the bytes unchanged, but none before it is known whether the file is text. */
   async *inspect(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     let head: Uint8Array[] | undefined = []
     let seen = 0
@@ -150,13 +150,13 @@ class FileInspector {
     if (head) yield await this.#inspectHead(Buffer.concat(head))
   }
 
-  /** The kind of the file, when all of it has passed and is stored. Throws where such files are not taken. */
+  /** Detects the kind of the stored file; throws if such files are not allowed. */
   async detectKind(file: RandomAccessFile): Promise<FileKind> {
     return this.#kind ?? this.#assertAllowed(await detectKindOfFile(file))
   }
 
   async #inspectHead(bytes: Buffer): Promise<Buffer> {
-    // However the network cut the file, as much of it is judged.
+    // The examined size does not depend on the chunks of the network.
     const kind = this.#isCiphertext ? undefined : await detectKindOfHead(bytes.subarray(0, HEAD_BYTES))
     if (!kind) return bytes
     this.#kind = this.#assertAllowed(kind)
@@ -170,7 +170,7 @@ class FileInspector {
     throw new Problem('unsupported_media_type', { detail: explainRefusal(kind) })
   }
 
-  /** Throws where a file that began as text goes on as something else. */
+  /** Throws if a file that began as text continues as something else. */
   #assertStillText<Part extends Uint8Array>(part: Part): Part {
     if (this.#isStillText && !this.#isStillText(part)) this.#assertAllowed(undefined)
     return part

@@ -7,21 +7,21 @@ import { FILE_KEY } from '../../ports/vault.ts'
 import { attachments } from './attachments.ts'
 import { GRACE_MS } from './cleanup.ts'
 
-/** More than anybody reads. All of them are counted. */
+/** The largest number of listed findings; all of them are counted. */
 const MAX_LISTED = 1000
 
 export interface Verification extends Record<Finding, number> {
   attachments: number
-  /** Of people and rooms. */
+  /** Number of pictures of people and rooms. */
   pictures: number
   files: number
-  /** How many attachments and pictures were read to their ends. */
+  /** Number of attachments and pictures that were read completely. */
   read: number
-  /** What was found, up to 1,000. */
+  /** The findings, up to 1,000. */
   listed: StorageFinding[]
 }
 
-/** Compares attachments and pictures with what is stored, and reads so many of a hundred to their ends. */
+/** Compares attachments and pictures with the stored files, and reads the given percentage of them completely. */
 export async function verifyFiles(
   services: Pick<Services, 'sql' | 'files' | 'storage' | 'vault'>,
   percent: number,
@@ -44,7 +44,7 @@ export async function verifyFiles(
   }
 }
 
-/** Findings that are looked at again at a time. */
+/** Findings that are checked again at a time. */
 const CONFIRM_BATCH_SIZE = 1000
 
 type Finding = 'no-file' | 'no-owner' | 'unknown-key' | 'damaged'
@@ -53,7 +53,7 @@ interface StorageFinding {
   finding: Finding
   /** The name of the file. */
   file: string
-  /** What the file belongs to, such as `attachments/7`; null where that is nothing. */
+  /** The owner of the file, such as `attachments/7`; null if there is none. */
   owner: string | null
 }
 
@@ -62,32 +62,32 @@ interface NamedItem {
 }
 
 interface ListedFile extends NamedItem {
-  /** How many stored files that is. */
+  /** Number of stored files. */
   count: number
   modifiedAt: Date
-  /** Whether enough of it is there to be read. */
+  /** True if enough files exist to read it. */
   isWhole: boolean
 }
 
-/** Rows and the files that they name, both in the order of the names. */
+/** Rows and the files that they name, both sorted by name. */
 interface StoredSet<Row extends NamedItem> {
   rows: AsyncIterable<Row>
   files: AsyncIterable<ListedFile>
   ownerOf(row: Row): string
-  /** Reads the file of a row to its end; nothing where it is as it was written. */
+  /** Reads the file of a row completely; returns undefined if it is intact. */
   examine(row: Row, isListed: boolean): Promise<Exclude<Finding, 'no-owner'> | undefined>
-  /** Selects those that are still there. */
+  /** Selects the rows that still exist. */
   stillThere(rows: readonly Row[]): Promise<Row[]>
 }
 
 export interface Comparison {
   rows: number
   files: number
-  /** How many were read to their ends. */
+  /** Number of files that were read completely. */
   read: number
 }
 
-/** Tells of each row whose file is not there or does not open, and of each file that no row names. */
+/** Reports each row whose file is missing or damaged, and each file without a row. */
 async function compareStored<Row extends NamedItem>(
   set: StoredSet<Row>,
   percent: number,
@@ -118,7 +118,7 @@ interface SuspectedFinding<Row> {
   finding: Finding
 }
 
-/** Leaves out what was deleted, or has another file, since it was looked at. */
+/** Reports the findings, except those whose row was deleted or has another file by now. */
 async function confirmFindings<Row extends NamedItem>(
   { stillThere, ownerOf }: StoredSet<Row>,
   suspected: readonly SuspectedFinding<Row>[],
@@ -130,15 +130,15 @@ async function confirmFindings<Row extends NamedItem>(
     if (present.has(ownerOf(row))) report({ finding, file: row.name, owner: ownerOf(row) })
 }
 
-/** A younger one waits for its row, and the sweep for it. */
+/** Returns true for a file without a row; a young one may still get its row, or be cleaned up. */
 const isOrphan = (row: NamedItem | undefined, file: ListedFile | undefined): file is ListedFile =>
   row === undefined && file !== undefined && file.modifiedAt.getTime() < Date.now() - GRACE_MS
 
-/** One that may be missing is looked at in any case. */
+/** Skips files outside the sample; a file that may be missing is always examined. */
 const isSkipped = (file: ListedFile | undefined, percent: number) =>
   file?.isWhole === true && Math.random() * 100 >= percent
 
-/** Pairs of two series that are each in the order of their names; one side is absent where the other has a name alone. */
+/** Merges two series that are sorted by name into pairs; one side is undefined if only the other has the name. */
 async function* mergeByName<A extends NamedItem, B extends NamedItem>(
   left: AsyncIterable<A>,
   right: AsyncIterable<B>,
@@ -166,10 +166,10 @@ async function readNext<T>(items: AsyncIterator<T>): Promise<T | undefined> {
 
 type AttachmentServices = Pick<Services, 'sql' | 'files' | 'vault'>
 
-/** Comes before all others. */
+/** Sorts before all other names. */
 const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
-/** Attachments and the files of messages. */
+/** Creates the set of attachments and their files. */
 const createAttachmentSet = (services: AttachmentServices): StoredSet<FileRow> => ({
   rows: readInNameOrder((after, limit) => services.sql(listFilesByName, [after, limit]), NO_NAME),
   files: listAttachmentFiles(services),
@@ -206,7 +206,7 @@ async function canReadFile({ files }: AttachmentServices, { name, bytes, sealedK
     for await (const _ of files.read({ name, bytes, sealedKey }));
     return true
   } catch (error) {
-    // That nobody can be asked says nothing of the file.
+    // An unreachable store says nothing about the file.
     if (error instanceof Problem) throw error
     return false
   }
@@ -214,13 +214,13 @@ async function canReadFile({ files }: AttachmentServices, { name, bytes, sealedK
 
 type PictureServices = Pick<Services, 'sql' | 'storage'>
 
-/** People and rooms, and the files of their pictures. */
+/** Creates the set of people and rooms with their picture files. */
 const createPictureSet = (services: PictureServices): StoredSet<PictureRow> => ({
   rows: readInNameOrder((after, limit) => services.sql(listPicturesByKey, [after, limit]), ''),
   files: listPictureFiles(services),
   ownerOf: ({ table, id }) => `${table}/${id}`,
 
-  /** A picture that was stored before there were sizes has no small one. */
+  /** A picture from before there were sizes has no small one. */
   async examine({ name }) {
     const fault = await services.storage.check(name)
     if (fault) return fault
@@ -245,7 +245,7 @@ async function* listPictureFiles({ storage }: PictureServices): AsyncGenerator<L
 
 const ROW_BATCH_SIZE = 1000
 
-/** Rows that are read so many at a time, each time those behind the name of the last one. */
+/** Reads rows in batches, each behind the last name of the one before. */
 async function* readInNameOrder<Row extends { name: string }>(
   read: (after: string, limit: number) => Promise<Row[]>,
   first: string,

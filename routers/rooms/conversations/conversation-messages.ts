@@ -45,7 +45,7 @@ import {
 } from './message-input.ts'
 
 const MAX_MESSAGES = 1000
-/** Of one answer; the first message is always in it. */
+/** Bytes of one response; it always contains the first message. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 export const messagesInput = z.strictObject({
@@ -58,7 +58,7 @@ export const messagesInput = z.strictObject({
     .prefault({}),
 })
 
-/** The last messages of a conversation in the order of their numbers, or those before one of them. */
+/** Lists the last messages of a conversation in the order of their numbers, or those before a cursor. */
 export async function listMessages(
   ctx: Context,
   { slug, page: { size, before } }: z.output<typeof messagesInput>,
@@ -67,12 +67,12 @@ export async function listMessages(
   const [seq, subSeq] = before === undefined ? [MAX_NUMBER, MAX_NUMBER] : parseMessageNumber(before)
   const rows = await ctx.services.sql(findConversationMessages, [Number(id), seq, subSeq, size + 1, MAX_BYTES])
   const found = rows[0]?.found ?? 0
-  // They end with the last one, so one too many stands first.
+  // The rows end with the newest message, so the surplus one is the first.
   const data = rows.slice(rows.length > size ? 1 : 0).map(({ found: _, ...message }) => message)
   return { data, meta: { next: found > data.length ? (data[0]?.number ?? null) : null } }
 }
 
-/** Gives a message the next number of its conversation or thread, and keeps it. */
+/** Stores a message with the next number of its conversation or thread. */
 export async function sendMessage(ctx: Context, message: NewMessage): Promise<ConversationMessageRow> {
   assertMessageFits(ctx, message)
   const { slug, attachments } = message
@@ -114,7 +114,7 @@ async function insertMessage(em: EntityManager, conversation: number, message: N
   return written
 }
 
-/** Changes what is given of a message, and keeps the rest. */
+/** Changes the given members of a message, and keeps the rest. */
 export async function changeMessage(
   ctx: Context,
   { slug, number, ...change }: MessageChange,
@@ -137,7 +137,7 @@ export async function changeMessage(
   return readMessage(ctx, id)
 }
 
-/** Deletes a message with its files; its number is not given again, and replies to it stay. */
+/** Deletes a message with its files; its number is not reused, and replies to it stay. */
 export async function removeMessage(
   ctx: Context,
   { slug, number }: { slug: string; number: string },
@@ -164,7 +164,7 @@ async function readMessage(ctx: Context, id: number): Promise<ConversationMessag
   return found
 }
 
-/** A conversation looks different, too, when a message of it does: it stands first in the list. */
+/** Records a change of a message and of its conversation, which moves to the top of the list. */
 function recordMessageChange(
   ctx: Context,
   transaction: ConversationTransaction,
@@ -182,7 +182,7 @@ const definedOnly = <T extends object>(members: T) =>
     [K in keyof T]: Exclude<T[K], undefined>
   }
 
-/** Makes files of the caller part of a message of theirs. One that is not theirs, or belongs to another message, is not there. */
+/** Links uploaded files of the caller to a message. A file of somebody else, or of another message, is not found. */
 async function linkFiles(
   ctx: Context,
   { em, changes }: ConversationTransaction,
@@ -196,7 +196,7 @@ async function linkFiles(
   for (const { id } of linked) changes.add([`user:${viewer}`], 'created', attachments.type, id)
 }
 
-/** Gives a message exactly these files: others that it had are deleted. */
+/** Replaces the files of a message: files that are no longer listed are deleted. */
 async function replaceFiles(
   ctx: Context,
   transaction: ConversationTransaction,

@@ -24,7 +24,7 @@ import {
 import { conversationImportInput, importConversation } from './import-conversation.ts'
 import { messageChangeInput, messageSelector, newMessageInput } from './message-input.ts'
 
-/** Conversations with models, which nobody but their owner reads. */
+/** Procedures for private conversations with models, which only their owner can read. */
 export const conversationsRouter = router({
   list: userWith('read')
     .meta(about("List the caller's private conversations, those that were changed last first."))

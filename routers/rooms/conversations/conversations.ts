@@ -40,21 +40,21 @@ export interface ConversationTransaction {
 
 const noSuchConversation = () => new Problem('not_found', { detail: 'There is no such conversation.' })
 
-/** A conversation of the caller; those of others are not there. */
+/** Reads a conversation of the caller; those of others are not found. */
 export async function readConversation(ctx: Context, slug: string): Promise<ConversationRow> {
   const [found] = await ctx.services.sql(findConversation, [slug, toViewer(ctx).viewer])
   if (!found) throw noSuchConversation()
   return found
 }
 
-/** Locks a conversation of the caller, and the caller before it: they go past no quota by two requests at once. */
+/** Locks the caller and then the conversation, so that two requests cannot exceed a quota together. */
 export async function lockOwnConversation(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
   const [locked] = await runStatement(em, lockConversation, [slug, toViewer(ctx).viewer])
   if (!locked) throw noSuchConversation()
   return locked
 }
 
-/** Throws where the caller, who is locked, would have more than they may. Whoever has too much may still have less. */
+/** Throws if the caller, who is locked, would exceed a quota. Somebody above the quota may still reduce the usage. */
 export async function assertWithinQuota(ctx: Context, em: EntityManager, growth: { bytes: number; conversations?: 1 }) {
   const { perPerson, bytesPerPerson } = ctx.services.settings.conversations
   const [usage] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
@@ -65,29 +65,29 @@ export async function assertWithinQuota(ctx: Context, em: EntityManager, growth:
     throw quotaExceeded(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
 }
 
-/** Throws where a conversation would have more messages than it may. */
+/** Throws if a conversation would have too many messages. */
 export function assertMessageCount(ctx: Context, count: number): void {
   const { messages: maxMessages } = ctx.services.settings.conversations
   if (count > maxMessages) throw quotaExceeded(`A conversation has at most ${maxMessages} messages.`)
 }
 
-/** How much the caller has, and may have. */
+/** Returns the usage and the quotas of the caller. */
 export async function readQuota(ctx: Context) {
   const { perPerson, bytesPerPerson, messages, messageSize } = ctx.services.settings.conversations
   const [usage] = await ctx.services.sql(measureConversations, [toViewer(ctx).viewer])
   return {
     conversations: { most: perPerson, kept: usage?.count ?? 0 },
     bytes: { most: bytesPerPerson, kept: usage?.bytes ?? 0 },
-    /** Of one conversation. */
+    /** Largest number of messages in a conversation. */
     messages,
-    /** Of one message, in characters of its ciphertext. */
+    /** Largest message, in characters of its ciphertext. */
     messageSize,
   }
 }
 
 const quotaExceeded = (detail: string) => new Problem('invalid', { detail })
 
-/** Tells the caller's other programs what is different about a conversation. */
+/** Records a change for the other clients of the caller. */
 export function recordConversationChange(
   ctx: Context,
   { changes }: ConversationTransaction,
@@ -132,7 +132,7 @@ export async function createConversation(
   return readConversation(ctx, slug)
 }
 
-/** Changes what is given, and keeps the rest. */
+/** Changes the given members, and keeps the rest. */
 export async function changeConversation(
   ctx: Context,
   { slug, name, systemPrompt }: z.output<typeof conversationChangeInput>,
@@ -161,7 +161,7 @@ export async function removeConversation(ctx: Context, slug: string): Promise<{ 
 
 const countBytes = (text: string | null) => Buffer.byteLength(text ?? '')
 
-/** Of folders, and of pinned conversations. */
+/** The largest number of folders, and of pinned conversations. */
 const MAX_ORGANIZED = 100
 
 const folderName = z.string().trim().min(1).max(120)
@@ -177,7 +177,7 @@ export const folderChangeInput = z.strictObject({
   newName: folderName.nullable().describe('Null dissolves the folder; what lies in it stays.'),
 })
 
-/** Pins a conversation or puts it in a folder, which is there as long as something lies in it. */
+/** Pins a conversation or moves it to a folder; a folder exists as long as a conversation is in it. */
 export async function organizeOwnConversation(
   ctx: Context,
   { slug, isPinned, folder }: z.output<typeof organizationInput>,
@@ -197,7 +197,7 @@ export async function organizeOwnConversation(
 export const listFolders = (ctx: Context): Promise<ConversationFolder[]> =>
   ctx.services.sql(listConversationFolders, [toViewer(ctx).viewer])
 
-/** Gives a folder another name, under which there may be one already. */
+/** Renames a folder; the new name may be that of another one. */
 export async function changeFolder(
   ctx: Context,
   { name, newName }: z.output<typeof folderChangeInput>,
@@ -210,7 +210,7 @@ export async function changeFolder(
   return listFolders(ctx)
 }
 
-/** A part of a list. `next` says where the following one begins, and is null behind the last one. */
+/** A page of a list. `next` is the cursor of the following page, or null after the last one. */
 export interface CursorPage<T> {
   data: T[]
   meta: { next: string | null }
@@ -237,10 +237,10 @@ export const listInput = z
 
 const [MAX_TIME, MAX_ID] = [8e15, 2_147_483_647]
 
-/** What stands for any text in a pattern stands for itself in a name. */
+/** Escapes the wildcards of a LIKE pattern. */
 const toLikePattern = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
 
-/** The caller's conversations, those that were changed last first. */
+/** Lists the conversations of the caller, the last changed first. */
 export async function listOwnConversations(
   ctx: Context,
   { page: { size, after }, isPinned, folder, name }: z.output<typeof listInput>,
@@ -255,12 +255,12 @@ export async function listOwnConversations(
   return { data, meta: { next: last ? `${Date.parse(last.updatedAt)}-${last.id}` : null } }
 }
 
-/** For so long what was thrown away can be taken back; front ends offer it for a shorter time. */
+/** Seconds in which a discarded conversation can be restored; front ends offer less. */
 const RESTORABLE_SECONDS = 60
-/** Deleted in one transaction. */
+/** Conversations that are deleted in one transaction. */
 const BATCH_SIZE = 100
 
-/** Throws a conversation away: nobody sees it any more, and soon it is deleted. */
+/** Discards a conversation: it is no longer visible, and is deleted soon. */
 export async function discardOwnConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwnConversation(ctx, em, slug)
@@ -270,7 +270,7 @@ export async function discardOwnConversation(ctx: Context, slug: string): Promis
   return { slug }
 }
 
-/** Takes a conversation back that was thrown away and is not deleted yet. */
+/** Restores a discarded conversation that is not deleted yet. */
 export async function restoreOwnConversation(ctx: Context, slug: string): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
     const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
@@ -280,7 +280,7 @@ export async function restoreOwnConversation(ctx: Context, slug: string): Promis
   return readConversation(ctx, slug)
 }
 
-/** Deletes what was thrown away and can be taken back no more, with its messages and files. */
+/** Deletes conversations that can no longer be restored, with their messages and files. */
 export async function deleteDiscardedConversations(ctx: Context): Promise<{ deleted: number }> {
   let deleted = 0
   for (;;) {

@@ -24,7 +24,7 @@ import {
   NO_MODEL,
 } from './message-input.ts'
 
-/** Of one call. */
+/** Messages that one call may import. */
 const MAX_MESSAGES = 500
 
 const importedMessage = z
@@ -58,8 +58,8 @@ export const conversationImportInput = z.strictObject({
 type ConversationImport = z.output<typeof conversationImportInput>
 
 /**
- * Stores a conversation from elsewhere, by one call or several. Until it is whole it counts as thrown away: one that is
- * never finished is deleted soon. Messages that are there already are left as they are.
+ * Imports a conversation by one or several calls. Until it is complete it counts as discarded, so that an abandoned
+ * import is deleted soon. Messages that exist already are left unchanged.
  */
 export function importConversation(ctx: Context, input: ConversationImport): Promise<{ slug: string; isNew: boolean }> {
   for (const message of input.messages) assertMessageFits(ctx, { ...message, attachments: [] })

@@ -7,7 +7,7 @@ import { assertAttachmentCount } from '../attachments/message-attachments.ts'
 import { assertContentFits, content, contentRequired } from '../message-content.ts'
 import { slug } from './conversations.ts'
 
-/** Higher than any number. */
+/** The upper bound of message numbers. */
 export const MAX_NUMBER = 2_147_483_647
 
 export const messageNumber = z
@@ -29,14 +29,14 @@ const metadata = z
   })
   .describe('The tools, parameters and sources of an answer. Not encrypted.') as z.ZodType<MessageMetadata>
 
-/** What a message consists of. */
+/** The members of a message. */
 export const messageMembers = {
   role: z.enum(conversationRoles).describe('Who says it. The client writes down what a model answers.'),
   model: z.string().min(1).max(255).nullable().describe('Which model answers.'),
   content: content.nullable(),
   metadata: metadata.nullable(),
   isComplete: z.boolean().describe('Whether an answer was written to its end.'),
-  /** More than any setting allows is refused before the settings are asked. */
+  /** Bounds the list before the settings are read. */
   attachments: z.array(resourceId).max(100).describe('Files that the caller has uploaded for it.'),
 }
 
@@ -75,7 +75,7 @@ export const newMessageInput = z
 
 export type NewMessage = z.output<typeof newMessageInput>
 
-/** What is not given stays as it is; of attachments, all are given that the message is to have. */
+/** The input of a change. Missing members stay as they are; `attachments` is the complete list. */
 export const messageChangeInput = z.strictObject({
   slug,
   number: messageNumber,
@@ -91,12 +91,12 @@ interface MessageParts {
   attachments: readonly string[]
 }
 
-/** Refuses a change after which nobody could tell which model has answered. */
+/** Throws if an answer would have no model. */
 export function assertAnswerHasModel(message: { role: string; model: string | null }): void {
   if (!hasModel(message)) throw new Problem('invalid', { issues: [{ path: ['model'], message: NO_MODEL }] })
 }
 
-/** Refuses a message that says nothing, or more than the settings allow. */
+/** Throws if a message is empty, or larger than the settings allow. */
 export function assertMessageFits(ctx: Context, message: MessageParts): void {
   assertContentFits(ctx, { ...message }, ctx.services.settings.conversations.messageSize)
   assertAttachmentCount(ctx, message.attachments)

@@ -45,7 +45,10 @@ import { invitationId, isInvitation, type MemberRecord, personRole, roomMembers 
 
 export type InvitationInput = CreateInput<typeof roomMembers>
 
-/** Invites somebody, or changes their invitation where they have one. An invitation shows the name of whom it is for. */
+/**
+ * Invites somebody, or changes their invitation. The people search limit applies, because an invitation shows the name
+ * of the invited person.
+ */
 export async function invite(ctx: Context, inviter: number, input: InvitationInput): Promise<MemberRecord> {
   if (input.user) await consumePeopleSearch(ctx, inviter)
   const store = (em: EntityManager, changes: ChangeRecorder) => storeInvitation(ctx, { em, changes, inviter }, input)
@@ -59,7 +62,7 @@ interface InvitationTransaction {
   inviter: number
 }
 
-/** Within a transaction. */
+/** Stores an invitation within a transaction. */
 async function storeInvitation(
   ctx: Context,
   { em, changes, inviter }: InvitationTransaction,
@@ -67,7 +70,7 @@ async function storeInvitation(
 ): Promise<number> {
   const { user = null, proofHash = null, role, wrappedKey, keyEpoch } = input
   const person = user === null ? null : Number(user)
-  // In the order in which everybody locks: first the people, then the room.
+  // Locks in the global order: first the people, then the room.
   await runStatement(em, lockPeople, [person === null ? [inviter] : [inviter, person]])
   const room = await enterRoom(ctx, em, Number(input.room), ['admin'])
   if (keyEpoch !== room.keyEpoch)
@@ -112,7 +115,7 @@ export const invitationsByName = z.strictObject({
 
 type InvitationsByName = z.output<typeof invitationsByName>
 
-/** Invites everybody who is named, or changes their invitations; where one cannot be invited, nobody is. */
+/** Invites all named people or changes their invitations; if one cannot be invited, nobody is. */
 export async function inviteByName(
   ctx: Context,
   inviter: number,
@@ -121,7 +124,7 @@ export async function inviteByName(
   await Promise.all(invitations.map(() => consumePeopleSearch(ctx, inviter)))
   const people = await findPeopleIds(ctx, invitations)
   const storeAll = async (em: EntityManager, changes: ChangeRecorder) => {
-    // In one order, before each is looked at on their own.
+    // Locks all people in one order, before the invitations are stored one by one.
     await runStatement(em, lockPeople, [[inviter, ...people.map(Number)]])
     for (const [index, { username: _, ...invitation }] of invitations.entries())
       await storeInvitation(
@@ -147,20 +150,23 @@ async function findPeopleIds(ctx: Context, invitations: InvitationsByName['invit
 
 export interface InvitationSelector {
   id: string
-  /** That the caller has the link, where the invitation asks for it. */
+  /** Proves that the caller has the link, if the invitation requires one. */
   proof?: string | undefined
 }
 
 export interface AcceptedInvitation {
   data: MemberRecord
-  /** What the browser keeps before the invitation is gone. */
+  /** The key for the browser, which the invitation holds no longer. */
   meta: { wrappedKey: string; keyEpoch: number }
 }
 
-/** What somebody with an invitation is about to accept. */
+/** The preview of an invitation. */
 export type InvitationPreview = Pick<Invitation, 'role' | 'roomName' | 'inviterName' | 'expiresAt'>
 
-/** Shows an invitation to whom it is for, or who has its link; it can be accepted as before. Counted like a search for people. */
+/**
+ * Shows an invitation to the invited person or a holder of its link, without accepting it. It counts as a people
+ * search.
+ */
 export async function previewInvitation(
   ctx: Context,
   person: number,
@@ -171,7 +177,7 @@ export async function previewInvitation(
   return { meta: { role, roomName, inviterName, expiresAt } }
 }
 
-/** Makes the caller a member, with the role that the invitation names. Who was one before gets their membership back. */
+/** Makes the caller a member with the role of the invitation. A former member gets their membership back. */
 export async function acceptInvitation(
   ctx: Context,
   person: number,
@@ -179,7 +185,7 @@ export async function acceptInvitation(
 ): Promise<AcceptedInvitation> {
   const { roomId } = await findInvitationFor(ctx.services.sql, person, selector)
   const enter = async (em: EntityManager, changes: ChangeRecorder) => {
-    // In the order in which everybody locks: first the person, then the room.
+    // Locks in the global order: first the person, then the room.
     await assertMayEnterOneMore(ctx, em, person)
     const room = await lockRoomById(em, roomId)
     const invitation = await findInvitationFor(createTransactionSql(em), person, selector)
@@ -195,13 +201,13 @@ export async function acceptInvitation(
   return { data: await getRow(ctx, roomMembers, String(id)), meta: { wrappedKey, keyEpoch } }
 }
 
-/** An invitation that is meant for the caller; throws where there is none, or where they do not have its link. */
+/** Finds an invitation for the caller; throws if there is none, or if the proof of its link is wrong. */
 async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationSelector): Promise<Invitation> {
   const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
   const [invitation] = await sql(findInvitation, [key, person])
   if (!invitation) throw createNotFoundProblem(roomMembers, id)
   if (invitation.proofHash === null || matchesProof(proof, invitation.proofHash)) return invitation
-  // A link without a name is not there for who does not have it.
+  // A link that names nobody is not found without its proof.
   if (invitation.userId === null) throw createNotFoundProblem(roomMembers, id)
   throw new Problem('invalid', { issues: [{ path: ['proof'], message: 'is not that of the link' }] })
 }
@@ -220,7 +226,7 @@ async function admitMember(
   else await runStatement(em, turnIntoMembership, [person, firstKeyEpoch, id])
   const member = former?.id ?? id
   if (former) await runStatement(em, deleteInvitation, [id])
-  // Another one that was meant for them has nothing left to say.
+  // Other invitations of the new member are withdrawn.
   recordWithdrawnInvitations(changes, roomId, [
     { id, userId },
     ...(await runStatement(em, dropInvitationsOf, [roomId, person])),
@@ -231,14 +237,14 @@ async function admitMember(
   return member
 }
 
-/** Keeps a key that is wrapped for the person; asks for a new one where theirs is not in use any more. */
+/** Stores a key that is wrapped for the person; requests a new key if it is no longer in use. */
 async function storeKeyOfInvitation(
   transaction: { em: EntityManager; changes: ChangeRecorder },
   room: LockedRoom,
   person: number,
   { wrappedKey, keyEpoch }: Invitation,
 ): Promise<void> {
-  // One that the secret of a link opens is for the browser that has the link.
+  // A key that is wrapped with the secret of a link is only for the browser with that link.
   if (!wrappedKey.includes('|'))
     await runStatement(transaction.em, storeWrappedKey, [room.id, person, keyEpoch, wrappedKey])
   if (keyEpoch !== room.keyEpoch) await requestRekey(transaction, [room.id])

@@ -10,7 +10,7 @@ import type { ChangedPerson } from '../../core/hooks.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { invitationId, roomMembers } from './members.ts'
 
-/** Notes that invitations are gone, for the room and for who was invited. */
+/** Records that invitations are gone, for the room and for the invited people. */
 export function recordWithdrawnInvitations(
   changes: ChangeRecorder,
   room: number,
@@ -20,11 +20,11 @@ export function recordWithdrawnInvitations(
     changes.add(toStreams(room, userId), 'deleted', roomMembers.type, invitationId(id))
 }
 
-/** The streams of a room and, where there is one, of a person. */
+/** Returns the streams of a room and, if given, of a person. */
 export const toStreams = (room: number, person: number | null): Stream[] =>
   person === null ? [`room:${room}`] : [`room:${room}`, `user:${person}`]
 
-/** A transaction that changes something of a room that its invitations show. */
+/** A transaction that changes a room. */
 export interface RoomTransaction {
   em: EntityManager
   changes: ChangeRecorder
@@ -32,8 +32,8 @@ export interface RoomTransaction {
 }
 
 /**
- * Notes that all invitations to a room look different, for the room and for who was invited; or, where a person is named, that
- * they see them from now on, or no longer.
+ * Records that all invitations to a room changed, for the room and the invited people; or, with `seenBy`, that this
+ * person may or may no longer see them.
  */
 export async function recordInvitationChanges({ em, changes, room }: RoomTransaction, seenBy?: number): Promise<void> {
   for (const { id, userId } of await runStatement(em, listInvitations, [room])) {
@@ -42,7 +42,7 @@ export async function recordInvitationChanges({ em, changes, room }: RoomTransac
   }
 }
 
-/** Notes that somebody looks different in all their rooms, and in the invitations of them and by them. */
+/** Records a changed profile in all rooms of a person, and in the invitations of and by them. */
 export async function recordProfileChange({ em, changes, userId }: ChangedPerson): Promise<void> {
   for (const shown of await runStatement(em, findDisplayRows, [userId])) recordShownChange(changes, shown)
 }

@@ -16,10 +16,10 @@ import { attribute, defineResource, one, timestamps } from '../../resource/decla
 import { type IdFormat, resourceId } from '../../resource/ids.ts'
 import type { RecordOf } from '../../resource/record.ts'
 
-/** The roles that people have. */
+/** The roles of people. */
 export const personRole = z.enum(['admin', 'editor', 'viewer'])
 
-/** A membership has the number of its row, an invitation a word in front of it. */
+/** Ids: a membership has the id of its row, an invitation has a prefix. */
 const memberIds: IdFormat = {
   schema: z
     .string()
@@ -37,7 +37,7 @@ const selectUserColumn =
   (member, sql) =>
     sql.selectColumn(User.tableName, column, (user) => `${user}.id = ${member}.${key}`)
 
-/** Of an invitation, what nobody gets of a membership. */
+/** Selects a value for invitations only, never for memberships. */
 const onlyIfInvited =
   (value: SqlPredicate): SqlPredicate =>
   (member, sql) =>
@@ -46,7 +46,7 @@ const onlyIfInvited =
 const selectRoomColumn = (column: string) =>
   onlyIfInvited((member, sql) => sql.selectColumn('rooms', column, (room) => `${room}.id = ${member}.room_id`))
 
-/** For the invited person alone. */
+/** Selects a column for the invited person only. */
 const selectForInvitee = (column: string) =>
   onlyIfInvited((member, sql) => `case when ${isOwnRow(member, sql)} then ${member}.${column} end`)
 

@@ -25,7 +25,7 @@ export interface MemberOfRoom {
   user: number
 }
 
-/** Ends a membership: what the person wrote stays with their name, and their keys and marks go. */
+/** Ends a membership: messages stay with their author's name; keys and marks are deleted. */
 export async function removeMember(transaction: RoomTransaction, member: MemberOfRoom): Promise<void> {
   const withdrawn = await runStatement(transaction.em, endMembership, [member.id])
   recordRemoval(transaction, member)
@@ -38,12 +38,12 @@ function recordRemoval({ changes, room }: RoomTransaction, { id, user }: MemberO
   changes.add([`user:${user}`], 'deleted', 'rooms', room)
 }
 
-/** Withdraws the invitations of somebody who may invite no longer. */
+/** Withdraws the invitations by somebody who may no longer invite. */
 export async function withdrawInvitationsBy({ em, changes, room }: RoomTransaction, inviter: number): Promise<void> {
   recordWithdrawnInvitations(changes, room, await runStatement(em, withdrawInvitations, [room, inviter]))
 }
 
-/** Deletes a room without people, whose picture is returned; throws where there are people and nobody administers them. */
+/** Deletes a room without people and returns its picture; throws if it has people but no administrator. */
 export async function deleteIfEmpty(transaction: RoomTransaction): Promise<string[]> {
   const { people, admins } = await measureSize(transaction.em, transaction.room)
   if (people === 0) return deleteEmptyRoom(transaction)
@@ -60,7 +60,7 @@ async function deleteEmptyRoom(transaction: RoomTransaction): Promise<string[]> 
   return found?.avatar ? [found.avatar] : []
 }
 
-/** Tells everybody in whose list it stands, as a room or as an invitation, that a room is about to go; its files and keys go first. */
+/** Records for all members and invited people that a room is deleted, and deletes its files and keys first. */
 export async function prepareRoomDeletion(transaction: RoomTransaction): Promise<void> {
   const { em, changes, room } = transaction
   await deleteFilesOfRoom(transaction, room)
@@ -73,16 +73,16 @@ export async function prepareRoomDeletion(transaction: RoomTransaction): Promise
 }
 
 /**
- * Ends all memberships of somebody who is erased. They can name nobody: a room that would be without an administrator is
- * given to the editor or, where there is none, to the viewer who has been in it for longest.
+ * Ends all memberships of an erased person. Since they can name no successor, the editor or, without one, the viewer
+ * with the longest membership becomes administrator where none is left.
  */
 export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasure): Promise<void> {
-  // In the order in which everybody locks: first the person, then the rooms.
+  // Locks in the global order: first the person, then the rooms.
   await runStatement(em, lockPerson, [userId])
   await runStatement(em, lockRoomsOf, [userId])
   for (const { id, room } of await runStatement(em, findMemberships, [userId])) {
     const transaction: RoomTransaction = { em, changes, room }
-    // Keys and read marks are counted with all others of the person.
+    // Keys and read marks are counted with the other data of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
     recordRemoval(transaction, { id, user: userId })
     await requestRekey(transaction, [room])

@@ -34,9 +34,9 @@ type RoleChange = UpdateInput<typeof roomMembers>
 type Removal = Pick<RoleChange, 'id' | 'ifVersion'>
 
 const id = roomMembers.ids.schema
-/** As many as one answer lists. */
+/** Invitations in one response. */
 const MAX_INVITATIONS = 200
-/** As many as are deleted in one transaction. */
+/** Invitations that are deleted in one transaction. */
 const BATCH_SIZE = 500
 const invitationSelector = z.strictObject({ id, proof: z.string().min(1).max(200).optional() })
 
@@ -63,12 +63,12 @@ export const roomMembersRouter = router({
       return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
     }),
 
-  /** Several replicas may do so at once. */
+  /** Several replicas may call it at once. */
   deleteExpiredInvitations: host.mutation(({ ctx }) =>
     deleteInBatches(BATCH_SIZE, () => ctx.services.sql(deleteAllExpiredInvitations, [BATCH_SIZE])),
   ),
 
-  /** By POST, so that the proof stands in no address and no log. */
+  /** Uses POST, so that the proof appears in no address and no log. */
   preview: rowAction(roomMembers, 'preview', userWith('read'))
     .meta(
       about('Look at an invitation before it is accepted: `meta` has the role, the name of the room and who invites.'),
@@ -98,7 +98,7 @@ export const roomMembersRouter = router({
 
 type LockedMember = RoomTransaction & { row: { id: number; user: number | null } }
 
-/** Carries out a change of a membership or an invitation; whoever changes something else in the room waits. */
+/** Changes a membership or invitation under the lock of its room. */
 async function changeMember<T>(
   ctx: Context,
   verb: 'update' | 'delete',
@@ -130,7 +130,7 @@ async function changeRole(ctx: Context, { role, ...version }: RoleChange): Promi
     await deleteIfEmpty(transaction)
     changes.add([`room:${room}`], 'updated', roomMembers.type, row.id)
     changes.add([`user:${row.user}`], 'updated', 'rooms', room)
-    // Whoever administers a room sees its invitations.
+    // Administrators of a room see its invitations.
     await recordInvitationChanges(transaction, row.user)
   })
   return getRow(ctx, roomMembers, version.id)

@@ -46,7 +46,9 @@ export interface Validator {
   validator: string
 }
 
-/** Whether this is the key of the right passkey. Throws when the service shows another public key than the keychain's. */
+/**
+ * Returns true for the key of the right passkey. Throws if the service shows another public key than the keychain's.
+ */
 export async function fits(passkeyKey: Key, { publicKey, validator }: Validator): Promise<boolean> {
   const sealed = readSealed(validator)
   try {

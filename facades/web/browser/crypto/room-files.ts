@@ -31,7 +31,7 @@ export class Pieces {
     }
   }
 
-  /** What came behind the last piece. */
+  /** Returns the bytes after the last piece. */
   get rest(): Bytes {
     return this.#held.subarray(0, this.#filled)
   }
@@ -47,7 +47,7 @@ const LABEL = WORD.length + 4
 const SALT = 32
 const HEADER = LABEL + SALT
 
-/** How large a file is once it is encrypted: that is what limits are about. */
+/** Returns the size of an encrypted file, to which limits apply. */
 export const sealedFileSize = (bytes: number): number => HEADER + bytes + TAG * Math.max(1, Math.ceil(bytes / CHUNK))
 
 /**

@@ -6,15 +6,15 @@ import { type RoomKeys, resealRoomText } from './room-texts.ts'
 import { roomEntries } from './rooms.ts'
 import { CannotOpen, type Key, readSealed, seal, unsealBytes, writeSealed } from './seal.ts'
 
-/** A member, as the service names them to who makes the next key. */
+/** The recipients of the next key, as the service returns them. */
 export interface KeyRecipients {
   keyEpoch: number
   version: string
   recipients: readonly { id: string; publicKey: string }[]
   sharesEarlierKeys: boolean
-  /** What the caller may do in the room. */
+  /** Role of the caller in the room. */
   role: string
-  /** As they are stored: encrypted. */
+  /** Ciphertexts of the texts. */
   roomDescription: string | null
   systemPrompt: string | null
 }
@@ -52,7 +52,7 @@ async function wrapForAll(recipients: KeyRecipients['recipients'], roomKey: stri
   return { keys, unusable }
 }
 
-/** What was there before, encrypted with the next key. */
+/** Earlier data, encrypted with the next key. */
 interface EncryptedAnew {
   previousKey?: string
   roomDescription?: string
@@ -77,7 +77,7 @@ async function resealTexts(
   return { ...(description && { roomDescription: description }), ...(prompt && { systemPrompt: prompt }) }
 }
 
-/** Opens what it can of the stored keys: those wrapped for the caller, and from each the one before it. */
+/** Opens the stored keys that are wrapped for the caller, and from each the previous one. */
 export async function openStoredRoomKeys(
   privateKey: Key,
   stored: readonly StoredRoomKey[],
@@ -105,7 +105,7 @@ function asKey(bytes: ReturnType<typeof keyBytes>): string {
   return text
 }
 
-/** One key that somebody has spoiled keeps nobody from the others. */
+/** Ignores a key that cannot be opened, so that the others can be. */
 function passUnlessClosed(error: unknown): void {
   if (!(error instanceof CannotOpen)) throw error
 }

@@ -61,7 +61,7 @@ function asRoomKey(text: string): string {
   return text
 }
 
-/** What makes a link: its secret stays in the fragment, and the service is given a hash of the proof that follows from it. */
+/** The secret of an invitation link stays in the fragment; the service only gets a hash of the derived proof. */
 export interface InvitationSecret {
   secret: string
   proofHash: string
