@@ -9,7 +9,7 @@ import { writeAll } from './output.ts'
 import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
 
 /** The result of a command: a record for programs, a text for people. */
-interface Outcome {
+interface CommandResult {
   record: unknown
   text: string
 }
@@ -25,13 +25,13 @@ export interface CommandContext {
    */
   open<T>(task: (core: CoreService) => Promise<T>, use?: ClusterUse): Promise<T>
   /** Runs a task that ends by itself, and puts away what it opened, once the signal says so, as after Ctrl-C. */
-  interruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T>
+  runInterruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** What was piped in, without the line end. */
-  piped(): Promise<string>
+  readStdin(): Promise<string>
   /** Prints the result, as JSON with --json. */
-  print(outcome: Outcome): void
+  print(result: CommandResult): void
   /** Set by a command that has printed what is wrong: its exit code is 1. */
-  failed: boolean
+  hasFailed: boolean
   /** Whether --json was given. */
   json: boolean
   /** Writes text that comes piece by piece. */
@@ -46,27 +46,27 @@ export interface CommandContextOptions {
 
 export const createCommandContext = ({ terminal, json, env }: CommandContextOptions): CommandContext => ({
   env,
-  failed: false,
+  hasFailed: false,
   prompts: new TerminalPrompts(terminal),
-  piped: async () => {
+  readStdin: async () => {
     // A password typed at a terminal would be visible.
     if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
-  interruptible,
+  runInterruptible,
   json,
   write: (chunks) => writeAll(terminal.stdout, chunks),
-  print: (outcome) => void terminal.stdout.write(`${json ? JSON.stringify(outcome.record) : outcome.text}\n`),
+  print: (result) => void terminal.stdout.write(`${json ? JSON.stringify(result.record) : result.text}\n`),
 })
 
-interface Opening {
+interface CoreOptions {
   terminal: Terminal
   env: NodeJS.ProcessEnv | undefined
   use: ClusterUse
 }
 
-async function withCore<T>({ terminal, env: source, use }: Opening, task: (core: CoreService) => Promise<T>) {
+async function withCore<T>({ terminal, env: source, use }: CoreOptions, task: (core: CoreService) => Promise<T>) {
   const env = readEnv(source)
   // Imported on demand: loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')
@@ -80,7 +80,7 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
     const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', output)
     const core = await openCore({ env, log, notify, signal: interruption.signal }, use)
     try {
-      return await interruption.orEnd(() => task(core))
+      return await interruption.runUntilAborted(() => task(core))
     } finally {
       await core.close()
     }
@@ -89,7 +89,7 @@ async function withCore<T>({ terminal, env: source, use }: Opening, task: (core:
   }
 }
 
-async function interruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function runInterruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interruption = catchInterruption()
   try {
     return await task(interruption.signal)
@@ -110,7 +110,7 @@ interface Interruption {
   /** Aborted as soon as a signal comes or standard output cannot be written any more. */
   signal: AbortSignal
   /** Rejects once `signal` is aborted, else as the task does. A task is not begun after it. */
-  orEnd<T>(task: () => Promise<T>): Promise<T>
+  runUntilAborted<T>(task: () => Promise<T>): Promise<T>
   /** Ends the process with 128 and the number of the signal that came; without one, signals are no longer caught. */
   release(): void
 }
@@ -137,7 +137,7 @@ function catchInterruption(): Interruption {
   process.stdout.on('error', onError)
   return {
     signal,
-    async orEnd(task) {
+    async runUntilAborted(task) {
       signal.throwIfAborted()
       return await Promise.race([aborted, task()])
     },

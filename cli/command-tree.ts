@@ -2,56 +2,58 @@ import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
 import { findNearest } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
-import { wrap } from './output.ts'
+import { wrapText } from './output.ts'
 
 export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>
 
-interface Found {
+interface FoundCommand {
   path: string[]
   command: AnyCommand
   rest: string[]
 }
 
 /** Follows the words of a command line as far as they name commands; throws where one names none. */
-export async function findCommand(command: AnyCommand, path: string[], argv: string[]): Promise<Found> {
-  const commands = (await resolve(command.subCommands)) ?? {}
+export async function findCommand(command: AnyCommand, path: string[], argv: string[]): Promise<FoundCommand> {
+  const commands = (await resolveValue(command.subCommands)) ?? {}
   const [word = '', ...rest] = argv
-  const next = Object.hasOwn(commands, word) ? await resolve(commands[word]) : undefined
+  const next = Object.hasOwn(commands, word) ? await resolveValue(commands[word]) : undefined
   if (next) return findCommand(next, [...path, word], rest)
   const isWord = word !== '' && !word.startsWith('-')
-  if (command.subCommands && isWord) throw new UsageError(unknown(path, word, Object.keys(commands)))
+  if (command.subCommands && isWord) throw new UsageError(describeUnknown(path, word, Object.keys(commands)))
   return { path, command, rest: argv }
 }
 
-export const resolve = <T>(value: Resolvable<T>): Promise<T> =>
+export const resolveValue = <T>(value: Resolvable<T>): Promise<T> =>
   Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
 
 /** The help of a command: its purpose and flags, in lines that fit a terminal. */
-export async function writeUsage({ path, command }: Found): Promise<string> {
-  const meta = { ...(await resolve(command.meta)), name: path.join(' ') }
-  const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(MANY_WORDS, '<command>')
+export async function writeUsage({ path, command }: FoundCommand): Promise<string> {
+  const meta = { ...(await resolveValue(command.meta)), name: path.join(' ') }
+  const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(commandList, '<command>')
   const version = path.length === 1 ? [`\`${path[0]} --version\` prints the version.`] : []
-  return `${[...usage.split('\n').map(shortLine), ...version].join('\n')}\n`
+  return `${[...usage.split('\n').map(wrapLine), ...version].join('\n')}\n`
 }
 
-const MANY_WORDS = /(?:\S+\|){4,}\S+/
+const commandList = /(?:\S+\|){4,}\S+/
 
 /** Prints each flag or command in front of its description. */
-function shortLine(line: string): string {
+function wrapLine(line: string): string {
   const [, lead, text] = /^( +\S+ {2,})(\S.*)$/.exec(line.trimEnd()) ?? []
-  return lead && text ? wrap(lead, text) : line.trimEnd()
+  return lead && text ? wrapText(lead, text) : line.trimEnd()
 }
 
 /** A command that is only a group of others needs one of their names. */
-export function assertRunnable({ path, command, rest: [word] }: Found): void {
+export function assertRunnable({ path, command, rest: [word] }: FoundCommand): void {
   if (command.run) return
-  throw new UsageError(word === undefined ? `Say which command. ${helpOn(path)}` : unknown(path, word, []))
+  throw new UsageError(
+    word === undefined ? `Say which command. ${writeHelpHint(path)}` : describeUnknown(path, word, []),
+  )
 }
 
-function unknown(path: string[], word: string, commands: string[]): string {
-  const meant = findNearest(word, commands)
-  const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`
-  return `There is no command '${word}'.${hint} ${helpOn(path)}`
+function describeUnknown(path: string[], word: string, commands: string[]): string {
+  const nearest = findNearest(word, commands)
+  const hint = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
+  return `There is no command '${word}'.${hint} ${writeHelpHint(path)}`
 }
 
-const helpOn = (path: string[]) => `\`${path.join(' ')} --help\` lists the commands.`
+const writeHelpHint = (path: string[]) => `\`${path.join(' ')} --help\` lists the commands.`

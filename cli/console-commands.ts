@@ -12,10 +12,10 @@ import { removeUser } from './commands/users.ts'
 import { UsageError } from './errors.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: so does citty declare a command with any arguments.
-type Make = (context: CommandContext) => CommandDef<any>
+type CommandFactory = (context: CommandContext) => CommandDef<any>
 
 /** Names of the specification and of earlier versions that are other names of commands. */
-export const sameCommands: Readonly<Record<string, Make>> = {
+export const aliases: Readonly<Record<string, CommandFactory>> = {
   'app:token': token,
   'app:removeuser': removeUser,
   'hawki:update-avatar': updateAvatar,
@@ -26,14 +26,14 @@ export const sameCommands: Readonly<Record<string, Make>> = {
   'ext-app:list': listApps,
   'ext-app:remove': removeApp,
   'ai:models:list': listModels,
-  'ai:config:sync': tolerating(syncModels, { force: 'Every sync is whole' }),
-  'ai:models:sync': tolerating(syncModels, { force: 'Every sync is whole' }),
+  'ai:config:sync': withIgnoredFlags(syncModels, { force: 'Every sync is whole' }),
+  'ai:models:sync': withIgnoredFlags(syncModels, { force: 'Every sync is whole' }),
   'ai:check-status': checkModels,
   'ai:models:check-status': checkModels,
   'check:model-status': checkModels,
   'ai:tools:check-status': checkServers,
   'ai:tools:list': listTools,
-  'ai:tools:sync': tolerating(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
+  'ai:tools:sync': withIgnoredFlags(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
   'ai:tools:mcp:list': listServers,
   'make:frontend-migration': makeMigration,
   migrate,
@@ -78,12 +78,14 @@ export const replacedCommands: Readonly<Record<string, string>> = {
 
 /** All older names: each works, or says what replaces it. */
 export const consoleCommands = (context: CommandContext): SubCommandsDef => ({
-  ...Object.fromEntries(Object.entries(sameCommands).map(([name, command]) => [name, command(context)])),
-  ...Object.fromEntries(Object.entries(replacedCommands).map(([name, sentence]) => [name, replaced(name, sentence)])),
+  ...Object.fromEntries(Object.entries(aliases).map(([name, command]) => [name, command(context)])),
+  ...Object.fromEntries(
+    Object.entries(replacedCommands).map(([name, sentence]) => [name, createReplacedCommand(name, sentence)]),
+  ),
 })
 
 /** Has no flags of its own, so that whatever the command once took is no other error. */
-const replaced = (name: string, sentence: string) =>
+const createReplacedCommand = (name: string, sentence: string) =>
   defineCommand({
     meta: { description: `Replaced. ${sentence}` },
     run() {
@@ -92,7 +94,7 @@ const replaced = (name: string, sentence: string) =>
   })
 
 /** Also takes flags of earlier versions that change nothing. */
-function tolerating(command: Make, flags: Readonly<Record<string, string>>): Make {
+function withIgnoredFlags(command: CommandFactory, flags: Readonly<Record<string, string>>): CommandFactory {
   const more = Object.fromEntries(
     Object.entries(flags).map(([name, reason]) => [
       name,

@@ -22,46 +22,46 @@ export interface ExitError {
 export function toExitError(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
   if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: error.message }
-  if (error instanceof Problem) return exitErrorOfProblem(error)
+  if (error instanceof Problem) return toProblemExitError(error)
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
-    return { exitCode: 2, code: 'usage', message: sentences(error.cause) }
+    return { exitCode: 2, code: 'usage', message: writeIssues(error.cause) }
   }
   return { exitCode: 1, code: 'failed', message: writeMessage(error) }
 }
 
-function exitErrorOfProblem({ problem, issues, message }: Problem): ExitError {
+function toProblemExitError({ problem, issues, message }: Problem): ExitError {
   if (issues.length === 0) return { exitCode: 1, code: problem, message }
-  const named = issues.map((issue) => sentence(issue)).join('\n')
+  const named = issues.map((issue) => writeIssue(issue)).join('\n')
   // The command line is right, and would work by itself.
   if (problem === 'conflict') return { exitCode: 1, code: problem, message: named }
   return { exitCode: 2, code: 'usage', message: named }
 }
 
 /** Every wrong value in a sentence that names its flag. */
-export function sentences({ issues }: z.ZodError, flag?: string): string {
+export function writeIssues({ issues }: z.ZodError, flag?: string): string {
   return issues
-    .flatMap(nearest)
-    .map((issue) => sentence(issue, flag))
+    .flatMap(flattenUnion)
+    .map((issue) => writeIssue(issue, flag))
     .join('\n')
 }
 
-const sentence = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? toFlag(issue.path)} ${issue.message}.`
+const writeIssue = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? toFlag(issue.path)} ${issue.message}.`
 
 /** The first issue, where it is clear which value is meant. */
-export const firstIssue = ({ issues }: z.ZodError) => issues.flatMap(nearest)[0]?.message
+export const writeFirstIssue = ({ issues }: z.ZodError) => issues.flatMap(flattenUnion)[0]?.message
 
 /** Of a union, the issues of the alternative that was meant. */
-function nearest(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+function flattenUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
-  return closest?.flatMap(nearest) ?? [issue]
+  return closest?.flatMap(flattenUnion) ?? [issue]
 }
 
-const otherNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH', avatar: 'PATH' }
+const flagNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH', avatar: 'PATH' }
 
 function toFlag(path: readonly PropertyKey[]): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? 'The input')
-  return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  return flagNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
 /** A refused connection is an AggregateError without a message of its own. */

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { duration } from '../routers/ports/duration.ts'
-import { sentences, UsageError } from './errors.ts'
+import { UsageError, writeIssues } from './errors.ts'
 
 /** Parses the value of a flag by its schema; throws a UsageError with the messages of the schema. */
 export function parseFlag<S extends z.ZodType>(schema: S, value: unknown, flag: string): z.output<S> {
   const parsed = schema.safeParse(value)
-  if (!parsed.success) throw new UsageError(sentences(parsed.error, flag))
+  if (!parsed.success) throw new UsageError(writeIssues(parsed.error, flag))
   return parsed.data
 }
 

@@ -16,28 +16,28 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
     flags.map(([name, { type }]) => [name, { type: type === 'boolean' ? 'boolean' : 'string' } as const]),
   )
   const { tokens } = parseArgs({ args: argv, options, allowPositionals: true, strict: false, tokens: true })
-  const given = tokens.filter((token) => token.kind === 'option')
+  const givenOptions = tokens.filter((token) => token.kind === 'option')
   const words = tokens.filter((token) => token.kind === 'positional').map(({ value }) => value)
-  const places = Object.entries(args).filter(([, { type }]) => type === 'positional')
+  const positionals = Object.entries(args).filter(([, { type }]) => type === 'positional')
   // Of several values the parser of citty would take the last, and say nothing of the others.
-  const again = flags.filter(([name]) => given.filter((option) => option.name === name).length > 1)
-  const refused = again.filter(([, { valueHint }]) => valueHint !== LIST || argv.includes('--'))
+  const repeated = flags.filter(([name]) => givenOptions.filter((option) => option.name === name).length > 1)
+  const refused = repeated.filter(([, { valueHint }]) => valueHint !== LIST || argv.includes('--'))
   const isMissing = ([name, { required, type }]: (typeof flags)[number]) =>
     required &&
     (type === 'positional'
-      ? places.findIndex(([place]) => place === name) >= words.length
-      : !given.some((option) => option.name === name))
+      ? positionals.findIndex(([place]) => place === name) >= words.length
+      : !givenOptions.some((option) => option.name === name))
   const faults = [
-    ...given.flatMap((option) => findFault(option, options)),
+    ...givenOptions.flatMap((option) => findFault(option, options)),
     ...refused.map(([name]) => `--${name} is given more than once.`),
-    ...words.slice(places.length).map((word) => `'${word}' is one word too many.`),
+    ...words.slice(positionals.length).map((word) => `'${word}' is one word too many.`),
     ...Object.entries(args)
       .filter(isMissing)
       .map(([name, { type }]) => `${type === 'positional' ? name.toUpperCase() : `--${name}`} is missing.`),
   ]
   if (faults.length > 0) throw new UsageError(faults.join('\n'))
-  const listValues = (name: string) => given.filter((option) => option.name === name).map(({ value }) => value)
-  return [...argv, ...again.map(([name]) => `--${name}=${listValues(name).join()}`)]
+  const listValues = (name: string) => givenOptions.filter((option) => option.name === name).map(({ value }) => value)
+  return [...argv, ...repeated.map(([name]) => `--${name}=${listValues(name).join()}`)]
 }
 
 interface GivenOption {
@@ -53,8 +53,8 @@ function findFault(
 ): string[] {
   const option = Object.hasOwn(options, name) ? options[name] : undefined
   if (!option) {
-    const meant = findNearest(name, [...Object.keys(options), 'help'])
-    return [`Unknown option '${rawName}'.${meant ? ` Did you mean '--${meant}'?` : ''}`]
+    const nearest = findNearest(name, [...Object.keys(options), 'help'])
+    return [`Unknown option '${rawName}'.${nearest ? ` Did you mean '--${nearest}'?` : ''}`]
   }
   if (option.type === 'boolean') return value === undefined ? [] : [`Option '${rawName}' does not take an argument.`]
   // A word that looks like another flag was not meant as the value of this one.
@@ -63,7 +63,7 @@ function findFault(
 }
 
 /** Earlier versions gave switches a value: `--force=true` and `--force=1` are `--force`. Another value is refused. */
-export const plainSwitches = (args: ArgsDef, argv: readonly string[]): string[] =>
+export const normalizeSwitches = (args: ArgsDef, argv: readonly string[]): string[] =>
   argv.map((word) => {
     const [, name = ''] = /^--([\w-]+)=(?:true|1)$/.exec(word) ?? []
     return args[name]?.type === 'boolean' ? `--${name}` : word

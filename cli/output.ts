@@ -8,17 +8,17 @@ interface TableOptions {
 }
 
 /** Records as columns under the names of their members. */
-export function table(records: readonly object[], none: string, options?: TableOptions): string {
+export function formatTable(records: readonly object[], none: string, options?: TableOptions): string {
   const [first] = records
   if (!first) return none
-  const rows = [Object.keys(first), ...records.map((record) => Object.values(record).map(cell))]
+  const rows = [Object.keys(first), ...records.map((record) => Object.values(record).map(formatCell))]
   const names = Object.keys(first)
-  const full = names.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const widths = options ? shrink(full, names, options) : full
+  const fullWidths = names.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  const widths = options ? shrinkColumns(fullWidths, names, options) : fullWidths
   return rows
     .map((row) =>
       row
-        .map((text, column) => cut(text, widths[column] ?? 0).padEnd(widths[column] ?? 0))
+        .map((text, column) => truncate(text, widths[column] ?? 0).padEnd(widths[column] ?? 0))
         .join(GAP)
         .trimEnd(),
     )
@@ -28,12 +28,12 @@ export function table(records: readonly object[], none: string, options?: TableO
 const GAP = '  '
 
 /** Takes from the widest column that may be cut, down to its name, until all have room. */
-function shrink(
-  full: readonly number[],
+function shrinkColumns(
+  fullWidths: readonly number[],
   names: readonly string[],
   { width, cuttable }: TableOptions,
 ): readonly number[] {
-  const widths = [...full]
+  const widths = [...fullWidths]
   const columns = [...names.keys()].filter((column) => cuttable.includes(names[column] ?? ''))
   const total = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
   while (total() > width) {
@@ -46,29 +46,29 @@ function shrink(
   return widths
 }
 
-const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text)
+const truncate = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text)
 
 /** One record, a line for each member. */
-export function properties(record: object): string {
+export function formatProperties(record: object): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length))
   return Object.entries(record)
-    .map(([name, value]) => `${name.padEnd(width)}  ${cell(value)}`)
+    .map(([name, value]) => `${name.padEnd(width)}  ${formatCell(value)}`)
     .join('\n')
 }
 
 /** A point in time, of which the minute is enough. */
-const moment = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
+const timestamp = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
 
-function cell(value: unknown): string {
+function formatCell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return Array.isArray(value) ? value.join(',') || '-' : String(value).replace(moment, '$1 $2')
+  return Array.isArray(value) ? value.join(',') || '-' : String(value).replace(timestamp, '$1 $2')
 }
 
 const WIDTH = 80
 
 /** The text in lines that fit a terminal, the first behind `lead` and the others below it. */
-export function wrap(lead: string, text: string): string {
+export function wrapText(lead: string, text: string): string {
   const lines = [lead]
   let isEmpty = true
   for (const word of text.split(' ')) {
@@ -81,34 +81,34 @@ export function wrap(lead: string, text: string): string {
   return lines.join('\n')
 }
 
-interface Measured {
+interface AmountUnit {
   unit: string
   currency: string | null
 }
 
-const number = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
+const numberFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
 
 /** Millionths of a currency in the currency; exact, whatever their number. */
-export const inCurrency = (micros: number) => number.format(`${micros}E-6` as `${number}`)
+export const formatMicros = (micros: number) => numberFormat.format(`${micros}E-6` as `${number}`)
 
 /** For people: `1.234567 EUR`; nothing where no price is known. */
-export const money = (micros: number | null, currency: string | null) =>
-  micros === null || currency === null ? null : `${inCurrency(micros)} ${currency}`
+export const formatMoney = (micros: number | null, currency: string | null) =>
+  micros === null || currency === null ? null : `${formatMicros(micros)} ${currency}`
 
 /** For people: these members of a record in the currency where it is one of money, and as they are elsewhere. */
-export function readable<Row extends Measured>(row: Row, names: readonly (keyof Row)[]): object {
+export function formatMoneyMembers<Row extends AmountUnit>(row: Row, names: readonly (keyof Row)[]): object {
   if (row.unit !== 'money') return row
-  return { ...row, ...Object.fromEntries(names.map((name) => [name, inCurrency(row[name] as number)])) }
+  return { ...row, ...Object.fromEntries(names.map((name) => [name, formatMicros(row[name] as number)])) }
 }
 
 /** For people: `50 EUR`, `3 requests`. */
-export const formatAmount = (amount: number, { unit, currency }: Measured) =>
-  unit === 'money' ? `${inCurrency(amount)} ${currency}` : `${amount} ${unit}`
+export const formatAmount = (amount: number, { unit, currency }: AmountUnit) =>
+  unit === 'money' ? `${formatMicros(amount)} ${currency}` : `${amount} ${unit}`
 
 type Batches = AsyncIterable<readonly object[]>
 
 /** One JSON array, a record a line. */
-export async function* jsonRows(batches: Batches): AsyncGenerator<string, void> {
+export async function* writeJsonRows(batches: Batches): AsyncGenerator<string, void> {
   let before = '['
   for await (const records of batches) {
     for (const record of records) {
@@ -135,7 +135,7 @@ export function chooseCsvForm(locale: string): CsvForm {
 }
 
 /** Comma separated values as RFC 4180 has them, under the names of the members. */
-export async function* csvRows(
+export async function* writeCsvRows(
   batches: Batches,
   names: readonly string[],
   { separator, decimal }: CsvForm = plainForm,
@@ -144,12 +144,12 @@ export async function* csvRows(
   for await (const records of batches) {
     for (const record of records) {
       const values = record as Record<string, unknown>
-      yield `${names.map((name) => csvValue(values[name], { separator, decimal })).join(separator)}\r\n`
+      yield `${names.map((name) => formatCsvValue(values[name], { separator, decimal })).join(separator)}\r\n`
     }
   }
 }
 
-function csvValue(value: unknown, { separator, decimal }: CsvForm): string {
+function formatCsvValue(value: unknown, { separator, decimal }: CsvForm): string {
   const text = typeof value === 'number' ? String(value).replace('.', decimal) : String(value ?? '')
   // Escapes what a spreadsheet would run as a formula.
   const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { confirm, isCancel, log, password, select, text } from '@clack/prompts'
 import type { z } from 'zod'
-import { Cancelled, firstIssue, UsageError } from './errors.ts'
+import { Cancelled, UsageError, writeFirstIssue } from './errors.ts'
 import { parseFlag } from './flag-values.ts'
 
 /** Where a command line reads and writes. */
@@ -25,7 +25,7 @@ export const processTerminal = (): Terminal => ({
 /** A value to read from a flag or, at a terminal, from a prompt. */
 interface Question<S extends z.ZodType> {
   flag: string
-  given: string | undefined
+  value: string | undefined
   message: string
   schema: S
 }
@@ -42,11 +42,11 @@ export interface Prompts {
   /** A secret that is typed twice and never shown; once where nothing is typed, if the schema takes that. */
   newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
   /** Whether the answer is yes. */
-  agrees(flag: string, message: string): Promise<boolean>
+  confirm(flag: string, message: string): Promise<boolean>
   /** Returns only when the answer is yes. */
-  consent(flag: string, message: string): Promise<void>
+  requireConsent(flag: string, message: string): Promise<void>
   /** Throws where nobody is there to answer a question in place of the flag. */
-  expect(flag: string): void
+  requireTerminal(flag: string): void
   /** Shows what somebody needs to see for their answer. */
   show(lines: string): void
   /** Reads values one after the other; throws once, with all that is wrong with them, and asks nothing after the first fault. */
@@ -57,53 +57,53 @@ type Readers = Record<string, () => unknown>
 type Values<R extends Readers> = { [name in keyof R]: Awaited<ReturnType<R[name]>> }
 
 /** In place of a question, where the command line is refused anyway. */
-class NotAsked extends Error {}
+class SkippedQuestion extends Error {}
 
 /** Prompts at the terminal of whoever runs the command. */
 export class TerminalPrompts implements Prompts {
   readonly interactive: boolean
   /** Where questions are asked and answered. */
-  readonly #at: { input: Terminal['input']; output: Terminal['stderr'] }
+  readonly #streams: { input: Terminal['input']; output: Terminal['stderr'] }
   #isRefused = false
 
   constructor({ input, stderr: output, interactive }: Terminal) {
     this.interactive = interactive
-    this.#at = { input, output }
+    this.#streams = { input, output }
   }
 
-  async text<S extends z.ZodType>({ flag, given, message, schema }: Question<S>): Promise<z.output<S>> {
-    const ask = () => text({ message, validate: createValidator(schema), ...this.#at })
-    return parseFlag(schema, given ?? (await this.#answer(flag, ask)), flag)
+  async text<S extends z.ZodType>({ flag, value, message, schema }: Question<S>): Promise<z.output<S>> {
+    const ask = () => text({ message, validate: createValidator(schema), ...this.#streams })
+    return parseFlag(schema, value ?? (await this.#ask(flag, ask)), flag)
   }
 
-  async choice<S extends z.ZodType>({ flag, given, message, schema, options }: Choice<S>): Promise<z.output<S>> {
-    const ask = () => select({ message, options: [...options], ...this.#at })
-    return parseFlag(schema, given ?? (await this.#answer(flag, ask)), flag)
+  async choice<S extends z.ZodType>({ flag, value, message, schema, options }: Choice<S>): Promise<z.output<S>> {
+    const ask = () => select({ message, options: [...options], ...this.#streams })
+    return parseFlag(schema, value ?? (await this.#ask(flag, ask)), flag)
   }
 
   async newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string> {
-    const first = await this.#hidden(message, createValidator(schema))
+    const first = await this.#askSecret(message, createValidator(schema))
     if (first === '') return first
-    const again = await this.#hidden('The same again')
+    const again = await this.#askSecret('The same again')
     if (first === again) return first
-    log.error('These two are not the same.', this.#at)
+    log.error('These two are not the same.', this.#streams)
     return this.newPassword(message, schema)
   }
 
-  agrees(flag: string, message: string): Promise<boolean> {
-    return this.#answer<boolean>(flag, () => confirm({ message, initialValue: false, ...this.#at }))
+  confirm(flag: string, message: string): Promise<boolean> {
+    return this.#ask<boolean>(flag, () => confirm({ message, initialValue: false, ...this.#streams }))
   }
 
-  async consent(flag: string, message: string): Promise<void> {
-    if (!(await this.agrees(flag, message))) throw new Cancelled()
+  async requireConsent(flag: string, message: string): Promise<void> {
+    if (!(await this.confirm(flag, message))) throw new Cancelled()
   }
 
-  expect(flag: string): void {
+  requireTerminal(flag: string): void {
     if (!this.interactive) throw new UsageError(`${flag} is missing.`)
   }
 
   show(lines: string): void {
-    log.message(lines, this.#at)
+    log.message(lines, this.#streams)
   }
 
   async readAll<R extends Readers>(readers: R): Promise<Values<R>> {
@@ -113,7 +113,7 @@ export class TerminalPrompts implements Prompts {
       try {
         values[name] = await read()
       } catch (error) {
-        if (error instanceof NotAsked) continue
+        if (error instanceof SkippedQuestion) continue
         if (!(error instanceof UsageError)) throw error
         faults.push(error.message)
         this.#isRefused = true
@@ -123,17 +123,17 @@ export class TerminalPrompts implements Prompts {
     return values as Values<R>
   }
 
-  #hidden(message: string, validate: (value?: string) => string | undefined = () => undefined): Promise<string> {
-    return this.#answer<string>('--password-stdin', () => password({ message, validate, ...this.#at }))
+  #askSecret(message: string, validate: (value?: string) => string | undefined = () => undefined): Promise<string> {
+    return this.#ask<string>('--password-stdin', () => password({ message, validate, ...this.#streams }))
   }
 
   /** Unwraps an answer; Ctrl-C ends the command. */
-  async #answer<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
-    this.expect(flag)
-    if (this.#isRefused) throw new NotAsked()
-    const answered = await prompt()
-    if (isCancel(answered)) throw new Cancelled()
-    return answered as T
+  async #ask<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
+    this.requireTerminal(flag)
+    if (this.#isRefused) throw new SkippedQuestion()
+    const answer = await prompt()
+    if (isCancel(answer)) throw new Cancelled()
+    return answer as T
   }
 }
 
@@ -141,5 +141,5 @@ const createValidator =
   (schema: z.ZodType) =>
   (value = '') => {
     const { error } = schema.safeParse(value)
-    return error && firstIssue(error)
+    return error && writeFirstIssue(error)
   }

@@ -10,9 +10,9 @@ export const userFlags = {
   id: { type: 'string', description: 'The user by id' },
 } as const
 
-export type UserFlags = { [way in keyof typeof userFlags]?: string | undefined }
+export type UserFlags = { [identifier in keyof typeof userFlags]?: string | undefined }
 
-const ways = z.enum(['username', 'email', 'id'])
+const identifiers = z.enum(['username', 'email', 'id'])
 const labels = { username: 'username', email: 'email address', id: 'user id' }
 
 /**
@@ -21,26 +21,26 @@ const labels = { username: 'username', email: 'email address', id: 'user id' }
  */
 export async function chooseKnownUser(context: CommandContext, flags: UserFlags, missing: readonly string[]) {
   const user = await chooseUser(context, flags)
-  for (const flag of missing) context.prompts.expect(flag)
+  for (const flag of missing) context.prompts.requireTerminal(flag)
   if (missing.length > 0) await context.open(({ host }) => host.users.find({ user }))
   return user
 }
 
 /** Selects a user by a flag or, at a terminal, by a prompt. */
 export async function chooseUser({ prompts: ask }: CommandContext, flags: UserFlags): Promise<UserChoice> {
-  const given = ways.options.filter((way) => flags[way] !== undefined)
-  if (given.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
-  const way = await ask.choice({
+  const selected = identifiers.options.filter((identifier) => flags[identifier] !== undefined)
+  if (selected.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
+  const identifier = await ask.choice({
     flag: '--username, --email or --id',
-    given: given[0],
+    value: selected[0],
     message: 'Choose the identification method',
-    schema: ways,
-    options: ways.options.map((value) => ({ value, label: labels[value] })),
+    schema: identifiers,
+    options: identifiers.options.map((value) => ({ value, label: labels[value] })),
   })
   return ask.text({
-    flag: `--${way}`,
-    given: flags[way],
-    message: `Enter the identification value (${labels[way]})`,
-    schema: z.preprocess((value) => ({ [way]: value }), userChoice),
+    flag: `--${identifier}`,
+    value: flags[identifier],
+    message: `Enter the identification value (${labels[identifier]})`,
+    schema: z.preprocess((value) => ({ [identifier]: value }), userChoice),
   })
 }

@@ -9,7 +9,7 @@ import { loadLabels } from './config/labels.ts'
 import { list } from './config/settings/setting-types.ts'
 import type { Env } from './config/settings.ts'
 import { readLogo } from './config/site.ts'
-import { assertHashes, readAccounts } from './login/accounts.ts'
+import { assertHashingWorks, readAccounts } from './login/accounts.ts'
 
 /**
  * Reads the settings and checks the files and folders that they name; throws one list of all problems before the service
@@ -45,7 +45,7 @@ const checks: Record<string, (value: string, values: NodeJS.ProcessEnv) => Promi
   },
   LDAP_FILTER: async (filter) => (await import('./login/ldap.ts')).assertFilter(filter),
   AUTHENTICATION_METHOD: async (methods) => {
-    if (list.parse(methods).includes('local')) await assertHashes()
+    if (list.parse(methods).includes('local')) await assertHashingWorks()
   },
   ACCOUNTS_FILE: readAccounts,
   SITE_LOGO: readLogo,

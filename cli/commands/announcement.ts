@@ -5,7 +5,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { optionalFlag } from '../flag-values.ts'
 import { LIST } from '../flags.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
 
 const title = z.string().trim().min(1, 'must not be empty').max(200)
@@ -22,8 +22,8 @@ export const make = (context: CommandContext) =>
     meta: { description: 'Write the files of a new announcement, one for each language, to be edited and published' },
     args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
     async run({ args }) {
-      const given = await context.prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title })
-      const record = await context.open(({ host }) => host.announcements.make({ title: given }))
+      const newTitle = await context.prompts.text({ flag: 'TITLE', value: args.title, message: 'Title', schema: title })
+      const record = await context.open(({ host }) => host.announcements.make({ title: newTitle }))
       context.print({ record, text: `Written: ${record.files.join(', ')}. Publish it as ${record.view}.` })
     },
   })
@@ -63,8 +63,8 @@ async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Pr
   if (args.global && args.users !== undefined)
     throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
   const { type, ...texts } = await prompts.readAll({
-    title: () => prompts.text({ flag: 'TITLE', given: args.title, message: 'Title', schema: title }),
-    view: () => prompts.text({ flag: 'VIEW', given: args.view, message: 'Folder of its texts', schema: folder }),
+    title: () => prompts.text({ flag: 'TITLE', value: args.title, message: 'Title', schema: title }),
+    view: () => prompts.text({ flag: 'VIEW', value: args.view, message: 'Folder of its texts', schema: folder }),
     type: () => optionalFlag('type', z.enum(announcementTypes), args.type, '--type'),
   })
   return {
@@ -82,6 +82,6 @@ const list = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.announcements.list())
-      context.print({ record, text: table(record, 'There are no announcements.') })
+      context.print({ record, text: formatTable(record, 'There are no announcements.') })
     },
   })

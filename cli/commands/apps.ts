@@ -6,7 +6,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { lifetime, optionalFlag, typedNumber } from '../flag-values.ts'
-import { properties, table } from '../output.ts'
+import { formatProperties, formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
 
 /** Off works for apps of the file, too: it holds until somebody switches them on. */
@@ -62,7 +62,7 @@ export const listApps = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.extApps.overview())
-      context.print({ record, text: table(record, 'There are no external apps.') })
+      context.print({ record, text: formatTable(record, 'There are no external apps.') })
     },
   })
 
@@ -73,7 +73,7 @@ const showApp = (context: CommandContext) =>
     async run({ args: { id } }) {
       const record = await context.open(({ host }) => host.extApps.show({ id }))
       const { credentials, ...app } = record
-      const text = [properties(app), '', 'Credentials:', table(credentials, 'There are none.')].join('\n')
+      const text = [formatProperties(app), '', 'Credentials:', formatTable(credentials, 'There are none.')].join('\n')
       context.print({ record, text })
     },
   })
@@ -84,19 +84,19 @@ export const removeApp = (context: CommandContext) =>
     args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
     async run({ args: { id, yes } }) {
       if (!yes) {
-        context.prompts.expect('--yes')
+        context.prompts.requireTerminal('--yes')
         const { name, links } = await context.open(({ host }) => host.extApps.show({ id }))
-        await context.prompts.consent('--yes', `Remove ${name} with ${links} links?`)
+        await context.prompts.requireConsent('--yes', `Remove ${name} with ${links} links?`)
       }
       const record = await context.open(({ host }) => host.extApps.delete({ id }))
       context.print({ record, text: `App ${record.id} is removed.` })
     },
   })
 
-const words = z.string().transform((text) => text.split(',').map((part) => part.trim()))
-const abilities = words.pipe(z.array(z.enum(appAbilities)))
+const commaList = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+const abilities = commaList.pipe(z.array(z.enum(appAbilities)))
 const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
-const said = z.string().trim().min(1, 'must not be empty')
+const requiredText = z.string().trim().min(1, 'must not be empty')
 
 export const createApp = (context: CommandContext) =>
   defineCommand({
@@ -132,12 +132,13 @@ export const createApp = (context: CommandContext) =>
       if (args['with-keys'] && args['without-keys'])
         throw new UsageError('--with-keys does not go with --without-keys.')
       const { name, url, options } = await prompts.readAll({
-        name: () => prompts.text({ flag: '--name', given: args.name, message: 'Name', schema: said }),
-        url: () => prompts.text({ flag: '--url', given: args.url, message: 'Address of the app', schema: said }),
+        name: () => prompts.text({ flag: '--name', value: args.name, message: 'Name', schema: requiredText }),
+        url: () =>
+          prompts.text({ flag: '--url', value: args.url, message: 'Address of the app', schema: requiredText }),
         options: () => readOptions(prompts, args),
       })
-      const given = { name, url, redirectUrls: [url], ...options }
-      const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(given))
+      const input = { name, url, redirectUrls: [url], ...options }
+      const { id, credential, privateKey } = await context.open(({ host }) => host.extApps.create(input))
       const key = privateKey ? `\n\nPrivate key:\n\n${toPem(privateKey)}` : ''
       const text = `App ${id} is made. Copy this now, it is not shown again.\n\nCredential:\n\n${credential}${key}`
       context.print({ record: { id, name, credential, ...(privateKey && { privateKey }) }, text })
@@ -163,7 +164,7 @@ async function readOptions(prompts: Prompts, { redirect, description, logo, ...a
     until: () => optionalFlag('credentialExpiresAt', lifetime, args.expires, '--expires').credentialExpiresAt,
   })
   return {
-    ...(redirect !== undefined && { redirectUrls: words.parse(redirect) }),
+    ...(redirect !== undefined && { redirectUrls: commaList.parse(redirect) }),
     ...(description !== undefined && { description }),
     ...(logo !== undefined && { logoUrl: logo }),
     ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
@@ -211,8 +212,8 @@ const rotateApp = (context: CommandContext) =>
         more: () => optionalFlag('overlapMinutes', minutes, overlap, '--overlap'),
         until: () => optionalFlag('expiresAt', lifetime, expires, '--expires').expiresAt,
       })
-      const given = { ...more, ...(until && { expiresAt: until.toISOString() }) }
-      const { meta } = await context.open(({ host }) => host.extApps.rotateCredential({ id, ...given }))
+      const input = { ...more, ...(until && { expiresAt: until.toISOString() }) }
+      const { meta } = await context.open(({ host }) => host.extApps.rotateCredential({ id, ...input }))
       context.print({ record: meta, text: `Copy it now, it is not shown again:\n\n${meta.credential}` })
     },
   })
@@ -224,10 +225,10 @@ interface KeyChange {
 }
 
 async function rotateKey(context: CommandContext, { id, key, yes }: KeyChange): Promise<void> {
-  if (!yes) await context.prompts.consent('--yes', `End all links of app ${id}, so that it asks people again?`)
+  if (!yes) await context.prompts.requireConsent('--yes', `End all links of app ${id}, so that it asks people again?`)
   const publicKey = key === 'new' ? null : key
   const { privateKey } = await context.open(({ host }) => host.extApps.update({ id, publicKey }))
-  const told = privateKey ? ` Copy its private key now, it is not shown again:\n\n${toPem(privateKey)}` : ''
-  const text = `App ${id} has another key, and no links.${told}`
+  const keyText = privateKey ? ` Copy its private key now, it is not shown again:\n\n${toPem(privateKey)}` : ''
+  const text = `App ${id} has another key, and no links.${keyText}`
   context.print({ record: { id, ...(privateKey && { privateKey }) }, text })
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
-import { properties, table } from '../output.ts'
+import { formatProperties, formatTable } from '../output.ts'
 
 export const audit = (context: CommandContext) =>
   defineCommand({
@@ -36,7 +36,7 @@ const list = (context: CommandContext) =>
       const rows = record.entries.map(({ requestId: _, origin, change, ...entry }) => {
         return { ...entry, origin: origin && JSON.stringify(origin), change: change && JSON.stringify(change) }
       })
-      context.print({ record, text: table(rows, 'There are no such entries.') })
+      context.print({ record, text: formatTable(rows, 'There are no such entries.') })
     },
   })
 
@@ -51,9 +51,12 @@ const verify = (context: CommandContext) =>
       const anchors = log === undefined ? [] : await readAnchors(log)
       const record = await context.open(({ host }) => host.audit.verify({ anchors }))
       const { findings, ...counts } = record
-      const text = [properties({ ...counts, anchors: anchors.length }), table(findings, 'Nothing is wrong.')]
+      const text = [
+        formatProperties({ ...counts, anchors: anchors.length }),
+        formatTable(findings, 'Nothing is wrong.'),
+      ]
       context.print({ record: { ...record, anchors: anchors.length }, text: text.join('\n\n') })
-      context.failed = !record.isWhole
+      context.hasFailed = !record.isWhole
     },
   })
 

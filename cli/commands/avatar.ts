@@ -13,7 +13,7 @@ export const updateAvatar = (context: CommandContext) =>
     async run({ args }) {
       const path = await context.prompts.text({
         flag: 'PATH',
-        given: args.path,
+        value: args.path,
         message: 'Path of the image',
         schema: z.string().min(1, 'must not be empty'),
       })

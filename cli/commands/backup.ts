@@ -3,7 +3,7 @@ import { defineCommand } from 'citty'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { properties } from '../output.ts'
+import { formatProperties } from '../output.ts'
 
 export const backup = (context: CommandContext) =>
   defineCommand({
@@ -14,20 +14,24 @@ export const backup = (context: CommandContext) =>
 const create = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Copy the installation into a folder, while the service runs' },
-    args: { folder: folder('A folder that is not there yet, or is empty'), json },
+    args: { folder: folderArgument('A folder that is not there yet, or is empty'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.create({ folder: resolve(args.folder) }))
-      print(context, record, 'The keys are not in it: keep APP_KEY, or app.key of DATA_DIR, and the salts apart.')
+      printSummary(
+        context,
+        record,
+        'The keys are not in it: keep APP_KEY, or app.key of DATA_DIR, and the salts apart.',
+      )
     },
   })
 
 const verify = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Prove that a backup is whole, and that the keys of this installation open it' },
-    args: { folder: folder('The folder of the backup'), json },
+    args: { folder: folderArgument('The folder of the backup'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.verify({ folder: resolve(args.folder) }))
-      print(context, record, 'It is as it was written.')
+      printSummary(context, record, 'It is as it was written.')
     },
   })
 
@@ -36,21 +40,21 @@ const restore = (context: CommandContext) =>
     meta: {
       description: 'Put a backup into an empty installation, whose keys are in place and whose service does not run',
     },
-    args: { folder: folder('The folder of the backup'), json },
+    args: { folder: folderArgument('The folder of the backup'), json },
     async run({ args }) {
       const { restoreBackup } = await import('../../server/backup/restore.ts')
       const env = readEnv(context.env)
-      const record = await context.interruptible((signal) => restoreBackup(resolve(args.folder), env, signal))
+      const record = await context.runInterruptible((signal) => restoreBackup(resolve(args.folder), env, signal))
       // Brings it to the newest schema, and leaves an entry in the audit log.
       await context.open(({ host }) => host.changeLog.restored(), 'migration')
-      print(context, record, 'It is restored. Start the service, then run `npx svc files verify`.')
+      printSummary(context, record, 'It is restored. Start the service, then run `npx svc files verify`.')
     },
   })
 
-const folder = (description: string) => ({ type: 'positional', required: true, description }) as const
+const folderArgument = (description: string) => ({ type: 'positional', required: true, description }) as const
 
-const print = (context: CommandContext, record: BackupSummary, sentence: string) =>
-  context.print({ record, text: `${properties({ ...record })}\n\n${sentence}` })
+const printSummary = (context: CommandContext, record: BackupSummary, sentence: string) =>
+  context.print({ record, text: `${formatProperties({ ...record })}\n\n${sentence}` })
 
 export const restored = (context: CommandContext) =>
   defineCommand({

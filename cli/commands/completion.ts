@@ -1,7 +1,7 @@
 import { type ArgsDef, defineCommand, type SubCommandsDef } from 'citty'
 import { z } from 'zod'
 import type { CommandContext } from '../command-context.ts'
-import { type AnyCommand, resolve } from '../command-tree.ts'
+import { type AnyCommand, resolveValue } from '../command-tree.ts'
 
 /** For the start file of a shell: `eval "$(svc completion bash)"`. */
 export const completion = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
@@ -13,7 +13,7 @@ export const completion = (context: CommandContext, program: string, commands: (
     async run({ args }) {
       const shell = await context.prompts.text({
         flag: 'SHELL',
-        given: args.shell,
+        value: args.shell,
         message: 'For which shell',
         schema: z.enum(shells),
       })
@@ -36,11 +36,11 @@ export type WordsByCommand = Map<string, string[]>
 async function listWords(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {
   const words: WordsByCommand = new Map([[path.join(' '), Object.keys(commands)]])
   for (const [name, command] of Object.entries(commands)) {
-    const { subCommands, args } = (await resolve(command)) as AnyCommand
-    const flags = Object.entries(((await resolve(args)) ?? {}) as ArgsDef).flatMap(([flag, { type }]) =>
+    const { subCommands, args } = (await resolveValue(command)) as AnyCommand
+    const flags = Object.entries(((await resolveValue(args)) ?? {}) as ArgsDef).flatMap(([flag, { type }]) =>
       type === 'positional' ? [] : [`--${flag}`],
     )
-    const below = await listWords((await resolve(subCommands)) ?? {}, [...path, name])
+    const below = await listWords((await resolveValue(subCommands)) ?? {}, [...path, name])
     const [own = '', names = []] = [...below][0] ?? []
     for (const entry of below) words.set(...entry)
     words.set(own, [...names, ...flags, '--help'])
@@ -50,10 +50,10 @@ async function listWords(commands: SubCommandsDef, path: string[] = []): Promise
 
 /** A script that a shell reads once, so that Tab completes the commands and flags of a program without starting it. */
 const writeScript = (shell: Shell, program: string, words: WordsByCommand): string =>
-  shell === 'bash' ? bash(program, words) : zsh(program, words)
+  shell === 'bash' ? writeBashScript(program, words) : writeZshScript(program, words)
 
 /** Follows the words before the cursor as far as they are commands. Programs are asked for by name alone. */
-const followed = (words: WordsByCommand) => `\
+const writePathCases = (words: WordsByCommand) => `\
     case "$at $word" in
       ${[...words.keys()]
         .filter(Boolean)
@@ -61,42 +61,42 @@ const followed = (words: WordsByCommand) => `\
         .join('|')}) at="$at $word" ;;
     esac`
 
-const candidates = (words: WordsByCommand) =>
+const writeCandidates = (words: WordsByCommand) =>
   [...words].map(([path, next]) => `    '${path && ` ${path}`}') next='${next.join(' ')}' ;;`).join('\n')
 
 /** bash ends a word at a colon, so what stands before the last one is typed already and not completed again. */
-const bash = (program: string, words: WordsByCommand) => `\
-_${functionName(program)}() {
+const writeBashScript = (program: string, words: WordsByCommand) => `\
+_${toFunctionName(program)}() {
   local at='' next='' word line current
   read -ra line <<<"\${COMP_LINE:0:COMP_POINT}"
   [[ \${COMP_LINE:0:COMP_POINT} == *' ' ]] && line+=('')
   current=\${line[-1]}
   for word in "\${line[@]:1:\${#line[@]}-2}"; do
-${followed(words)}
+${writePathCases(words)}
   done
   case "$at" in
-${candidates(words)}
+${writeCandidates(words)}
   esac
   COMPREPLY=($(compgen -W "$next" -- "$current"))
   [[ $COMP_WORDBREAKS == *:* && $current == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${current%"\${current##*:}"}"}")
   return 0
 }
-complete -F _${functionName(program)} ${program}
+complete -F _${toFunctionName(program)} ${program}
 `
 
-const zsh = (program: string, words: WordsByCommand) => `\
+const writeZshScript = (program: string, words: WordsByCommand) => `\
 #compdef ${program}
-_${functionName(program)}() {
+_${toFunctionName(program)}() {
   local at='' next='' word
   for word in "\${words[@]:1:$((CURRENT - 2))}"; do
-${followed(words)}
+${writePathCases(words)}
   done
   case "$at" in
-${candidates(words)}
+${writeCandidates(words)}
   esac
   compadd -- \${=next}
 }
-compdef _${functionName(program)} ${program}
+compdef _${toFunctionName(program)} ${program}
 `
 
-const functionName = (program: string) => program.replace('-', '_')
+const toFunctionName = (program: string) => program.replace('-', '_')

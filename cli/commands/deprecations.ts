@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
 /** The terminal shows at most so many rows of a table. */
 const MAX_LINES = 1000
@@ -13,6 +13,6 @@ export const deprecations = (context: CommandContext) =>
     async run() {
       const limit = context.json ? MAX_RECORDS : MAX_LINES
       const record = await context.open(({ host }) => host.deprecations.callers({ limit }))
-      context.print({ record, text: table(record, 'Nobody has called a deprecated route.') })
+      context.print({ record, text: formatTable(record, 'Nobody has called a deprecated route.') })
     },
   })

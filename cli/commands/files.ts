@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
-import { properties, table } from '../output.ts'
+import { formatProperties, formatTable } from '../output.ts'
 
 export const files = (context: CommandContext) =>
   defineCommand({
@@ -24,9 +24,9 @@ const stats = (context: CommandContext) =>
     async run() {
       const record = await context.open(({ host }) => host.files.stats())
       const { kinds, textStates, linked, owners, pictures, ...all } = record
-      const parts = [kinds, textStates, linked, owners].map((rows) => table(rows, ''))
-      const files = all.files === 0 ? ['There are no attachments.'] : [properties(all), ...parts]
-      context.print({ record, text: [...files, `Pictures:\n${properties(pictures)}`].join('\n\n') })
+      const parts = [kinds, textStates, linked, owners].map((rows) => formatTable(rows, ''))
+      const files = all.files === 0 ? ['There are no attachments.'] : [formatProperties(all), ...parts]
+      context.print({ record, text: [...files, `Pictures:\n${formatProperties(pictures)}`].join('\n\n') })
     },
   })
 
@@ -44,9 +44,9 @@ const verify = (context: CommandContext) =>
       const input = sample === undefined ? {} : { sample: parseFlag(typedNumber, sample, '--sample') }
       const record = await context.open(({ host }) => host.files.verify(input))
       const { listed, ...counts } = record
-      const found = counts['no-file'] + counts['no-owner'] + counts['unknown-key'] + counts.damaged
-      context.print({ record, text: [properties(counts), table(listed, 'Nothing is wrong.')].join('\n\n') })
-      context.failed = found > 0
+      const problems = counts['no-file'] + counts['no-owner'] + counts['unknown-key'] + counts.damaged
+      context.print({ record, text: [formatProperties(counts), formatTable(listed, 'Nothing is wrong.')].join('\n\n') })
+      context.hasFailed = problems > 0
     },
   })
 
@@ -59,8 +59,8 @@ const rotate = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.files.rotate())
-      context.print({ record, text: properties(record) })
-      context.failed = record.unknown + record.unreadable > 0
+      context.print({ record, text: formatProperties(record) })
+      context.hasFailed = record.unknown + record.unreadable > 0
     },
   })
 
@@ -74,6 +74,6 @@ const expired = (context: CommandContext) =>
     async run({ args: { months } }) {
       const input = months === undefined ? {} : { months: parseFlag(typedNumber, months, '--months') }
       const record = await context.open(({ host }) => host.files.expired(input))
-      context.print({ record, text: table(record, 'No file is that old, or RETENTION_FILES_MONTHS is not set.') })
+      context.print({ record, text: formatTable(record, 'No file is that old, or RETENTION_FILES_MONTHS is not set.') })
     },
   })

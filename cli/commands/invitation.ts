@@ -4,7 +4,7 @@ import { roles } from '../../entities/identity/user.ts'
 import { email, personName, username } from '../../routers/ports/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { optionalFlag } from '../flag-values.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
 /** Links with which people set the password of their local account themselves. */
 export const invitation = (context: CommandContext) =>
@@ -18,13 +18,13 @@ export const invitation = (context: CommandContext) =>
     },
   })
 
-interface Invited {
+interface InvitationLink {
   username: string
   link: string
   expiresAt: string
 }
 
-const writeLink = ({ username, link, expiresAt }: Invited) =>
+const writeLink = ({ username, link, expiresAt }: InvitationLink) =>
   `Send this link to ${username}. It works once, until ${expiresAt}, and is not shown again:\n${link}`
 
 const create = (context: CommandContext) =>
@@ -40,9 +40,9 @@ const create = (context: CommandContext) =>
     async run({ args }) {
       const { prompts: ask } = context
       const { role, ...names } = await ask.readAll({
-        username: () => ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
-        email: () => ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
-        name: () => ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
+        username: () => ask.text({ flag: '--username', value: args.username, message: 'Username', schema: username }),
+        email: () => ask.text({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
+        name: () => ask.text({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
         role: () => optionalFlag('role', z.enum(roles), args.role, '--role'),
       })
       const record = await context.open(({ host }) => host.accountInvitations.create({ ...names, ...role }))
@@ -68,7 +68,7 @@ const list = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.accountInvitations.list())
-      context.print({ record, text: table(record, 'There are no invitations.') })
+      context.print({ record, text: formatTable(record, 'There are no invitations.') })
     },
   })
 

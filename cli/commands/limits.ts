@@ -7,7 +7,7 @@ import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
-import { csvRows, formatAmount, jsonRows, readable, table } from '../output.ts'
+import { formatAmount, formatMoneyMembers, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 
@@ -33,7 +33,9 @@ const simulate = (context: CommandContext) =>
         config: await readConfigFile(file, limitsConfig, readEnv(context.env).variables),
       }
       const days = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-      return context.open(async ({ host }) => print(context, await host.limits.simulate({ ...days, ...config }), csv))
+      return context.open(async ({ host }) =>
+        printSimulation(context, await host.limits.simulate({ ...days, ...config }), csv),
+      )
     },
   })
 
@@ -42,13 +44,13 @@ const names = [
   ...['calls', 'refused', 'refusedAmount', 'used'],
 ]
 
-async function print(
+async function printSimulation(
   context: CommandContext,
   { refusals, totals, leftOut, ofNobody }: Simulated,
   csv = false,
 ): Promise<void> {
-  if (csv) return context.write(csvRows(refusals, names))
-  if (context.json) return context.write(jsonRows(refusals))
+  if (csv) return context.write(writeCsvRows(refusals, names))
+  if (context.json) return context.write(writeJsonRows(refusals))
   const rows: Refusals[] = []
   let count = 0
   for await (const batch of refusals) {
@@ -56,8 +58,8 @@ async function print(
     rows.push(...batch.slice(0, MAX_LINES - rows.length))
   }
   const text = [
-    table(
-      rows.map((row) => readable(row, ['cap', 'refusedAmount', 'used'])),
+    formatTable(
+      rows.map((row) => formatMoneyMembers(row, ['cap', 'refusedAmount', 'used'])),
       'Nothing would have been refused.',
     ),
     ...(count > rows.length ? [`There are ${count - rows.length} more rows: --csv prints all of them.`] : []),
@@ -84,9 +86,9 @@ export const limits = (context: CommandContext) =>
 
 type States = Awaited<ReturnType<CoreService['host']['limits']['list']>>
 
-const states = (record: States, none: string) =>
-  table(
-    record.map((state) => readable(state, ['cap', 'baseCap', 'unpricedCost', 'used', 'held', 'remaining'])),
+const formatStates = (record: States, none: string) =>
+  formatTable(
+    record.map((state) => formatMoneyMembers(state, ['cap', 'baseCap', 'unpricedCost', 'used', 'held', 'remaining'])),
     none,
   )
 
@@ -98,7 +100,7 @@ const list = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.limits.list())
-      context.print({ record, text: states(record, 'There are no limits.') })
+      context.print({ record, text: formatStates(record, 'There are no limits.') })
     },
   })
 
@@ -108,7 +110,7 @@ const show = (context: CommandContext) =>
     args: { name, json },
     async run({ args: { name } }) {
       const record = await context.open(({ host }) => host.limits.show({ name }))
-      context.print({ record, text: states(record, '') })
+      context.print({ record, text: formatStates(record, '') })
     },
   })
 

@@ -2,9 +2,9 @@ import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { Cancelled, UsageError } from '../errors.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
-interface Described {
+interface DescribedTool {
   name: string
   server: string
   definition: ToolDefinition
@@ -12,7 +12,7 @@ interface Described {
 }
 
 /** A tool as it describes itself now, below how it did when it was approved: - is gone, + is new. */
-function describeDifference({ name, server, definition, approved }: Described): string {
+function describeDifference({ name, server, definition, approved }: DescribedTool): string {
   const now = writeLines(definition)
   if (!approved) return [`${name} of ${server}, which is new:`, ...now].join('\n')
   const before = writeLines(approved)
@@ -70,7 +70,7 @@ export const syncServers = (context: CommandContext) =>
         ...{ server, status, reason, added: added.length, changed: changed.length, removed: removed.length },
       }))
       const next = waiting.length > 0 ? [`\`svc mcp approve\` shows what waits: ${waiting.join(', ')}.`] : []
-      context.print({ record, text: [table(rows, none), ...refused, ...next].join('\n') })
+      context.print({ record, text: [formatTable(rows, none), ...refused, ...next].join('\n') })
     },
   })
 
@@ -80,7 +80,7 @@ export const checkServers = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.check())
-      context.print({ record, text: table(record, none) })
+      context.print({ record, text: formatTable(record, none) })
     },
   })
 
@@ -94,7 +94,7 @@ export const listServers = (context: CommandContext) =>
         ...{ server: label, transport, address: server.address, status: server.status, protocol: protocolVersion },
         ...{ tools: server.tools, active: server.active, asks: requireApproval },
       }))
-      context.print({ record, text: table(rows, none) })
+      context.print({ record, text: formatTable(rows, none) })
     },
   })
 
@@ -110,7 +110,7 @@ export const listTools = (context: CommandContext) =>
         active,
         approved: isApproved,
       }))
-      context.print({ record, text: table(rows, 'There are no tools. `svc mcp sync` asks the servers.') })
+      context.print({ record, text: formatTable(rows, 'There are no tools. `svc mcp sync` asks the servers.') })
     },
   })
 
@@ -124,36 +124,36 @@ const approve = (context: CommandContext) =>
     },
     async run({ args: { name, yes } }) {
       const known = await context.open(({ host }) => host.mcp.tools())
-      const meant = known.filter((tool) => (name ? tool.name === name : !tool.isApproved))
-      if (name && meant.length === 0) throw new UsageError(`There is no tool ${name}.`)
+      const selected = known.filter((tool) => (name ? tool.name === name : !tool.isApproved))
+      if (name && selected.length === 0) throw new UsageError(`There is no tool ${name}.`)
       const approved: string[] = []
-      for (const tool of meant) {
-        if (!yes && !(await isAgreed(context, tool, approved))) continue
+      for (const tool of selected) {
+        if (!yes && !(await confirmTool(context, tool, approved))) continue
         await context.open(({ host }) => host.mcp.approve({ name: tool.name, hash: tool.hash }))
         approved.push(tool.name)
       }
-      const text = approvalsIn(approved, meant)
+      const text = describeApprovals(approved, selected)
       context.print({ record: { approved }, text })
     },
   })
 
-function approvalsIn(approved: readonly string[], meant: readonly { name: string }[]): string {
-  const left = meant.map(({ name }) => name).filter((name) => !approved.includes(name))
-  const told = [
+function describeApprovals(approved: readonly string[], selected: readonly { name: string }[]): string {
+  const left = selected.map(({ name }) => name).filter((name) => !approved.includes(name))
+  const lines = [
     ...(approved.length > 0 ? [`Approved: ${approved.join(', ')}.`] : []),
     ...(left.length > 0 ? [`As before: ${left.join(', ')}.`] : []),
   ]
-  return told.join('\n') || 'No tool waits for an approval.'
+  return lines.join('\n') || 'No tool waits for an approval.'
 }
 
 type Tool = Parameters<typeof describeDifference>[0]
 
 /** Shows a tool and asks; who goes away halfway keeps what they have approved, and no more. */
-async function isAgreed({ prompts }: CommandContext, tool: Tool, approved: readonly string[]): Promise<boolean> {
-  prompts.expect('--yes')
+async function confirmTool({ prompts }: CommandContext, tool: Tool, approved: readonly string[]): Promise<boolean> {
+  prompts.requireTerminal('--yes')
   prompts.show(describeDifference(tool))
   try {
-    return await prompts.agrees('--yes', `May models call ${tool.name} of ${tool.server}?`)
+    return await prompts.confirm('--yes', `May models call ${tool.name} of ${tool.server}?`)
   } catch (error) {
     const isHalfway = error instanceof Cancelled && approved.length > 0
     throw isHalfway ? new Cancelled(`Approved before that: ${approved.join(', ')}.`) : error

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
 export const models = (context: CommandContext) =>
   defineCommand({
@@ -26,12 +26,12 @@ export const listModels = (context: CommandContext) =>
     },
     async run({ args: { provider, active } }) {
       const all = await context.open(({ host }) => host.models.list())
-      const isMeant = (model: (typeof all)[number]) =>
+      const isSelected = (model: (typeof all)[number]) =>
         (provider === undefined || model.provider === provider) && (!active || model.active)
-      const record = all.filter(isMeant)
+      const record = all.filter(isSelected)
       context.print({
         record,
-        text: table(record.map(toRow), 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
+        text: formatTable(record.map(toRow), 'There are no models. `svc models sync` reads them from AI_CONFIG.'),
       })
     },
   })
@@ -75,7 +75,7 @@ export const checkModels = (context: CommandContext) =>
         context.prompts.show(
           unresolved.map(({ by, kind, name }) => `${by} names the ${kind} ${name}, which is not here.`).join('\n'),
         )
-      context.print({ record, text: table(record, 'There are no models that are switched on.') })
+      context.print({ record, text: formatTable(record, 'There are no models that are switched on.') })
     },
   })
 
@@ -129,16 +129,19 @@ const importModels = (context: CommandContext) =>
     async run({ args }) {
       const { provider } = args
       const dryRun = Boolean(args['dry-run'])
-      if (!dryRun && !args.yes) await consent(context, provider)
+      if (!dryRun && !args.yes) await confirmImport(context, provider)
       const record = await context.open(({ host }) => host.models.import({ provider, dryRun }))
-      context.print({ record, text: table(record, 'All models of the list are known, with all that it says of them.') })
+      context.print({
+        record,
+        text: formatTable(record, 'All models of the list are known, with all that it says of them.'),
+      })
     },
   })
 
-async function consent({ prompts, open }: CommandContext, provider: string): Promise<void> {
-  prompts.expect('--yes')
+async function confirmImport({ prompts, open }: CommandContext, provider: string): Promise<void> {
+  prompts.requireTerminal('--yes')
   const plan = await open(({ host }) => host.models.import({ provider, dryRun: true }))
   if (plan.length === 0) return
-  prompts.show(table(plan, ''))
-  await prompts.consent('--yes', `Write these ${plan.length} models of ${provider}?`)
+  prompts.show(formatTable(plan, ''))
+  await prompts.requireConsent('--yes', `Write these ${plan.length} models of ${provider}?`)
 }

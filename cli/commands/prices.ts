@@ -3,7 +3,7 @@ import { priceList } from '../../routers/ports/ai/price-list.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
 export const prices = (context: CommandContext) =>
   defineCommand({
@@ -39,6 +39,6 @@ const check = (context: CommandContext) =>
     async run({ args: { days } }) {
       const age = days === undefined ? {} : { days: parseFlag(typedNumber, days, '--days') }
       const record = await context.open(({ host }) => host.prices.check(age))
-      context.print({ record, text: table(record, 'All models that are switched on have a price.') })
+      context.print({ record, text: formatTable(record, 'All models that are switched on have a price.') })
     },
   })

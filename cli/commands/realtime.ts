@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 
 export const realtime = (context: CommandContext) =>
   defineCommand({
@@ -9,6 +9,6 @@ export const realtime = (context: CommandContext) =>
     async run() {
       const record = await context.open(({ host }) => host.realtime.replicas())
       const none = 'No replica answered. They are asked over Redis: without REDIS_URL look at GET /health.'
-      context.print({ record, text: table(record, none) })
+      context.print({ record, text: formatTable(record, none) })
     },
   })

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import type { SettingValue } from '../../routers/core/settings.ts'
 import { listCurrentSettings } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { wrap } from '../output.ts'
+import { wrapText } from '../output.ts'
 
 /** Works with invalid settings, as it helps to find what is wrong with them. */
 export const settings = (context: CommandContext) =>
@@ -11,12 +11,12 @@ export const settings = (context: CommandContext) =>
     args: { json },
     run() {
       const record = listCurrentSettings(context.env)
-      context.print({ record, text: record.map(paragraph).join('\n\n') })
+      context.print({ record, text: record.map(formatSetting).join('\n\n') })
     },
   })
 
 /** Prints a setting as a line of `.env`, and below it its meaning, type and default. */
-function paragraph({ name, value, type, default: fallback, meaning }: SettingValue): string {
+function formatSetting({ name, value, type, default: fallback, meaning }: SettingValue): string {
   const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
-  return `${name}=${value}\n${wrap('    ', `${meaning}. ${type}${state}`)}`
+  return `${name}=${value}\n${wrapText('    ', `${meaning}. ${type}${state}`)}`
 }

@@ -6,7 +6,7 @@ import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { lifetime, optionalFlag } from '../flag-values.ts'
-import { table } from '../output.ts'
+import { formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
 interface TokenFlags extends UserFlags {
@@ -44,7 +44,7 @@ const list = z
   .pipe(z.array(z.enum(abilities)))
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
-  only(flags, ['token-id', 'yes'], 'goes with --revoke')
+  rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke')
   const { prompts: ask } = context
   const { granted, limited, user, wanted } = await ask.readAll({
     granted: () => optionalFlag('abilities', list, flags.abilities, '--abilities'),
@@ -53,53 +53,55 @@ async function create(context: CommandContext, flags: TokenFlags): Promise<void>
     wanted: () =>
       ask.text({
         flag: '--name',
-        given: flags.name,
+        value: flags.name,
         message: 'Enter a token name of at most 16 characters',
         schema: tokenName,
       }),
   })
-  const made = await context.open(({ host }) => host.tokens.createFor({ user, name: wanted, ...granted, ...limited }))
-  const { id, name, token } = made
+  const created = await context.open(({ host }) =>
+    host.tokens.createFor({ user, name: wanted, ...granted, ...limited }),
+  )
+  const { id, name, token } = created
   context.print({ record: { id, name, token }, text: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
 }
 
 async function listAll(context: CommandContext, flags: TokenFlags): Promise<void> {
-  only(flags, ['revoke', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
+  rejectFlags(flags, ['revoke', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
   const user = await chooseUser(context, flags)
   const record = await context.open(({ host }) => host.tokens.listFor({ user }))
-  context.print({ record, text: table(record, NO_TOKENS) })
+  context.print({ record, text: formatTable(record, NO_TOKENS) })
 }
 
 const NO_TOKENS = 'This user has no tokens.'
 
 async function revoke(context: CommandContext, flags: TokenFlags): Promise<void> {
-  only(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
-  const asksConsent = flags['token-id'] !== undefined && !flags.yes
+  rejectFlags(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
+  const needsConsent = flags['token-id'] !== undefined && !flags.yes
   const { user } = await context.prompts.readAll({
     given: () => optionalFlag('id', tokenId, flags['token-id'], '--token-id'),
-    user: () => chooseKnownUser(context, flags, asksConsent ? ['--yes'] : []),
+    user: () => chooseKnownUser(context, flags, needsConsent ? ['--yes'] : []),
   })
-  if (flags['token-id'] === undefined) context.prompts.expect('--token-id')
+  if (flags['token-id'] === undefined) context.prompts.requireTerminal('--token-id')
   const tokens = await context.open(({ host }) => host.tokens.listFor({ user }))
   if (flags['token-id'] === undefined) {
     if (tokens.length === 0) throw new Problem('not_found', { detail: NO_TOKENS })
-    context.prompts.show(table(tokens, ''))
+    context.prompts.show(formatTable(tokens, ''))
   }
   const isListed = (id: number) => tokens.some((listed) => Number(listed.id) === Number(id))
   const id = await context.prompts.text({
     flag: '--token-id',
-    given: flags['token-id'],
+    value: flags['token-id'],
     message: 'Enter the id of the token to revoke',
     schema: flags['token-id'] === undefined ? tokenId.refine(isListed, 'must be one of the list') : tokenId,
   })
   if (!isListed(id)) throw new Problem('not_found', { detail: `There is no token ${id} of this user.` })
-  if (!flags.yes) await context.prompts.consent('--yes', `Revoke token ${id}? It stops working at once.`)
+  if (!flags.yes) await context.prompts.requireConsent('--yes', `Revoke token ${id}? It stops working at once.`)
   const revoked = await context.open(({ host }) => host.tokens.revokeFor({ user, tokenId: id }))
   context.print({ record: { id: revoked.id, revoked: true }, text: `Token ${revoked.id} is revoked.` })
 }
 
 /** Refuses flags that belong to another action of the command, as they would have no effect. */
-function only(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {
+function rejectFlags(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {
   const stray = others.filter((name) => flags[name] !== undefined)
   if (stray.length > 0) throw new UsageError(stray.map((name) => `--${name} ${why}.`).join('\n'))
 }

@@ -8,7 +8,7 @@ import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { parseFlag } from '../flag-values.ts'
-import { chooseCsvForm, csvRows, inCurrency, jsonRows, money, table } from '../output.ts'
+import { chooseCsvForm, formatMicros, formatMoney, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
@@ -51,34 +51,34 @@ async function printReport(context: CommandContext, { by, from, to, csv }: Repor
   const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
   if (by !== undefined) {
     const grouping = parseFlag(z.enum(usageGroupings), by, '--by')
-    const names = [grouping, ...columns]
+    const names = [grouping, ...sumColumns]
     return context.open(async ({ host }) =>
-      print(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
+      printGrouped(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
     )
   }
   if (csv) throw new UsageError('--by is missing.')
   const record = await context.open(({ host }) => host.usage.report(period))
-  return context.print({ record, text: shown(record) })
+  return context.print({ record, text: formatUsage(record) })
 }
 
 /** Who or what a row sums up; a model says enough of its provider. */
-const shownKeys: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
+const keyColumns: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
 
 /** What fits a terminal: who or what, and the sums that are asked for most; --json and --csv have all of them. */
-const shown = (rows: readonly UsageSum[]) =>
-  table(
+const formatUsage = (rows: readonly UsageSum[]) =>
+  formatTable(
     rows.map((row) => {
       const { requests, inputTokens: input, outputTokens: output, costMicros, currency } = row
       const keys = Object.entries(row).filter(
-        ([name]) => shownKeys.includes(name) && !(name === 'provider' && 'model' in row),
+        ([name]) => keyColumns.includes(name) && !(name === 'provider' && 'model' in row),
       )
-      return { ...Object.fromEntries(keys), requests, input, output, cost: money(costMicros, currency) }
+      return { ...Object.fromEntries(keys), requests, input, output, cost: formatMoney(costMicros, currency) }
     }),
     none,
-    { width: WIDTH, cuttable: shownKeys },
+    { width: WIDTH, cuttable: keyColumns },
   )
 
-const columns: readonly (keyof UsageSum)[] = [
+const sumColumns: readonly (keyof UsageSum)[] = [
   'requests',
   'estimated',
   ...usageCounts,
@@ -87,15 +87,19 @@ const columns: readonly (keyof UsageSum)[] = [
   'unpriced',
 ]
 
-async function print(context: CommandContext, batches: Grouped, names: readonly string[] | undefined): Promise<void> {
-  if (names) return context.write(csvRows(batches, names))
-  if (context.json) return context.write(jsonRows(batches))
+async function printGrouped(
+  context: CommandContext,
+  batches: Grouped,
+  names: readonly string[] | undefined,
+): Promise<void> {
+  if (names) return context.write(writeCsvRows(batches, names))
+  if (context.json) return context.write(writeJsonRows(batches))
   const rows: GroupedUsage[] = []
   for await (const batch of batches) {
     rows.push(...batch.slice(0, MAX_LINES + 1 - rows.length))
     if (rows.length > MAX_LINES) break
   }
-  const text = shown(rows.slice(0, MAX_LINES))
+  const text = formatUsage(rows.slice(0, MAX_LINES))
   const more = rows.length > MAX_LINES ? `\nThere are more rows: --csv prints all of them.` : ''
   return context.print({ record: rows, text: `${text}${more}` })
 }
@@ -121,11 +125,13 @@ function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }
     const read = (page: number) => host.usage.bill({ month, by: grouping, page, size: PAGE })
     const first = await read(1)
     const batches = readBillRows(first, read)
-    if (csv) return context.write(csvRows(batches, billColumns, form))
-    if (context.json) return context.write(jsonRows(batches))
+    if (csv) return context.write(writeCsvRows(batches, billColumns, form))
+    if (context.json) return context.write(writeJsonRows(batches))
     const state = first.closedAt ? `Closed at ${first.closedAt}.` : 'Not closed: the sums may still change.'
     const more = first.hasMore ? ['There are more rows: --csv prints all of them.'] : []
-    const text = [table(first.rows.map(toBillLine), 'No model was used in this month.'), ...more, state].join('\n')
+    const text = [formatTable(first.rows.map(toBillLine), 'No model was used in this month.'), ...more, state].join(
+      '\n',
+    )
     return context.print({ record: first, text })
   })
 }
@@ -136,13 +142,13 @@ const billColumns = ['name', 'requests', 'inputTokens', 'outputTokens', 'cost', 
 
 const toBillLine = ({ name, requests, inputTokens: input, outputTokens: output, costMicros, currency }: BillRow) => ({
   ...{ name, requests, input, output },
-  cost: money(costMicros, currency),
+  cost: formatMoney(costMicros, currency),
 })
 
 /** With the cost in the currency, in which bills are written. */
 const toBillRow = ({ costMicros, ...row }: BillRow) => ({
   ...row,
-  cost: costMicros === null ? null : Number(inCurrency(costMicros)),
+  cost: costMicros === null ? null : Number(formatMicros(costMicros)),
 })
 
 async function* readBillRows(first: Bill, read: (page: number) => Promise<Bill>) {

@@ -9,7 +9,7 @@ import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
-import { properties, table } from '../output.ts'
+import { formatProperties, formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
 
 export const addUser = (context: CommandContext) =>
@@ -26,9 +26,9 @@ export const addUser = (context: CommandContext) =>
     async run({ args }) {
       const { prompts: ask } = context
       const { role, ...names } = await ask.readAll({
-        username: () => ask.text({ flag: '--username', given: args.username, message: 'Username', schema: username }),
-        email: () => ask.text({ flag: '--email', given: args.email, message: 'Email address', schema: email }),
-        name: () => ask.text({ flag: '--name', given: args.name, message: 'Display name', schema: personName }),
+        username: () => ask.text({ flag: '--username', value: args.username, message: 'Username', schema: username }),
+        email: () => ask.text({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
+        name: () => ask.text({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
         role: () => optionalFlag('role', z.enum(roles), args.role, '--role'),
       })
       const person = { ...names, ...role }
@@ -70,7 +70,7 @@ export const setRole = (context: CommandContext) =>
       const user = await chooseKnownUser(context, args, args.role === undefined ? ['--role'] : [])
       const role = await context.prompts.choice({
         flag: '--role',
-        given: args.role,
+        value: args.role,
         message: 'Choose the role',
         schema: z.enum(roles),
         options: roles.map((value) => ({ value, label: value })),
@@ -118,7 +118,7 @@ export const renameUser = (context: CommandContext) =>
     args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
     async run({ args }) {
       const user = await chooseKnownUser(context, args, args.to === undefined ? ['--to'] : [])
-      const to = await context.prompts.text({ flag: '--to', given: args.to, message: 'New username', schema: username })
+      const to = await context.prompts.text({ flag: '--to', value: args.to, message: 'New username', schema: username })
       const record = await context.open(({ host }) => host.admin.renameUser({ user, to }))
       context.print({ record, text: `The user with the id ${record.id} is called ${record.username}.` })
     },
@@ -138,8 +138,8 @@ export const bindUser = (context: CommandContext) =>
     },
     async run({ args }) {
       const user = await chooseUser(context, args)
-      const bound = args.subject === undefined ? {} : { subject: parseFlag(subject, args.subject, '--subject') }
-      const record = await context.open(({ host }) => host.admin.bindUser({ user, ...bound }))
+      const target = args.subject === undefined ? {} : { subject: parseFlag(subject, args.subject, '--subject') }
+      const record = await context.open(({ host }) => host.admin.bindUser({ user, ...target }))
       const to = record.subject ?? 'nobody; the next sign-in with the username binds them'
       context.print({ record, text: `User ${record.username} is bound to ${to}.` })
     },
@@ -151,22 +151,22 @@ export const removeUser = (context: CommandContext) =>
     args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking' }, json },
     async run({ args }) {
       const user = await chooseUser(context, args)
-      if (!args.yes) await consent(context, user)
+      if (!args.yes) await confirmRemoval(context, user)
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
       context.print({ record, text: `User ${record.username} is removed with everything they own.` })
     },
   })
 
-async function consent({ prompts: ask, open }: CommandContext, user: UserChoice): Promise<void> {
-  ask.expect('--yes')
+async function confirmRemoval({ prompts: ask, open }: CommandContext, user: UserChoice): Promise<void> {
+  ask.requireTerminal('--yes')
   const { id, username, name } = await open(({ host }) => host.users.find({ user }))
-  await ask.consent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
+  await ask.requireConsent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
 }
 
 export const users = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the users, or show one' },
-    ...listing(context),
+    ...createListing(context),
     subCommands: { list: listUsers(context), show: showUser(context) },
   })
 
@@ -178,7 +178,7 @@ interface ListFlags {
 
 const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000, 'is too large')
 
-const listing = (context: CommandContext) => ({
+const createListing = (context: CommandContext) => ({
   args: {
     search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
     role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
@@ -186,19 +186,19 @@ const listing = (context: CommandContext) => ({
     json,
   } as const,
   async run({ args: { search, role, page } }: { args: ListFlags }) {
-    const given = await context.prompts.readAll({
+    const filters = await context.prompts.readAll({
       role: () => optionalFlag('role', z.enum(roles), role, '--role'),
       page: () => optionalFlag('page', typedNumber.pipe(pageNumber), page, '--page'),
     })
-    const choice = { ...(search !== undefined && { text: search }), ...given.role, ...given.page }
+    const choice = { ...(search !== undefined && { text: search }), ...filters.role, ...filters.page }
     const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
     const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
-    context.print({ record, text: `${table(record, 'There is no such user.')}${more}` })
+    context.print({ record, text: `${formatTable(record, 'There is no such user.')}${more}` })
   },
 })
 
 const listUsers = (context: CommandContext) =>
-  defineCommand({ meta: { description: 'List the users' }, ...listing(context) })
+  defineCommand({ meta: { description: 'List the users' }, ...createListing(context) })
 
 const showUser = (context: CommandContext) =>
   defineCommand({
@@ -207,7 +207,7 @@ const showUser = (context: CommandContext) =>
     async run({ args }) {
       const user = await chooseUser(context, args)
       const record = await context.open(({ host }) => host.users.show({ user }))
-      context.print({ record, text: properties(record) })
+      context.print({ record, text: formatProperties(record) })
     },
   })
 
@@ -217,7 +217,10 @@ const passwordStdin = {
 } as const
 
 /** A new password: typed twice where somebody is at the terminal, who may type none where it is optional; else piped in. */
-async function readPassword({ prompts: ask, piped }: CommandContext, { optional = false } = {}): Promise<string> {
+async function readPassword(
+  { prompts: ask, readStdin: piped }: CommandContext,
+  { optional = false } = {},
+): Promise<string> {
   if (ask.interactive && !optional) return ask.newPassword('New password', newPassword)
   if (ask.interactive)
     return ask.newPassword('Password; none for somebody who only uses tokens', z.union([newPassword, z.literal('')]))

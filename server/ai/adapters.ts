@@ -3,16 +3,16 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { type Adapter, defaultAddresses } from '../../routers/ports/ai/adapters.ts'
 import type { HttpClient } from '../net/http-client.ts'
-import type { ChatModel, Connection, ModelConnection, PartBatch, WholeAnswer } from './chat-model.ts'
+import type { ChatModel, Connection, GenerateResult, ModelConnection, PartBatch } from './chat-model.ts'
 import { withCitations, withDeferredSources, withGrounding } from './citations.ts'
-import { CompletionModel, compatibleWriter, sdkWriter } from './completion-model.ts'
+import { CompletionModel, createCompatibleWriter, createSdkWriter } from './completion-model.ts'
 import { demoModel } from './demo-model.ts'
-import { contentEnd, messageEnd, responseEnd, type StreamEnd } from './event-stream.ts'
-import { isThrown, refusalOfWhole } from './provider-errors.ts'
-import { anthropicUsage, googleUsage, responseUsage, type UsageReader } from './reported-usage.ts'
-import { answerFetch, fetchWithMembers, readEitherForm } from './sdk-fetch.ts'
-import { boundOptions } from './thinking.ts'
-import { collect, toStream } from './whole-answer.ts'
+import { anthropicStreamEnding, googleStreamEnding, openaiStreamEnding, type StreamEnding } from './event-stream.ts'
+import { collectStream, toStream } from './generate-result.ts'
+import { findReportedError, isSdkStatusError } from './provider-errors.ts'
+import { readAnthropicUsage, readGoogleUsage, readResponsesUsage, type UsageReader } from './reported-usage.ts'
+import { createSdkFetch, readEitherForm, withExtraMembers } from './sdk-fetch.ts'
+import { limitThinking } from './thinking.ts'
 
 interface SdkSettings {
   fetch: HttpClient['fetch']
@@ -29,7 +29,7 @@ interface AdapterDriver {
   listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
 }
 
-const bearer = (apiKey: string | undefined): Record<string, string> =>
+const bearerHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
 /** Streams one part per step. An SDK is imported at the first call of a model, as most services need only one or two. */
@@ -42,20 +42,20 @@ function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader 
   const parts = async (options: LanguageModelV4CallOptions) =>
     begin(options)
       .then(({ stream }) => batchEach(stream, readUsage))
-      .catch((error) => streamRefusal(error, readUsage))
+      .catch((error) => toErrorStream(error, readUsage))
   return {
     doGenerate: async (options) =>
-      withoutRefusal(
-        await readEitherForm<WholeAnswer>({
-          ask: () => generate(options),
-          askOther: async () => collect(await parts(options)),
+      rejectErrorResponse(
+        await readEitherForm<GenerateResult>({
+          send: () => generate(options),
+          readOther: async () => collectStream(await parts(options)),
         }),
       ),
     async doStream(options) {
       const stream = await readEitherForm({
         isForStream: true,
-        ask: () => parts(options),
-        askOther: async () => toStream(await generate(options)),
+        send: () => parts(options),
+        readOther: async () => toStream(await generate(options)),
       })
       return { stream }
     },
@@ -63,8 +63,8 @@ function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader 
 }
 
 /** Some SDKs read an error as an answer that says nothing. */
-function withoutRefusal(answer: WholeAnswer): WholeAnswer {
-  const refusal = answer.content.length === 0 ? refusalOfWhole(answer.response?.body) : undefined
+function rejectErrorResponse(answer: GenerateResult): GenerateResult {
+  const refusal = answer.content.length === 0 ? findReportedError(answer.response?.body) : undefined
   if (refusal) throw refusal
   return answer
 }
@@ -79,8 +79,8 @@ async function* batchEach(
 }
 
 /** The events of a stream that begins with a refusal, which some SDKs throw. */
-async function streamRefusal(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
-  if (!isThrown(error)) throw error
+async function toErrorStream(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
+  if (!isSdkStatusError(error)) throw error
   const batch: PartBatch = [
     { type: 'usage', tokens: readUsage(error.data) },
     { type: 'error', error },
@@ -103,85 +103,96 @@ function selectApi(newer: ChatModel, older: ChatModel): ChatModel {
 
 function withThinkingBudget(id: string, model: ChatModel): ChatModel {
   return {
-    doGenerate: async (options) => model.doGenerate(await boundOptions(id, options)),
-    doStream: async (options) => model.doStream(await boundOptions(id, options)),
+    doGenerate: async (options) => model.doGenerate(await limitThinking(id, options)),
+    doStream: async (options) => model.doStream(await limitThinking(id, options)),
   }
 }
 
 /** The settings of an SDK, without the members that are not set. */
-const sdkSettings = (connection: ModelConnection, end: StreamEnd): SdkSettings => ({
-  fetch: fetchWithMembers(answerFetch(connection, end), connection.extraMembers),
-  ...sdkAddress(connection),
+const buildSdkSettings = (connection: ModelConnection, end: StreamEnding): SdkSettings => ({
+  fetch: withExtraMembers(createSdkFetch(connection, end), connection.extraMembers),
+  ...buildSdkAddress(connection),
 })
 
-const sdkAddress = ({ apiUrl, apiKey }: ModelConnection) => ({
+const buildSdkAddress = ({ apiUrl, apiKey }: ModelConnection) => ({
   ...(apiUrl && { baseURL: apiUrl }),
   ...(apiKey && { apiKey }),
 })
 
-const modelsEndpoint =
-  (adapter: Adapter, headersOf: (apiKey: string | undefined) => Record<string, string>, all = '') =>
+const createListing =
+  (adapter: Adapter, toHeaders: (apiKey: string | undefined) => Record<string, string>, all = '') =>
   ({ apiUrl = defaultAddresses[adapter], apiKey }: Connection) => ({
     url: `${apiUrl}/models${all}`,
-    headers: headersOf(apiKey),
+    headers: toHeaders(apiKey),
   })
 
-const compatibleDriver = (adapter: Adapter): AdapterDriver => ({
-  model: (id, connection) => new CompletionModel(connection, compatibleWriter(id, connection)),
-  listing: modelsEndpoint(adapter, bearer),
+const createCompatibleDriver = (adapter: Adapter): AdapterDriver => ({
+  model: (id, connection) => new CompletionModel(connection, createCompatibleWriter(id, connection)),
+  listing: createListing(adapter, bearerHeaders),
 })
 
-async function openai(id: string, settings: SdkSettings, api: Api): Promise<LanguageModelV4> {
+async function createOpenAiModel(id: string, settings: SdkSettings, api: Api): Promise<LanguageModelV4> {
   const provider = (await import('@ai-sdk/openai')).createOpenAI(settings)
   return needsOlderApi(api) ? provider.chat(id) : provider(id)
 }
 
-const anthropic = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+const createAnthropicModel = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
   (await import('@ai-sdk/anthropic')).createAnthropic(settings)(id)
 
-const google = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+const createGoogleModel = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
   (await import('@ai-sdk/google')).createGoogle(settings)(id)
 
-const mistral = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
+const createMistralModel = async (id: string, settings: SdkSettings): Promise<LanguageModelV4> =>
   (await import('@ai-sdk/mistral')).createMistral(settings)(id)
 
 export const adapterDrivers: Record<Adapter, AdapterDriver> = {
-  'openai-compatible': compatibleDriver('openai-compatible'),
-  open_web_ui: compatibleDriver('open_web_ui'),
+  'openai-compatible': createCompatibleDriver('openai-compatible'),
+  open_web_ui: createCompatibleDriver('open_web_ui'),
   openai: {
-    sdk: openai,
+    sdk: createOpenAiModel,
     model: (id, connection) => {
-      const newer = () => openai(id, sdkSettings(connection, responseEnd), {})
-      const older = sdkWriter(connection, (fetch) => openai(id, { fetch, ...sdkAddress(connection) }, { seed: 0 }))
-      return selectApi(lazyModel(newer, responseUsage), new CompletionModel(connection, older))
+      const newer = () => createOpenAiModel(id, buildSdkSettings(connection, openaiStreamEnding), {})
+      const older = createSdkWriter(connection, (fetch) =>
+        createOpenAiModel(id, { fetch, ...buildSdkAddress(connection) }, { seed: 0 }),
+      )
+      return selectApi(lazyModel(newer, readResponsesUsage), new CompletionModel(connection, older))
     },
-    listing: modelsEndpoint('openai', bearer),
+    listing: createListing('openai', bearerHeaders),
   },
   anthropic: {
-    sdk: anthropic,
+    sdk: createAnthropicModel,
     model: (id, connection) => {
-      const model = lazyModel(() => anthropic(id, sdkSettings(connection, messageEnd)), anthropicUsage)
+      const model = lazyModel(
+        () => createAnthropicModel(id, buildSdkSettings(connection, anthropicStreamEnding)),
+        readAnthropicUsage,
+      )
       return withThinkingBudget(id, withCitations(withDeferredSources(model)))
     },
-    listing: modelsEndpoint(
+    listing: createListing(
       'anthropic',
       (key = '') => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
       '?limit=1000',
     ),
   },
   google: {
-    sdk: google,
+    sdk: createGoogleModel,
     model: (id, connection) =>
-      withCitations(withGrounding(lazyModel(() => google(id, sdkSettings(connection, contentEnd)), googleUsage))),
-    listing: modelsEndpoint('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
+      withCitations(
+        withGrounding(
+          lazyModel(() => createGoogleModel(id, buildSdkSettings(connection, googleStreamEnding)), readGoogleUsage),
+        ),
+      ),
+    listing: createListing('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
   },
   mistral: {
-    sdk: mistral,
+    sdk: createMistralModel,
     model: (id, connection) => {
-      const write = sdkWriter(connection, (fetch) => mistral(id, { fetch, ...sdkAddress(connection) }))
+      const write = createSdkWriter(connection, (fetch) =>
+        createMistralModel(id, { fetch, ...buildSdkAddress(connection) }),
+      )
       return new CompletionModel(connection, write)
     },
-    listing: modelsEndpoint('mistral', bearer),
+    listing: createListing('mistral', bearerHeaders),
   },
   demo: { model: (id) => lazyModel(async () => demoModel(id)), listing: () => undefined },
 }

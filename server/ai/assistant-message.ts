@@ -11,9 +11,9 @@ import type {
 } from '@ai-sdk/provider'
 import type { AssistantPart, Source, TextPart, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { AnswerPart, ToolUse } from '../../routers/ports/ai/models.ts'
-import type { CitedPages } from './citations.ts'
-import { tokensOfFound } from './reported-usage.ts'
-import { signatureOf } from './sanitize-parts.ts'
+import type { CitationTracker } from './citations.ts'
+import { countFoundTokens } from './reported-usage.ts'
+import { joinSignatures } from './sanitize-parts.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
@@ -27,65 +27,66 @@ interface Block {
 
 type MessagePart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult | Source
 
-type AnsweredPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
+type ContentPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
 
 /** What all rounds of an answer share. */
 interface AnswerState {
-  cited: CitedPages
+  citations: CitationTracker
   callIds: CallIds
 }
 
 /** What a model says in one round. */
 export class AssistantMessage {
   readonly #parts: MessagePart[] = []
-  readonly #cited: CitedPages
+  readonly #citations: CitationTracker
   readonly #callIds: CallIds
 
-  constructor({ cited, callIds }: AnswerState) {
-    this.#cited = cited
+  constructor({ citations, callIds }: AnswerState) {
+    this.#citations = citations
     this.#callIds = callIds
   }
 
   /** Of an answer that comes in one piece. */
-  static whole(content: readonly LanguageModelV4Content[], before: AnswerState): AssistantMessage {
-    const said = new AssistantMessage(before)
+  static fromContent(content: readonly LanguageModelV4Content[], state: AnswerState): AssistantMessage {
+    const message = new AssistantMessage(state)
     for (const part of content) {
       if (part.type === 'text' || part.type === 'reasoning') {
         const block = { type: part.type, id: '', text: part.text, metadata: part.providerMetadata }
-        said.#parts.push(block)
-        if (part.type === 'text') said.#note(block, part.citations)
-      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source') said.append(part)
+        message.#parts.push(block)
+        if (part.type === 'text') message.#addCitations(block, part.citations)
+      } else if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source')
+        message.append(part)
     }
-    return said
+    return message
   }
 
   /** Keeps a part of a stream, and returns what of it is handed out at once. */
   append(part: LanguageModelV4StreamPart): AnswerPart | undefined {
     switch (part.type) {
       case 'text-delta':
-        this.#block('text', part).text += part.delta
+        this.#findOrAddBlock('text', part).text += part.delta
         return { type: 'delta', text: part.delta }
       case 'text-start':
-        return void this.#block('text', part)
+        return void this.#findOrAddBlock('text', part)
       case 'text-end':
-        return void this.#note(this.#block('text', part), part.citations)
+        return void this.#addCitations(this.#findOrAddBlock('text', part), part.citations)
       case 'reasoning-delta':
-        this.#block('reasoning', part).text += part.delta
+        this.#findOrAddBlock('reasoning', part).text += part.delta
         return part.delta ? { type: 'reasoning', text: part.delta } : undefined
       case 'reasoning-start':
-        return void this.#block('reasoning', part)
+        return void this.#findOrAddBlock('reasoning', part)
       case 'reasoning-end': {
-        const signature = signatureOf(this.#block('reasoning', part).metadata)
+        const signature = joinSignatures(this.#findOrAddBlock('reasoning', part).metadata)
         return signature ? { type: 'reasoning', text: '', signature } : undefined
       }
       case 'tool-call':
-        this.#parts.push(part.providerExecuted ? part : this.#called(part))
+        this.#parts.push(part.providerExecuted ? part : this.#normalizeCall(part))
         return part.providerExecuted ? toToolUse('provider')(part) : undefined
       case 'tool-result':
         this.#parts.push(part)
         return undefined
       case 'source':
-        return this.#cite(part)
+        return this.#addSource(part)
       default:
         return undefined
     }
@@ -101,33 +102,33 @@ export class AssistantMessage {
   }
 
   /** Without what it thought. */
-  get spoken(): string {
+  get answerText(): string {
     return joinText(this.#parts)
   }
 
   /** Of what tools of its provider found, which is read again in the next round. */
   get foundTokens(): number {
-    return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? tokensOfFound(part) : 0), 0)
+    return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? countFoundTokens(part) : 0), 0)
   }
 
   /** All of it but the calls of tools. Texts that follow each other are one, as they are in a stream. */
-  get answer(): AnsweredPart[] {
-    const answer: AnsweredPart[] = []
+  get content(): ContentPart[] {
+    const answer: ContentPart[] = []
     for (const part of this.#parts) {
       const last = answer.at(-1)
       if (part.type === 'text' && last?.type === 'text') last.text += part.text
-      else answer.push(...toAnsweredParts(part))
+      else answer.push(...toContentParts(part))
     }
     return answer
   }
 
   /** Whether the provider gets nothing back to go on with. */
   get isEmpty(): boolean {
-    return this.prompt.length === 0
+    return this.providerContent.length === 0
   }
 
   /** What the provider gets back before the results of tools, or to go on with; calls with their arguments as text. */
-  get prompt(): AssistantContent {
+  get providerContent(): AssistantContent {
     return this.#parts.flatMap((part): AssistantContent => {
       if (part.type === 'source') return []
       if (part.type === 'tool-call') {
@@ -143,12 +144,15 @@ export class AssistantMessage {
   }
 
   /** A call without arguments has an empty object of them. */
-  #called(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+  #normalizeCall(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
     const { input } = call
-    return this.#callIds.distinct(input.trim() === '' ? { ...call, input: '{}' } : call)
+    return this.#callIds.ensureUnique(input.trim() === '' ? { ...call, input: '{}' } : call)
   }
 
-  #block(type: Block['type'], { id, providerMetadata }: { id: string; providerMetadata?: SharedV4ProviderMetadata }) {
+  #findOrAddBlock(
+    type: Block['type'],
+    { id, providerMetadata }: { id: string; providerMetadata?: SharedV4ProviderMetadata },
+  ) {
     const known = this.#parts.findLast((part): part is Block => part.type === type && part.id === id)
     const block: Block = known ?? { type, id, text: '', metadata: undefined }
     if (!known) this.#parts.push(block)
@@ -156,22 +160,23 @@ export class AssistantMessage {
     return block
   }
 
-  #cite(source: LanguageModelV4Source): Source | undefined {
-    const cited = this.#cited.tell(source, () => this.spoken)
-    if (cited) this.#parts.push(cited)
-    return cited
+  #addSource(source: LanguageModelV4Source): Source | undefined {
+    const citations = this.#citations.addSource(source, () => this.answerText)
+    if (citations) this.#parts.push(citations)
+    return citations
   }
 
-  #note(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
-    if (citations) this.#cited.note(citations, block.text, joinText(this.#parts.slice(0, this.#parts.indexOf(block))))
+  #addCitations(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {
+    if (citations)
+      this.#citations.addCitations(citations, block.text, joinText(this.#parts.slice(0, this.#parts.indexOf(block))))
   }
 }
 
-function toAnsweredParts(part: MessagePart): AnsweredPart[] {
+function toContentParts(part: MessagePart): ContentPart[] {
   if (part.type === 'source') return [part]
   if (part.type === 'text') return part.text ? [{ type: 'text', text: part.text }] : []
   if (part.type !== 'reasoning') return []
-  const signature = signatureOf(part.metadata)
+  const signature = joinSignatures(part.metadata)
   return part.text || signature ? [{ type: 'reasoning', text: part.text, ...(signature && { signature }) }] : []
 }
 
@@ -188,7 +193,7 @@ export const toToolCall = (call: LanguageModelV4ToolCall): ToolCall => ({
 export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
   // OpenAI wants nothing back with a call.
   const { openai: _, ...proofs } = providerMetadata ?? {}
-  const signature = signatureOf(proofs)
+  const signature = joinSignatures(proofs)
   return signature ? { signature } : {}
 }
 
@@ -217,20 +222,21 @@ function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4Provi
   )
 }
 
-const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const ID_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 /** Mistral takes no other length. */
-const LENGTH = 9
+const ID_LENGTH = 9
 
 /** Gives each call of an answer an id of its own, where its server gives several one, or none. */
 export class CallIds {
-  readonly #known = new Set<string>()
+  readonly #used = new Set<string>()
 
-  distinct(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
+  ensureUnique(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
     let id = call.toolCallId.trim()
-    while (!id || this.#known.has(id)) id = randomId()
-    this.#known.add(id)
+    while (!id || this.#used.has(id)) id = createRandomId()
+    this.#used.add(id)
     return id === call.toolCallId ? call : { ...call, toolCallId: id }
   }
 }
 
-const randomId = () => Array.from({ length: LENGTH }, () => letters[randomInt(letters.length)]).join('')
+const createRandomId = () =>
+  Array.from({ length: ID_LENGTH }, () => ID_CHARACTERS[randomInt(ID_CHARACTERS.length)]).join('')

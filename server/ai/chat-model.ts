@@ -27,7 +27,7 @@ export interface ModelConnection extends Connection {
 export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstreamId' | 'modelId'>): string =>
   upstreamId ?? modelId
 
-export type WholeAnswer = Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
+export type GenerateResult = Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &
   Partial<Pick<LanguageModelV4GenerateResult, 'providerMetadata' | 'response'>>
 
 /** Token counts that the provider reported in the same event as the parts that follow. */
@@ -43,6 +43,6 @@ export type PartBatch = readonly Part[]
 
 /** The part of an AI SDK model that the service calls. */
 export interface ChatModel {
-  doGenerate(options: LanguageModelV4CallOptions): PromiseLike<WholeAnswer>
+  doGenerate(options: LanguageModelV4CallOptions): PromiseLike<GenerateResult>
   doStream(options: LanguageModelV4CallOptions): PromiseLike<{ stream: AsyncIterable<PartBatch> }>
 }

@@ -13,15 +13,15 @@ import {
 import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
 import type { ProviderReason, RefusalReason } from '../../routers/ports/ai/models.ts'
 import { findPhase } from '../net/response-handler.ts'
-import { ProviderError, Refusal } from './provider-errors.ts'
+import { ProviderReportedError, ProviderStatusError } from './provider-errors.ts'
 
-export interface Attempting {
+export interface CallerContext {
   userId: number
   signal: AbortSignal
 }
 
 /** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
-const MIN_UNANSWERED_USERS = 3
+const MIN_TIMED_OUT_USERS = 3
 
 export interface CircuitEvents {
   /** The circuit opened, also once more after a try in vain, or closed. */
@@ -29,24 +29,24 @@ export interface CircuitEvents {
   /** A call that failed for a moment is tried again. */
   onRetry(): void
   /** A call was answered that was begun at this time. */
-  onAnswer(begun: number): void
+  onAnswer(startedAt: number): void
 }
 
 /** Runs calls that have sent nothing to the caller yet, and fails them at once while the circuit of the server is open. */
-export class Guard {
+export class CircuitBreaker {
   readonly #events: CircuitEvents
   readonly #circuit: CircuitBreakerPolicy
   /** After how many milliseconds an open circuit lets the server be tried again. */
   readonly openFor: number
   /** The callers who got no answer since the provider last answered anybody. */
-  readonly #unanswered = new Set<number>()
+  readonly #timedOutUsers = new Set<number>()
   #openedAt = 0
 
   constructor({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}, events: CircuitEvents) {
     this.#events = events
     this.openFor = openFor
     this.#circuit = circuitBreaker(
-      handleWhen((error) => this.#isUnwell(error)),
+      handleWhen((error) => this.#countsAsFailure(error)),
       { halfOpenAfter: openFor, breaker: new ConsecutiveBreaker(failures) },
     )
     this.#circuit.onBreak(() => {
@@ -56,37 +56,37 @@ export class Guard {
     this.#circuit.onReset(events.onChange)
   }
 
-  async once<T>(attempt: () => Promise<T>, { userId, signal }: Attempting): Promise<T> {
+  async run<T>(attempt: () => Promise<T>, { userId, signal }: CallerContext): Promise<T> {
     // The library would let others wait for the one call that probes the provider.
     if (this.#circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
-    const begun = Date.now()
+    const startedAt = Date.now()
     const answer = await this.#circuit.execute(
       () =>
         attempt().catch((error: unknown) => {
-          if (isTimeoutBeforeResponse(error)) this.#unanswered.add(userId)
+          if (isTimeoutBeforeResponse(error)) this.#timedOutUsers.add(userId)
           throw error
         }),
       signal,
     )
     // To clear an empty set would build it anew for each call.
-    if (this.#unanswered.size > 0) this.#unanswered.clear()
-    this.#events.onAnswer(begun)
+    if (this.#timedOutUsers.size > 0) this.#timedOutUsers.clear()
+    this.#events.onAnswer(startedAt)
     return answer
   }
 
   /** Retries a transient failure. */
-  retrying<T>(attempt: () => Promise<T>, by: Attempting): Promise<T> {
-    return again.execute(({ attempt: tries }) => {
+  runWithRetry<T>(attempt: () => Promise<T>, caller: CallerContext): Promise<T> {
+    return retryPolicy.execute(({ attempt: tries }) => {
       if (tries > 0) this.#events.onRetry()
-      return this.once(attempt, by)
-    }, by.signal)
+      return this.run(attempt, caller)
+    }, caller.signal)
   }
 
   /** Whether calls fail at once: not where the time to try the server again has come. */
-  get isOpen(): boolean {
+  get isRejecting(): boolean {
     // The library closes a circuit by a call alone.
-    const isTriedNext = this.#circuit.state === CircuitState.Open && Date.now() - this.#openedAt >= this.openFor
-    return this.isBroken && !isTriedNext
+    const isProbeDue = this.#circuit.state === CircuitState.Open && Date.now() - this.#openedAt >= this.openFor
+    return this.isBroken && !isProbeDue
   }
 
   /** Whether nothing has answered since the circuit opened. */
@@ -94,12 +94,12 @@ export class Guard {
     return this.#circuit.state !== CircuitState.Closed
   }
 
-  #isUnwell(error: unknown): boolean {
+  #countsAsFailure(error: unknown): boolean {
     return (
       isOutage(error) ||
-      (isTimeoutBeforeResponse(error) && this.#unanswered.size >= MIN_UNANSWERED_USERS) ||
+      (isTimeoutBeforeResponse(error) && this.#timedOutUsers.size >= MIN_TIMED_OUT_USERS) ||
       // Whatever ends a trial before the server has spoken proves it no better.
-      (this.#circuit.state === CircuitState.HalfOpen && !hasSpoken(error))
+      (this.#circuit.state === CircuitState.HalfOpen && !hasResponded(error))
     )
   }
 }
@@ -107,23 +107,25 @@ export class Guard {
 /** What another server, or the provider of another model, may answer: the question is not at fault, and nobody works on it. */
 export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
-  if (error instanceof Refusal || error instanceof ProviderError) return !callersFault.has(error.status ?? 0)
+  if (error instanceof ProviderStatusError || error instanceof ProviderReportedError)
+    return !clientErrorStatuses.has(error.status ?? 0)
   if (isTruncated(error)) return false
-  return findPhase(error) === 'connecting' || passingCodes.has(networkCode(error) ?? '')
+  return findPhase(error) === 'connecting' || transientCodes.has(findErrorCode(error) ?? '')
 }
 
 /** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
-const callersFault = new Set([400, 413, 415, 422])
+const clientErrorStatuses = new Set([400, 413, 415, 422])
 
 /** A refusal of the request, of the key or of the name of the model, and not for now alone. */
 export function wouldFailAgain(error: unknown): boolean {
-  const status = error instanceof Refusal || error instanceof ProviderError ? error.status : undefined
-  return status !== undefined && status < 500 && !passingStatus.has(status)
+  const status =
+    error instanceof ProviderStatusError || error instanceof ProviderReportedError ? error.status : undefined
+  return status !== undefined && status < 500 && !transientStatuses.has(status)
 }
 
 /** Why the provider refused, and after how many seconds it wants to be asked again, where it says so. */
 export function refusalReason(error: unknown): RefusalReason {
-  if (!(error instanceof Refusal || error instanceof ProviderError)) return {}
+  if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
   const seconds = Math.ceil(readRetryAfter(error) / 1000)
   return {
     ...(error.reason && { reason: error.reason }),
@@ -144,7 +146,8 @@ export const isTruncated = (error: unknown) => findPhase(error) === 'reading'
 const isTimeoutBeforeResponse = (error: unknown) => findPhase(error) === 'waiting'
 
 /** Something came, be it a refusal. A caller who goes away, or a file that cannot be read, ends a call before that. */
-const hasSpoken = (error: unknown) => error instanceof Refusal || error instanceof ProviderError || isTruncated(error)
+const hasResponded = (error: unknown) =>
+  error instanceof ProviderStatusError || error instanceof ProviderReportedError || isTruncated(error)
 
 /** A call whose provider asks for a longer pause than this is not retried. */
 const MAX_RETRY_AFTER_MS = 5000
@@ -158,45 +161,45 @@ const withServerDelay = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRe
   },
 })
 
-const again = retry(
-  handleWhen((error) => isPassing(error) && readRetryAfter(error) <= MAX_RETRY_AFTER_MS),
+const retryPolicy = retry(
+  handleWhen((error) => isTransient(error) && readRetryAfter(error) <= MAX_RETRY_AFTER_MS),
   { maxAttempts: 2, backoff: withServerDelay(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
 )
 
 /** The last is Anthropic's for a service with too much to do. */
-const passingStatus = new Set([408, 425, 429, 500, 502, 503, 504, 529])
-const passingCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
+const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 529])
+const transientCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
 
 /**
  * Whether a failed call is retried. A time-out is not: its caller has waited long enough. Nor is an answer that broke off:
  * it would be paid twice.
  */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   // An account without money has none a second later.
-  if (isTruncated(error) || (error instanceof Refusal && lastingReasons.has(error.reason))) return false
+  if (isTruncated(error) || (error instanceof ProviderStatusError && permanentReasons.has(error.reason))) return false
   const status = statusOf(error)
-  return status ? passingStatus.has(status) : passingCodes.has(networkCode(error) ?? '')
+  return status ? transientStatuses.has(status) : transientCodes.has(findErrorCode(error) ?? '')
 }
 
-const lastingReasons: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
+const permanentReasons: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
 
 /** The request was sent, and the time to wait for the answer was up. */
-export const isTimeout = (error: unknown) => timeoutCodes.has(networkCode(error) ?? '')
+export const isTimeout = (error: unknown) => timeoutCodes.has(findErrorCode(error) ?? '')
 
 const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
-const statusOf = (error: unknown) => (error instanceof Refusal ? error.status : undefined)
+const statusOf = (error: unknown) => (error instanceof ProviderStatusError ? error.status : undefined)
 
 /** In milliseconds from now; the header has seconds, or a date. */
 function readRetryAfter(error: unknown): number {
-  const header = error instanceof Refusal ? error.retryAfter : undefined
+  const header = error instanceof ProviderStatusError ? error.retryAfter : undefined
   if (!header) return 0
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
   return Number.isNaN(ms) ? 0 : Math.max(0, ms)
 }
 
 /** The error code of the system or of the connection pool, found anywhere in the chain of causes. */
-function networkCode(error: unknown): string | undefined {
+function findErrorCode(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
-  return typeof code === 'string' ? code : cause ? networkCode(cause) : undefined
+  return typeof code === 'string' ? code : cause ? findErrorCode(cause) : undefined
 }

@@ -13,12 +13,20 @@ import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { createFetch, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
 import type { ChatModel, ModelConnection, Part, PartBatch } from './chat-model.ts'
 import { type AssembledCall, type Citation, CompletionReader } from './completion-reader.ts'
-import { DONE, type Frame, type Progress, parseFrames, readFrames, untilDone, watchEnd } from './event-stream.ts'
-import { toUnparsable } from './provider-errors.ts'
-import { openAnswer, readAnswer } from './provider-response.ts'
-import { asFirstError } from './provider-stream.ts'
-import { addMembers, fetchWithMembers } from './sdk-fetch.ts'
-import { joinContent } from './whole-answer.ts'
+import {
+  createEndWatch,
+  cutAfterDone,
+  DONE,
+  parseEvents,
+  readEvents,
+  type StreamEvent,
+  type StreamProgress,
+} from './event-stream.ts'
+import { joinContent } from './generate-result.ts'
+import { toUnparsableError } from './provider-errors.ts'
+import { openResponse, readResponse } from './provider-response.ts'
+import { toFirstError } from './provider-stream.ts'
+import { mergeMembers, withExtraMembers } from './sdk-fetch.ts'
 
 interface CompletionRequest extends OutboundRequest {
   url: string
@@ -43,61 +51,61 @@ export class CompletionModel implements ChatModel {
 
   async doGenerate(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, false)
-    const { body } = await readAnswer(this.#connection, url, request, watchEnd(startWatching))
+    const { body } = await readResponse(this.#connection, url, request, createEndWatch(createProgressWatch))
     try {
-      return readWhole(body)
+      return readCompleteBody(body)
     } catch (error) {
-      throw toUnparsable(error, body)
+      throw toUnparsableError(error, body)
     }
   }
 
   async doStream(options: LanguageModelV4CallOptions) {
     const { url, ...request } = await this.#write(options, true)
-    const { body } = await openAnswer(this.#connection, url, request)
+    const { body } = await openResponse(this.#connection, url, request)
     return { stream: readParts(body) }
   }
 }
 
 /** Says with each frame how far the answer has come. */
-function startWatching() {
-  const parts = new CompletionParts()
-  return (frame: Frame): Progress => {
-    read(parts, frame)
+function createProgressWatch() {
+  const parts = new CompletionPartReader()
+  return (frame: StreamEvent): StreamProgress => {
+    readEvent(parts, frame)
     return frame.data === DONE ? 'over' : parts.progress
   }
 }
 
 /** Reads an answer that has come as a whole: a document, or a stream in place of one. */
-function readWhole(text: string) {
-  const parts = new CompletionParts()
-  const said = parseFrames(text).flatMap((frame) => read(parts, frame))
-  const failure = said.find((part) => part.type === 'error')
-  if (failure) throw asFirstError(failure.error)
+function readCompleteBody(text: string) {
+  const parts = new CompletionPartReader()
+  const texts = parseEvents(text).flatMap((frame) => readEvent(parts, frame))
+  const failure = texts.find((part) => part.type === 'error')
+  if (failure) throw toFirstError(failure.error)
   const { calls, ...end } = parts.end()
-  return { content: [...joinContent(said), ...calls], ...end }
+  return { content: [...joinContent(texts), ...calls], ...end }
 }
 
 /** Yields text as it comes, and the rest at the end. */
 async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
-  const parts = new CompletionParts()
+  const parts = new CompletionPartReader()
   let isDone = false
   let document: string | undefined
-  const progress = (): Progress => (isDone ? 'over' : parts.progress)
-  for await (const frames of readFrames(body, progress)) {
-    const known = untilDone(frames)
-    isDone = known.at(-1)?.data === DONE
+  const progress = (): StreamProgress => (isDone ? 'over' : parts.progress)
+  for await (const frames of readEvents(body, progress)) {
+    const newEvents = cutAfterDone(frames)
+    isDone = newEvents.at(-1)?.data === DONE
     document = frames.find(({ isDocument }) => isDocument)?.data
-    yield known.flatMap((frame) => read(parts, frame))
+    yield newEvents.flatMap((frame) => readEvent(parts, frame))
   }
   try {
     const { calls, ...end } = parts.end()
     yield [...calls, { type: 'finish', ...end }]
   } catch (error) {
-    throw document === undefined ? error : toUnparsable(error, document)
+    throw document === undefined ? error : toUnparsableError(error, document)
   }
 }
 
-function read(parts: CompletionParts, { data }: Frame): Part[] {
+function readEvent(parts: CompletionPartReader, { data }: StreamEvent): Part[] {
   if (data === DONE) return []
   try {
     return parts.read(JSON.parse(data))
@@ -107,7 +115,7 @@ function read(parts: CompletionParts, { data }: Frame): Part[] {
   }
 }
 
-interface End {
+interface CompletionEnd {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: LanguageModelV4ToolCall[]
@@ -115,31 +123,31 @@ interface End {
 }
 
 /** Turns the frames of a completion into the parts of an answer. */
-class CompletionParts {
+class CompletionPartReader {
   readonly #reader = new CompletionReader()
   /** Whether the frame before this one told of tokens. */
   #isCounted = false
 
-  get progress(): Progress {
+  get progress(): StreamProgress {
     return this.#reader.progress
   }
 
   read(frame: unknown): Part[] {
-    const { usage, error, said, calls, cited } = this.#reader.read(frame)
+    const { usage, error, texts, calls, citations: cited } = this.#reader.read(frame)
     const parts: Part[] = this.#isCounted || usage ? [{ type: 'usage', tokens: usage }] : []
     this.#isCounted = Boolean(usage)
     if (error) parts.push({ type: 'error', error })
-    for (const { type, text } of said) parts.push({ type: `${type}-delta`, id: '0', delta: text })
+    for (const { type, text } of texts) parts.push({ type: `${type}-delta`, id: '0', delta: text })
     for (const { at, arguments: delta } of calls) parts.push({ type: 'tool-input-delta', id: `${at}`, delta })
     for (const citation of cited) parts.push(toSource(citation))
     return parts
   }
 
   /** Returns everything that was not yielded yet. */
-  end(): End {
+  end(): CompletionEnd {
     const { calls, stopSequence, ...end } = this.#reader.end()
-    const told = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
-    return { ...end, ...told, calls: calls.map(toToolCall) }
+    const metadata = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
+    return { ...end, ...metadata, calls: calls.map(toToolCall) }
   }
 }
 
@@ -165,7 +173,7 @@ function toToolCall({ id = '', name: toolName, arguments: input, extraContent }:
 }
 
 /** Writes requests by the SDK for servers that speak chat completions. */
-export function compatibleWriter(id: string, connection: ModelConnection): CompletionWriter {
+export function createCompatibleWriter(id: string, connection: ModelConnection): CompletionWriter {
   const { apiUrl = '', apiKey, fetch, continuousUsage, extraMembers } = connection
   const url = `${apiUrl}/chat/completions`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
@@ -177,39 +185,39 @@ export function compatibleWriter(id: string, connection: ModelConnection): Compl
     fetch,
     supportsStructuredOutputs: true,
   })
-  const streamed = {
+  const streamMembers = {
     stream: true,
     stream_options: { include_usage: true, ...(continuousUsage && { continuous_usage_stats: true }) },
   }
   return async (options, isStream) => {
     const { body } = await sdk.prepareRequest(options)
-    const written = addMembers({ ...body, ...(isStream && streamed) }, extraMembers)
-    return { url, method: 'POST', headers, body: JSON.stringify(written), signal: options.abortSignal ?? null }
+    const request = mergeMembers({ ...body, ...(isStream && streamMembers) }, extraMembers)
+    return { url, method: 'POST', headers, body: JSON.stringify(request), signal: options.abortSignal ?? null }
   }
 }
 
 /** Writes requests by an SDK that has no other word for it than to send them: what it would send is taken from it. */
-export function sdkWriter(
+export function createSdkWriter(
   { extraMembers }: ModelConnection,
   load: (fetch: HttpClient['fetch']) => Promise<LanguageModelV4>,
 ): CompletionWriter {
-  const take = createFetch(async (url, request) => {
-    throw new WrittenRequest({ ...request, url })
+  const captureRequest = createFetch(async (url, request) => {
+    throw new CapturedRequest({ ...request, url })
   })
-  const loadModel = lazyPromise(() => load(fetchWithMembers(take, extraMembers)))
+  const loadModel = lazyPromise(() => load(withExtraMembers(captureRequest, extraMembers)))
   return async (options, isStream) => {
     const model = await loadModel()
     try {
       await (isStream ? model.doStream(options) : model.doGenerate(options))
     } catch (error) {
-      if (error instanceof WrittenRequest) return error.request
+      if (error instanceof CapturedRequest) return error.request
       throw error
     }
     throw new Error('the SDK has sent nothing')
   }
 }
 
-class WrittenRequest extends Error {
+class CapturedRequest extends Error {
   readonly request: CompletionRequest
 
   constructor(request: CompletionRequest) {

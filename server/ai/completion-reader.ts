@@ -1,15 +1,15 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
-import type { Progress } from './event-stream.ts'
-import { unifiedReason } from './finish-reason.ts'
-import { errorIn } from './provider-errors.ts'
-import { completionUsage, toSdkUsage } from './reported-usage.ts'
+import type { StreamProgress } from './event-stream.ts'
+import { unifyReason } from './finish-reason.ts'
+import { findErrorMember } from './provider-errors.ts'
+import { readCompletionUsage, toSdkUsage } from './reported-usage.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
 /** What a model says in one frame, in its order. */
-export type Saying = { type: 'text' | 'reasoning'; text: string }
+export type TextPiece = { type: 'text' | 'reasoning'; text: string }
 
 export interface Citation {
   url: string
@@ -20,10 +20,10 @@ interface CompletionPiece {
   /** Undefined where the frame says nothing of tokens. */
   usage: ReportedTokens | undefined
   error: object | undefined
-  said: readonly Saying[]
-  calls: readonly CallPiece[]
+  texts: readonly TextPiece[]
+  calls: readonly ToolCallDelta[]
   /** The pages that it cites. */
-  cited: readonly Citation[]
+  citations: readonly Citation[]
 }
 
 interface CompletionEnd {
@@ -50,108 +50,109 @@ export class CompletionReader {
   #isDocument = false
   #isEmpty = true
 
-  get progress(): Progress {
+  get progress(): StreamProgress {
     if (this.#finish === undefined) return 'running'
     return this.#isCounted ? 'complete' : 'ended'
   }
 
   /** Reads a frame, or a document. */
   read(frame: unknown): CompletionPiece {
-    const usage = completionUsage(frame)
+    const usage = readCompletionUsage(frame)
     if (usage) this.#usage = usage
-    const error = errorIn(frame)
-    const choice = error ? undefined : choiceIn(frame)
-    this.#finish ??= wordIn(choice?.['finish_reason'])
-    this.#stopSequence ??= wordsIn(choice?.['stop_reason']) || undefined
+    const error = findErrorMember(frame)
+    const choice = error ? undefined : readChoice(frame)
+    this.#finish ??= toTrimmedText(choice?.['finish_reason'])
+    this.#stopSequence ??= toText(choice?.['stop_reason']) || undefined
     if (usage && this.#finish !== undefined) this.#isCounted = true
-    const message = objectIn(choice?.['message'])
-    const delta = objectIn(choice?.['delta']) ?? message
+    const message = toObject(choice?.['message'])
+    const delta = toObject(choice?.['delta']) ?? message
     if (message && delta === message) this.#isDocument = true
-    if (!delta) return { usage, error, said: [], calls: [], cited: [] }
-    const [said, calls] = [this.#saidIn(delta), this.#callsIn(delta)]
-    this.#isEmpty &&= said.length + calls.length === 0
-    return { usage, error, said, calls, cited: citationsIn(delta) }
+    if (!delta) return { usage, error, texts: [], calls: [], citations: [] }
+    const [texts, calls] = [this.#readTexts(delta), this.#readCalls(delta)]
+    this.#isEmpty &&= texts.length + calls.length === 0
+    return { usage, error, texts, calls, citations: readCitations(delta) }
   }
 
   /** Throws where the answer broke off. */
   end(): CompletionEnd {
     const raw = this.#finish ?? (this.#isDocument && !this.#isEmpty ? 'stop' : undefined)
     if (raw === undefined) throw new Error('the stream ended early')
-    const unified = unifiedReason(raw)
+    const unified = unifyReason(raw)
     const isRefused = this.#isRefusal && unified === 'stop'
     return {
       finishReason: isRefused ? { unified: 'content-filter', raw: 'content_filter' } : { unified, raw },
       usage: toSdkUsage(this.#usage),
-      calls: this.#named(unified === 'length'),
+      calls: this.#takeNamedCalls(unified === 'length'),
       stopSequence: this.#stopSequence,
     }
   }
 
   /** Nobody can run a call without a name: one without anything else says nothing, another is left from an answer that is cut. */
-  #named(isCut: boolean): readonly AssembledCall[] {
+  #takeNamedCalls(isCut: boolean): readonly AssembledCall[] {
     const named = this.#calls.calls.filter(({ name }) => name)
     const isLost = this.#calls.calls.some((call) => !call.name && call.arguments.trim() !== '')
     if (isLost && !isCut) throw new Error('a call has no name')
     return named
   }
 
-  #saidIn(delta: Members): Saying[] {
-    const thought = wordsIn(delta['reasoning_content']) || wordsIn(delta['reasoning']) || detailsIn(delta)
-    const refusal = wordsIn(delta['refusal'])
+  #readTexts(delta: Members): TextPiece[] {
+    const thought = toText(delta['reasoning_content']) || toText(delta['reasoning']) || readReasoningDetails(delta)
+    const refusal = toText(delta['refusal'])
     if (refusal) this.#isRefusal = true
-    const said = contentIn(delta['content'])
-    if (thought) said.unshift({ type: 'reasoning', text: thought })
-    if (refusal) said.push({ type: 'text', text: refusal })
-    return said
+    const texts = readContent(delta['content'])
+    if (thought) texts.unshift({ type: 'reasoning', text: thought })
+    if (refusal) texts.push({ type: 'text', text: refusal })
+    return texts
   }
 
-  #callsIn({ tool_calls: calls, function_call: older }: Members): CallPiece[] {
-    const pieces = (Array.isArray(calls) ? calls : []).filter((piece) => objectIn(piece)) as WireCall[]
-    const all = objectIn(older) ? [...pieces, { function: older }] : pieces
+  #readCalls({ tool_calls: calls, function_call: legacyCall }: Members): ToolCallDelta[] {
+    const pieces = (Array.isArray(calls) ? calls : []).filter((piece) => toObject(piece)) as RawToolCall[]
+    const all = toObject(legacyCall) ? [...pieces, { function: legacyCall }] : pieces
     return all.length > 0 ? this.#calls.add(all, this.#isDocument) : []
   }
 }
 
-const objectIn = (value: unknown): Members | undefined =>
+const toObject = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null ? (value as Members) : undefined
 
-const wordsIn = (value: unknown): string => (typeof value === 'string' ? value : '')
+const toText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-const wordIn = (value: unknown): string | undefined => wordsIn(value).trim() || undefined
+const toTrimmedText = (value: unknown): string | undefined => toText(value).trim() || undefined
 
-const choiceIn = (frame: unknown): Members | undefined => {
-  const choices = objectIn(frame)?.['choices']
-  return Array.isArray(choices) ? objectIn(choices[0]) : undefined
+const readChoice = (frame: unknown): Members | undefined => {
+  const choices = toObject(frame)?.['choices']
+  return Array.isArray(choices) ? toObject(choices[0]) : undefined
 }
 
 /** Text as servers write it, or parts of which some are thoughts. */
-function contentIn(content: unknown): Saying[] {
+function readContent(content: unknown): TextPiece[] {
   if (typeof content === 'string') return content ? [{ type: 'text', text: content }] : []
-  return Array.isArray(content) ? content.map(sayingIn).filter(({ text }) => text !== '') : []
+  return Array.isArray(content) ? content.map(readContentPart).filter(({ text }) => text !== '') : []
 }
 
-function sayingIn(part: unknown): Saying {
-  const { type, text, thinking } = objectIn(part) ?? {}
-  if (type === 'thinking') return { type: 'reasoning', text: textsIn(thinking) }
-  return { type: 'text', text: type === 'text' ? wordsIn(text) : '' }
+function readContentPart(part: unknown): TextPiece {
+  const { type, text, thinking } = toObject(part) ?? {}
+  if (type === 'thinking') return { type: 'reasoning', text: joinThoughts(thinking) }
+  return { type: 'text', text: type === 'text' ? toText(text) : '' }
 }
 
-const textsIn = (thoughts: unknown): string =>
-  Array.isArray(thoughts) ? thoughts.map((one) => wordsIn(objectIn(one)?.['text'])).join('') : wordsIn(thoughts)
+const joinThoughts = (thoughts: unknown): string =>
+  Array.isArray(thoughts) ? thoughts.map((one) => toText(toObject(one)?.['text'])).join('') : toText(thoughts)
 
-function citationsIn({ annotations }: Members): Citation[] {
+function readCitations({ annotations }: Members): Citation[] {
   if (!Array.isArray(annotations)) return []
   return annotations.flatMap((annotation) => {
-    const { url, title } = objectIn(objectIn(annotation)?.['url_citation']) ?? {}
-    return typeof url === 'string' && url ? [{ url, title: wordIn(title) }] : []
+    const { url, title } = toObject(toObject(annotation)?.['url_citation']) ?? {}
+    return typeof url === 'string' && url ? [{ url, title: toTrimmedText(title) }] : []
   })
 }
 
 /** OpenRouter repeats thoughts here, and some servers say them nowhere else. */
-const detailsIn = ({ reasoning_details: details }: Members): string => (Array.isArray(details) ? textsIn(details) : '')
+const readReasoningDetails = ({ reasoning_details: details }: Members): string =>
+  Array.isArray(details) ? joinThoughts(details) : ''
 
 /** A piece of a call of a tool, or the whole call, as servers write it. */
-interface WireCall {
+interface RawToolCall {
   index?: unknown
   id?: unknown
   function?: unknown
@@ -166,7 +167,7 @@ export interface AssembledCall {
 }
 
 /** What a piece adds to a call. */
-interface CallPiece {
+interface ToolCallDelta {
   /** Which of the calls. */
   at: number
   arguments: string
@@ -191,25 +192,25 @@ class ToolCallAssembler {
   readonly calls: OpenCall[] = []
   #last: OpenCall | undefined
   /** The calls that the list of pieces in hand has named. */
-  readonly #named = new Set<OpenCall>()
+  readonly #takeNamedCalls = new Set<OpenCall>()
 
   /** Adds the pieces that came together; those of a document are whole calls. */
-  add(pieces: readonly WireCall[], isDocument: boolean): CallPiece[] {
-    this.#named.clear()
-    return pieces.map((wire) => {
-      const piece = read(wire)
-      const call = (isDocument ? undefined : this.#find(piece)) ?? this.#begin(piece)
-      if (piece.name) this.#named.add(call)
+  add(pieces: readonly RawToolCall[], isDocument: boolean): ToolCallDelta[] {
+    this.#takeNamedCalls.clear()
+    return pieces.map((raw) => {
+      const piece = readPiece(raw)
+      const call = (isDocument ? undefined : this.#find(piece)) ?? this.#startCall(piece)
+      if (piece.name) this.#takeNamedCalls.add(call)
       call.id ??= piece.id
       call.name ||= piece.name
       call.arguments += piece.arguments
-      call.extraContent ??= isObject(wire.extra_content) ? wire.extra_content : undefined
+      call.extraContent ??= isObject(raw.extra_content) ? raw.extra_content : undefined
       this.#last = call
       return { at: this.calls.indexOf(call), arguments: piece.arguments }
     })
   }
 
-  #begin({ index, id }: Piece): OpenCall {
+  #startCall({ index, id }: Piece): OpenCall {
     const call: OpenCall = { index, id, name: '', arguments: '', extraContent: undefined }
     this.calls.push(call)
     return call
@@ -218,59 +219,60 @@ class ToolCallAssembler {
   /** The call that a piece goes on with; undefined where it begins one. */
   #find(piece: Piece): OpenCall | undefined {
     const { index, id, name } = piece
-    const withId = id && this.calls.findLast((call) => call.id === id && (!name || isAt(call, index)))
-    if (withId) return name && this.#isAnother(piece, withId) ? undefined : withId
-    const near = index === undefined ? this.#last : this.calls.findLast((call) => call.index === index)
-    if (!name) return near ?? this.#strayFrom(piece)
-    return near && this.#goesOn(piece, near) ? near : undefined
+    const withId = id && this.calls.findLast((call) => call.id === id && (!name || hasIndex(call, index)))
+    if (withId) return name && this.#startsNewCall(piece, withId) ? undefined : withId
+    const candidate = index === undefined ? this.#last : this.calls.findLast((call) => call.index === index)
+    if (!name) return candidate ?? this.#findUnfinishedCall(piece)
+    return candidate && this.#continuesCall(piece, candidate) ? candidate : undefined
   }
 
   /** A few servers count pieces where they should count calls. */
-  #strayFrom({ id, arguments: written }: Piece): OpenCall | undefined {
-    const isStray = id === undefined && written.trim() !== ''
-    return isStray && this.#last && !isWhole(this.#last.arguments) ? this.#last : undefined
+  #findUnfinishedCall({ id, arguments: text }: Piece): OpenCall | undefined {
+    const isStray = id === undefined && text.trim() !== ''
+    return isStray && this.#last && !isCompleteJson(this.#last.arguments) ? this.#last : undefined
   }
 
   /** A name that is repeated with each piece begins another call where the one before it is whole, or came with it. */
-  #isAnother({ name, arguments: written }: Piece, call: OpenCall): boolean {
-    if (this.#named.has(call) || (call.name && name !== call.name)) return true
-    return written.trim() !== '' && isWhole(call.arguments)
+  #startsNewCall({ name, arguments: text }: Piece, call: OpenCall): boolean {
+    if (this.#takeNamedCalls.has(call) || (call.name && name !== call.name)) return true
+    return text.trim() !== '' && isCompleteJson(call.arguments)
   }
 
   /** Whether a piece with a name, and an id that no call has, belongs to the call at its index, or before it. */
-  #goesOn({ index, id, name, arguments: written }: Piece, call: OpenCall): boolean {
-    if (this.#named.has(call) || (call.name && name !== call.name) || isWhole(call.arguments)) return false
+  #continuesCall({ index, id, name, arguments: text }: Piece, call: OpenCall): boolean {
+    if (this.#takeNamedCalls.has(call) || (call.name && name !== call.name) || isCompleteJson(call.arguments))
+      return false
     // Both the id and the name of a call may come late.
     if (index !== undefined && (call.id === undefined || id === undefined)) return true
-    return call.arguments !== '' && !written.trimStart().startsWith('{')
+    return call.arguments !== '' && !text.trimStart().startsWith('{')
   }
 }
 
-const isAt = (call: OpenCall, index: number | undefined) =>
+const hasIndex = (call: OpenCall, index: number | undefined) =>
   index === undefined || call.index === undefined || call.index === index
 
 /** Arguments are an object, which ends with its last character. */
-const isWhole = (text: string) => text.trimEnd().endsWith('}') && tryParseJson(text) !== undefined
+const isCompleteJson = (text: string) => text.trimEnd().endsWith('}') && tryParseJson(text) !== undefined
 
-function read({ index, id, function: called }: WireCall): Piece {
-  const { name, arguments: written } = isObject(called) ? called : {}
+function readPiece({ index, id, function: functionPart }: RawToolCall): Piece {
+  const { name, arguments: text } = isObject(functionPart) ? functionPart : {}
   return {
-    index: indexIn(index),
+    index: readIndex(index),
     id: (typeof id === 'string' && id.trim()) || undefined,
     name: typeof name === 'string' ? name.trim() : '',
-    arguments: writeArguments(written),
+    arguments: writeArguments(text),
   }
 }
 
-const indexIn = (value: unknown): number | undefined => {
+const readIndex = (value: unknown): number | undefined => {
   const index = typeof value === 'string' && value ? Number(value) : value
   return typeof index === 'number' && Number.isInteger(index) ? index : undefined
 }
 
 /** Some servers write an object, which is empty before its text comes. */
-function writeArguments(written: unknown): string {
-  if (typeof written === 'string') return written
-  if (isObject(written)) return Object.keys(written).length > 0 ? JSON.stringify(written) : ''
+function writeArguments(text: unknown): string {
+  if (typeof text === 'string') return text
+  if (isObject(text)) return Object.keys(text).length > 0 ? JSON.stringify(text) : ''
   return ''
 }
 

@@ -15,9 +15,9 @@ import { MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../routers/ports/
 import type { ApprovalPart, CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
 import { toProviderTools } from './native-tools.ts'
-import { type CallOptions, callOptions } from './parameters.ts'
+import { buildCallOptions, type CallOptions } from './parameters.ts'
 import { toPrompt } from './prompt.ts'
-import { sanitizeParts, withoutMarks, withoutMarksIn } from './sanitize-parts.ts'
+import { sanitizeParts, stripMarks, stripMarksDeep } from './sanitize-parts.ts'
 import { StoredFiles } from './stored-files.ts'
 
 /** One request with its rounds of tool calls, in the terms of the AI SDK. */
@@ -33,8 +33,8 @@ export class Conversation {
   constructor(call: ModelCall) {
     this.#call = call
     this.#prompt = toPrompt(call.messages, { adapter: call.model.adapter, files: this.#files })
-    this.#tools = [...call.tools.map(declare), ...call.callerTools.map(declareCallers), ...toProviderTools(call)]
-    this.#options = withoutForgedFormat(callOptions(call))
+    this.#tools = [...call.tools.map(toSdkTool), ...call.callerTools.map(toSdkCallerTool), ...toProviderTools(call)]
+    this.#options = sanitizeResponseFormat(buildCallOptions(call))
   }
 
   /** Our estimate of what the next request holds. */
@@ -43,17 +43,17 @@ export class Conversation {
   }
 
   /** Asks with the options of this conversation, of which stored files are no part until they are sent. */
-  ask<T>(send: () => Promise<T>): Promise<T> {
-    return this.#files.sendBy(send)
+  runWithFiles<T>(send: () => Promise<T>): Promise<T> {
+    return this.#files.runWith(send)
   }
 
   /** In its last round the model may call no more tools of the service. */
-  options(abortSignal: AbortSignal, last: boolean): LanguageModelV4CallOptions {
-    const { tools: own, callerTools: callers, toolChoice } = this.#call
-    const isOver = last && own.length > 0
+  buildOptions(abortSignal: AbortSignal, isLastRound: boolean): LanguageModelV4CallOptions {
+    const { tools: serviceTools, callerTools: callers, toolChoice } = this.#call
+    const hasNoMoreRounds = isLastRound && serviceTools.length > 0
     // A provider wants to know the tools of which it reads calls, even if there are to be no more.
-    const tools = isOver && callers.length > 0 ? this.#tools.slice(own.length) : this.#tools
-    const choice = isOver && callers.length === 0 ? 'none' : toolChoice
+    const tools = hasNoMoreRounds && callers.length > 0 ? this.#tools.slice(serviceTools.length) : this.#tools
+    const choice = hasNoMoreRounds && callers.length === 0 ? 'none' : toolChoice
     return {
       prompt: this.#prompt,
       abortSignal,
@@ -71,8 +71,8 @@ export class Conversation {
   }
 
   /** The calls that the service goes on to run. */
-  runnable(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
-    return runnable(calls, this.#call.tools)
+  findRunnableCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+    return filterRunnableCalls(calls, this.#call.tools)
   }
 
   /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
@@ -81,19 +81,22 @@ export class Conversation {
   }
 
   /** Appends what the model said, and the results of the tools that it asked for, which are run before and returned. */
-  async appendTurn(said: AssistantMessage, signal: AbortSignal): Promise<ToolResult[]> {
-    const content = await runTools(said.calls, this.#call, signal)
+  async appendTurn(message: AssistantMessage, signal: AbortSignal): Promise<ToolResult[]> {
+    const content = await runTools(message.calls, this.#call, signal)
     const { adapter } = this.#call.model
-    this.#prompt.push({ role: 'assistant', content: said.prompt.map((part) => sanitizeParts(part, adapter)) })
+    this.#prompt.push({
+      role: 'assistant',
+      content: message.providerContent.map((part) => sanitizeParts(part, adapter)),
+    })
     if (content.length > 0) this.#prompt.push({ role: 'tool', content })
-    const results = content.map(reportResult)
-    const added = [said.text, ...said.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
-    this.#addedTokens += estimateTokens(added.join('')) + said.foundTokens
+    const results = content.map(toToolResult)
+    const added = [message.text, ...message.calls.map(({ input }) => input), ...results.map(({ output }) => output)]
+    this.#addedTokens += estimateTokens(added.join('')) + message.foundTokens
     return results
   }
 }
 
-const reportResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
+const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
   type: 'tool-result',
   id,
   name,
@@ -104,23 +107,23 @@ const reportResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
 /** Who describes a tool, or the answer that they want, is trusted no more than who writes a message. */
-function withoutForgedFormat(options: CallOptions): CallOptions {
+function sanitizeResponseFormat(options: CallOptions): CallOptions {
   const { responseFormat: format } = options
-  return format ? { ...options, responseFormat: withoutMarksIn(format) as typeof format } : options
+  return format ? { ...options, responseFormat: stripMarksDeep(format) as typeof format } : options
 }
 
-const declare = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
+const toSdkTool = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name: tool.name,
-  description: withoutMarks(tool.description),
-  inputSchema: withoutMarksIn(toJsonSchema(tool)) as Schema,
+  description: stripMarks(tool.description),
+  inputSchema: stripMarksDeep(toJsonSchema(tool)) as Schema,
 })
 
-const declareCallers = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
+const toSdkCallerTool = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
   type: 'function',
   name,
-  inputSchema: withoutMarksIn(inputSchema) as Schema,
-  ...(description !== undefined && { description: withoutMarks(description) }),
+  inputSchema: stripMarksDeep(inputSchema) as Schema,
+  ...(description !== undefined && { description: stripMarks(description) }),
   ...(strict !== undefined && { strict }),
 })
 
@@ -139,11 +142,11 @@ async function runTools(
   signal: AbortSignal,
 ): Promise<Result[]> {
   const results: Result[] = []
-  const waiting = calls.entries()
+  const queue = calls.entries()
   const work = async () => {
-    for (const [at, call] of waiting) {
+    for (const [at, call] of queue) {
       if (signal.aborted) return
-      results[at] = toPromptResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooMany)
+      results[at] = toPromptResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooManyCalls)
     }
   }
   await runUntilAborted(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
@@ -151,7 +154,7 @@ async function runTools(
 }
 
 /** The calls of one round that are fit to run; an allowance of the person may still be wanting. */
-const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall['tools']): Asked[] =>
+const filterRunnableCalls = <T extends Call>(calls: readonly T[], tools: ModelCall['tools']): T[] =>
   calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
     const tool = tools.find(({ name }) => name === toolName)
     return tool?.input.safeParse(parseArguments(input)).success
@@ -159,28 +162,28 @@ const runnable = <Asked extends Call>(calls: readonly Asked[], tools: ModelCall[
 
 /** What the person is asked before calls run that are fit to run. */
 async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
-  const asking = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
+  const lookups = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
-    const given = tool?.approval && tool.input.safeParse(parseArguments(input))
-    const question = given?.success ? await tool?.approval?.question(given.data) : undefined
+    const args = tool?.approval && tool.input.safeParse(parseArguments(input))
+    const question = args?.success ? await tool?.approval?.question(args.data) : undefined
     return question && { ...question, ...readSignature(call) }
   })
-  return (await Promise.all(asking)).filter((question) => question !== undefined)
+  return (await Promise.all(lookups)).filter((question) => question !== undefined)
 }
 
 const toPromptResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
   ...{ type: 'tool-result', toolCallId, toolName, output },
 })
 
-const failure = (value: string): Result['output'] => ({ type: 'error-text', value })
+const toFailure = (value: string): Result['output'] => ({ type: 'error-text', value })
 
-const tooMany = failure(`More than ${MAX_CALLS_A_ROUND} tools were called at once.`)
+const tooManyCalls = toFailure(`More than ${MAX_CALLS_A_ROUND} tools were called at once.`)
 
 async function callTool({ toolName, input }: Call, tools: ModelCall['tools'], signal: AbortSignal) {
   const tool = tools.find(({ name }) => name === toolName)
-  if (!tool) return failure('There is no such tool.')
+  if (!tool) return toFailure('There is no such tool.')
   const { text, isError } = await runTool(tool, input, signal)
   // What a tool says may quote anybody.
-  const value = withoutMarks(text)
-  return isError ? failure(value) : { type: 'text' as const, value }
+  const value = stripMarks(text)
+  return isError ? toFailure(value) : { type: 'text' as const, value }
 }

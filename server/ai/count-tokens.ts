@@ -6,9 +6,9 @@ import type { HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
-import { extraMembers } from './parameters.ts'
+import { pickExtraMembers } from './parameters.ts'
 import type { ProviderClient } from './provider-clients.ts'
-import { Refusal } from './provider-errors.ts'
+import { ProviderStatusError } from './provider-errors.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
 /** Of an answer, which is one number. */
@@ -21,46 +21,46 @@ const MAX_BYTES = 64 * 1024
 export async function countTokens(client: ProviderClient, call: ModelCall): Promise<number | undefined> {
   const { adapter } = client
   const counter = counters[adapter]
-  const { connection } = client.findWell() ?? {}
+  const { connection } = client.findHealthyServer() ?? {}
   if (!counter || !connection) return undefined
-  const written = await writeRequest(call, connection)
-  const count = counter.request(written.url, JSON.parse(written.body))
+  const draft = await draftRequest(call, connection)
+  const count = counter.request(draft.url, JSON.parse(draft.body))
   if (!count) return undefined
-  const answer = await connection.send(count.url, {
+  const response = await connection.send(count.url, {
     method: 'POST',
-    headers: written.headers,
+    headers: draft.headers,
     body: JSON.stringify(count.body),
     signal: AbortSignal.any([call.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]),
   })
-  if (answer.statusCode === 200) return counter.answer.parse(JSON.parse(await readText(answer.body)))
+  if (response.statusCode === 200) return counter.response.parse(JSON.parse(await readText(response.body)))
   // Read to its end, so that the connection can be used again.
-  await finished(answer.body.resume()).catch(() => {})
-  throw new Refusal(answer.statusCode, answer.headers['retry-after'])
+  await finished(response.body.resume()).catch(() => {})
+  throw new ProviderStatusError(response.statusCode, response.headers['retry-after'])
 }
 
-interface Written {
+interface RequestDraft {
   url: string
   headers: Record<string, string>
   body: string
 }
 
 /** The request for an answer as the AI SDK writes it, which is not sent. */
-async function writeRequest(call: ModelCall, connection: Connection): Promise<Written> {
-  let written: Written | undefined
-  const keep: HttpClient['read'] = async (url, { headers, body }) => {
-    written = { url, headers, body: String(body) }
+async function draftRequest(call: ModelCall, connection: Connection): Promise<RequestDraft> {
+  let draft: RequestDraft | undefined
+  const captureRequest: HttpClient['read'] = async (url, { headers, body }) => {
+    draft = { url, headers, body: String(body) }
     throw new Error('it is not sent')
   }
-  const { model: known, signal } = call
-  const of = { ...connection, read: keep, extraMembers: extraMembers(known) }
-  const model = adapterDrivers[known.adapter as Adapter].model(upstreamName(known), of)
+  const { model: callableModel, signal } = call
+  const modelConnection = { ...connection, read: captureRequest, extraMembers: pickExtraMembers(callableModel) }
+  const model = adapterDrivers[callableModel.adapter as Adapter].model(upstreamName(callableModel), modelConnection)
   try {
-    await model.doGenerate(new Conversation(call).options(signal, false))
+    await model.doGenerate(new Conversation(call).buildOptions(signal, false))
   } catch (error) {
-    if (!written) throw error
+    if (!draft) throw error
   }
-  if (!written) throw new Error('nothing was written')
-  return written
+  if (!draft) throw new Error('nothing was written')
+  return draft
 }
 
 async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
@@ -80,15 +80,15 @@ type Body = Readonly<Record<string, unknown>>
 interface Counter {
   /** The request for a count, by that for an answer; undefined where there is none at its address. */
   request(url: string, body: Body): { url: string; body: Body } | undefined
-  answer: z.ZodType<number>
+  response: z.ZodType<number>
 }
 
 const tokens = z.int().min(0).max(100_000_000)
 
-const inputTokens = z.object({ input_tokens: tokens }).transform((answer) => answer.input_tokens)
+const inputTokens = z.object({ input_tokens: tokens }).transform((response) => response.input_tokens)
 
 /** What is said of the answer alone, a request for a count must not have. */
-const only = (body: Body, names: readonly string[]): Body =>
+const pickMembers = (body: Body, names: readonly string[]): Body =>
   Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
 
 const anthropicMembers = ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config']
@@ -105,13 +105,13 @@ const openAiMembers = [
 
 const counters: Partial<Record<Adapter, Counter>> = {
   anthropic: {
-    request: (url, body) => ({ url: `${url}/count_tokens`, body: only(body, anthropicMembers) }),
-    answer: inputTokens,
+    request: (url, body) => ({ url: `${url}/count_tokens`, body: pickMembers(body, anthropicMembers) }),
+    response: inputTokens,
   },
   openai: {
     request: (url, body) =>
-      url.endsWith('/responses') ? { url: `${url}/input_tokens`, body: only(body, openAiMembers) } : undefined,
-    answer: inputTokens,
+      url.endsWith('/responses') ? { url: `${url}/input_tokens`, body: pickMembers(body, openAiMembers) } : undefined,
+    response: inputTokens,
   },
   google: {
     request(url, body) {
@@ -119,6 +119,6 @@ const counters: Partial<Record<Adapter, Counter>> = {
       const counting = url.replace(/:generateContent$/, ':countTokens')
       return { url: counting, body: { generateContentRequest: { model, ...body } } }
     },
-    answer: z.object({ totalTokens: tokens }).transform(({ totalTokens }) => totalTokens),
+    response: z.object({ totalTokens: tokens }).transform(({ totalTokens }) => totalTokens),
   },
 }

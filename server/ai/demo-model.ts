@@ -18,98 +18,108 @@ export function demoModel(modelId: string): LanguageModelV4 {
     modelId,
     supportedUrls: {},
     async doGenerate(options) {
-      const { content, ...end } = answer(options)
+      const { content, ...end } = buildAnswer(options)
       return { content, ...end, warnings: [] }
     },
     async doStream(options) {
-      return { stream: ReadableStream.from(pieces(answer(options))) }
+      return { stream: ReadableStream.from(streamParts(buildAnswer(options))) }
     },
   }
 }
 
-type Answer = ReturnType<typeof answer>
+type Answer = ReturnType<typeof buildAnswer>
 
-function* pieces({ content, finishReason, usage }: Answer): Generator<LanguageModelV4StreamPart> {
+function* streamParts({ content, finishReason, usage }: Answer): Generator<LanguageModelV4StreamPart> {
   yield { type: 'stream-start', warnings: [] }
   for (const part of content) {
-    if (part.type === 'text') yield* textPieces(part.text)
-    else if (part.type === 'reasoning') yield* thoughtPieces(part.text)
+    if (part.type === 'text') yield* streamText(part.text)
+    else if (part.type === 'reasoning') yield* streamThought(part.text)
     else if (part.type === 'tool-call' || part.type === 'source') yield part
   }
   yield { type: 'finish', finishReason, usage }
 }
 
-function* textPieces(text: string): Generator<LanguageModelV4StreamPart> {
+function* streamText(text: string): Generator<LanguageModelV4StreamPart> {
   yield { type: 'text-start', id: '0' }
   for (const [delta] of text.matchAll(/\s*\S+/g)) yield { type: 'text-delta', id: '0', delta }
   yield { type: 'text-end', id: '0' }
 }
 
-function* thoughtPieces(delta: string): Generator<LanguageModelV4StreamPart> {
+function* streamThought(delta: string): Generator<LanguageModelV4StreamPart> {
   yield { type: 'reasoning-start', id: 'thought' }
   yield { type: 'reasoning-delta', id: 'thought', delta }
   yield { type: 'reasoning-end', id: 'thought' }
 }
 
 /** Calls a tool that must be called, or whose name is in the question; else repeats the question. */
-function answer(options: LanguageModelV4CallOptions) {
-  const call = toolCall(options)
-  const { text, isCut } = within(chooseSaying(options), options)
+function buildAnswer(options: LanguageModelV4CallOptions) {
+  const call = buildToolCall(options)
+  const { text, isCut } = truncateAnswer(buildText(options), options)
   const said: LanguageModelV4Content = { type: 'text', text }
-  const isShown = options.responseFormat?.type !== 'json' && asksForShowcase(question(options.prompt))
+  const isShown = options.responseFormat?.type !== 'json' && asksForShowcase(readQuestion(options.prompt))
   const content = call ? [call] : isShown ? [...showcaseBefore, said, ...showcaseAfter] : [said]
   const unified = call ? ('tool-calls' as const) : isCut ? ('length' as const) : ('stop' as const)
   return { content, finishReason: { unified, raw: unified }, usage: countUsage(options.prompt, call?.input ?? text) }
 }
 
-function toolCall({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions): LanguageModelV4ToolCall | undefined {
+function buildToolCall({
+  prompt,
+  tools = [],
+  toolChoice,
+}: LanguageModelV4CallOptions): LanguageModelV4ToolCall | undefined {
   if (prompt.at(-1)?.role !== 'user' || toolChoice?.type === 'none') return undefined
   const functions = tools.filter((tool): tool is LanguageModelV4FunctionTool => tool.type === 'function')
-  const said = question(prompt)
+  const said = readQuestion(prompt)
   const tool =
     toolChoice?.type === 'tool'
       ? functions.find(({ name }) => name === toolChoice.toolName)
       : (functions.find(({ name }) => said.includes(name)) ??
         (toolChoice?.type === 'required' ? functions[0] : undefined))
   if (!tool) return undefined
-  const input = JSON.stringify(sampleValue(tool.inputSchema))
+  const input = JSON.stringify(createSampleValue(tool.inputSchema))
   return { type: 'tool-call', toolCallId: `call-${prompt.length}`, toolName: tool.name, input }
 }
 
-function chooseSaying({ prompt, responseFormat }: LanguageModelV4CallOptions): string {
-  const said = question(prompt)
+function buildText({ prompt, responseFormat }: LanguageModelV4CallOptions): string {
+  const said = readQuestion(prompt)
   if (responseFormat?.type === 'json')
-    return JSON.stringify(responseFormat.schema ? sampleValue(responseFormat.schema) : { said })
+    return JSON.stringify(responseFormat.schema ? createSampleValue(responseFormat.schema) : { said })
   if (asksForShowcase(said)) return `${label}\n\n${showcase}`
-  const results = prompt.at(-1)?.role === 'tool' ? ` A tool answered: ${textOf(prompt.slice(-1))}` : ''
-  const count = words(said)
+  const results = prompt.at(-1)?.role === 'tool' ? ` A tool answered: ${joinTexts(prompt.slice(-1))}` : ''
+  const count = countWords(said)
   return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${said}${results}`
 }
 
 /** Keeps to where the answer is to stop, and to its longest in words. */
-function within(text: string, { stopSequences = [], maxOutputTokens = Infinity }: LanguageModelV4CallOptions) {
+function truncateAnswer(text: string, { stopSequences = [], maxOutputTokens = Infinity }: LanguageModelV4CallOptions) {
   const ends = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at !== -1)
   const stopped = text.slice(0, Math.min(text.length, ...ends))
   const said = [...stopped.matchAll(/\s*\S+/g)].map(([word]) => word)
   return { text: said.slice(0, maxOutputTokens).join(''), isCut: said.length > maxOutputTokens }
 }
 
-const question = (prompt: LanguageModelV4Prompt) => textOf(prompt.filter(({ role }) => role === 'user').slice(-1))
+const readQuestion = (prompt: LanguageModelV4Prompt) =>
+  joinTexts(prompt.filter(({ role }) => role === 'user').slice(-1))
 
-const textOf = (prompt: LanguageModelV4Prompt) =>
-  prompt.flatMap(({ content }) => (typeof content === 'string' ? [content] : content.map(textOfPart))).join(' ')
+const joinTexts = (prompt: LanguageModelV4Prompt) =>
+  prompt.flatMap(({ content }) => (typeof content === 'string' ? [content] : content.map(readPartText))).join(' ')
 
-function textOfPart(part: Exclude<LanguageModelV4Prompt[number]['content'], string>[number]): string {
+function readPartText(part: Exclude<LanguageModelV4Prompt[number]['content'], string>[number]): string {
   if ('text' in part) return part.text
   if (part.type !== 'tool-result' || !('value' in part.output)) return ''
   return typeof part.output.value === 'string' ? part.output.value : JSON.stringify(part.output.value)
 }
 
-const words = (text: string) => text.split(/\s+/).filter(Boolean).length
+const countWords = (text: string) => text.split(/\s+/).filter(Boolean).length
 
 const countUsage = (prompt: LanguageModelV4Prompt, text: string) => ({
-  inputTokens: { total: words(textOf(prompt)), noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
-  outputTokens: { total: words(text), text: undefined, reasoning: undefined },
+  inputTokens: {
+    total: countWords(joinTexts(prompt)),
+    noCache: undefined,
+    cacheRead: undefined,
+    cacheWrite: undefined,
+  },
+  outputTokens: { total: countWords(text), text: undefined, reasoning: undefined },
 })
 
 type Schema = Readonly<Record<string, unknown>>
@@ -118,28 +128,30 @@ type Schema = Readonly<Record<string, unknown>>
 const MAX_DEPTH = 8
 
 /** A small value of a JSON schema, the same for each: what the demo model says where it must say something of that shape. */
-function sampleValue(schema: unknown, depth = 0): unknown {
+function createSampleValue(schema: unknown, depth = 0): unknown {
   const { type, enum: values, const: constant, anyOf, oneOf, properties } = (schema ?? {}) as Schema
-  const [value] = [...listOf(values), constant].filter((known) => known !== undefined)
+  const [value] = [...toList(values), constant].filter((known) => known !== undefined)
   if (value !== undefined) return value
-  const [variant] = [...listOf(anyOf), ...listOf(oneOf)]
-  if (variant) return sampleValue(variant, depth + 1)
-  const kind = listOf(type)[0] ?? type ?? (properties ? 'object' : 'string')
-  return kind === 'object' ? makeMembers(schema as Schema, depth) : makeSample(String(kind), schema as Schema)
+  const [variant] = [...toList(anyOf), ...toList(oneOf)]
+  if (variant) return createSampleValue(variant, depth + 1)
+  const kind = toList(type)[0] ?? type ?? (properties ? 'object' : 'string')
+  return kind === 'object'
+    ? createSampleObject(schema as Schema, depth)
+    : createScalarSample(String(kind), schema as Schema)
 }
 
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+const toList = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-function makeSample(kind: string, { minimum }: Schema): unknown {
+function createScalarSample(kind: string, { minimum }: Schema): unknown {
   if (kind === 'number' || kind === 'integer') return minimum ?? 1
   return { string: 'demo', boolean: true, array: [] }[kind] ?? null
 }
 
-function makeMembers({ properties, required }: Schema, depth: number): Record<string, unknown> {
+function createSampleObject({ properties, required }: Schema, depth: number): Record<string, unknown> {
   if (depth > MAX_DEPTH) return {}
   const schemas = (properties ?? {}) as Schema
-  const names = required === undefined ? Object.keys(schemas) : listOf(required).map(String)
-  return Object.fromEntries(names.map((name) => [name, sampleValue(schemas[name], depth + 1)]))
+  const names = required === undefined ? Object.keys(schemas) : toList(required).map(String)
+  return Object.fromEntries(names.map((name) => [name, createSampleValue(schemas[name], depth + 1)]))
 }
 
 /** What a newcomer asks the demo model, as front ends offer it, to see what a page makes of an answer. */

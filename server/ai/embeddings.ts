@@ -5,12 +5,12 @@ import { estimateEmbeddingTokens } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import { type Connection, upstreamName } from './chat-model.ts'
-import { extraMembers } from './parameters.ts'
-import { toUnparsable } from './provider-errors.ts'
-import { readAnswer } from './provider-response.ts'
-import { addMembers, answerFetch, readEitherForm } from './sdk-fetch.ts'
+import { pickExtraMembers } from './parameters.ts'
+import { toUnparsableError } from './provider-errors.ts'
+import { readResponse } from './provider-response.ts'
+import { createSdkFetch, mergeMembers, readEitherForm } from './sdk-fetch.ts'
 
-interface Embedded {
+interface EmbeddingResult {
   embeddings: number[][]
   /** As the provider counts them; undefined where it does not. */
   tokens: number | undefined
@@ -23,35 +23,35 @@ const GOOGLE_TEXTS = 100
 export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   const size = call.model.adapter === 'google' ? GOOGLE_TEXTS : call.input.length
   const starts = Array.from({ length: Math.ceil(call.input.length / size) }, (_, at) => at * size)
-  let [all, counted] = [0, 0]
+  let [estimated, counted] = [0, 0]
   return starts.map((start) => {
     const input = call.input.slice(start, start + size)
-    all += estimateEmbeddingTokens(input)
-    const inputTokens = Math.ceil(all) - counted
+    estimated += estimateEmbeddingTokens(input)
+    const inputTokens = Math.ceil(estimated) - counted
     counted += inputTokens
     return { ...call, input, inputTokens }
   })
 }
 
 /** Asks a provider once. */
-export async function requestEmbeddings(connection: Connection, call: EmbeddingCall): Promise<Embedded> {
+export async function requestEmbeddings(connection: Connection, call: EmbeddingCall): Promise<EmbeddingResult> {
   return call.model.adapter === 'google'
-    ? readEitherForm({ ask: () => askGoogle(connection, call) })
-    : askOpenAi(connection, call)
+    ? readEitherForm({ send: () => requestFromGoogle(connection, call) })
+    : requestFromOpenAi(connection, call)
 }
 
-const numbers = z.union([z.array(z.number()), z.base64().transform(floatsIn)])
+const numbers = z.union([z.array(z.number()), z.base64().transform(decodeFloats)])
 
 /** What OpenAI, Mistral and most other servers answer; the order is what `index` says. */
-const answer = z.object({
+const openAiResponse = z.object({
   data: z.array(z.object({ embedding: numbers, index: z.int().optional() })),
   usage: z.object({ prompt_tokens: z.int().min(0).optional() }).nullish(),
 })
 
-async function askOpenAi(
+async function requestFromOpenAi(
   connection: Connection,
   { model, input, dimensions, signal }: EmbeddingCall,
-): Promise<Embedded> {
+): Promise<EmbeddingResult> {
   const { apiUrl, apiKey } = connection
   const adapter = model.adapter as Adapter
   const url = `${apiUrl ?? defaultAddresses[adapter]}/embeddings`
@@ -59,19 +59,22 @@ async function askOpenAi(
   // Base64 is a third as long, but not every server supports it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
-  const body = addMembers({ model: upstreamName(model), input, ...encoding, ...length }, extraMembers(model))
+  const body = mergeMembers({ model: upstreamName(model), input, ...encoding, ...length }, pickExtraMembers(model))
   const request = { method: 'POST' as const, headers, body: JSON.stringify(body), signal }
-  const { body: text } = await readAnswer(connection, url, request)
-  const read = answer.safeParse(tryParseJson(text))
-  if (!read.success) throw toUnparsable(read.error, text)
+  const { body: text } = await readResponse(connection, url, request)
+  const read = openAiResponse.safeParse(tryParseJson(text))
+  if (!read.success) throw toUnparsableError(read.error, text)
   const { data, usage } = read.data
   const sorted = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   return { embeddings: sorted, tokens: usage?.prompt_tokens }
 }
 
-async function askGoogle({ apiUrl, apiKey, ...connection }: Connection, call: EmbeddingCall): Promise<Embedded> {
+async function requestFromGoogle(
+  { apiUrl, apiKey, ...connection }: Connection,
+  call: EmbeddingCall,
+): Promise<EmbeddingResult> {
   const { createGoogle } = await import('@ai-sdk/google')
-  const fetch = answerFetch(connection)
+  const fetch = createSdkFetch(connection)
   const google = createGoogle({ fetch, ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
   const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
   const length = call.dimensions !== undefined && {
@@ -83,14 +86,14 @@ async function askGoogle({ apiUrl, apiKey, ...connection }: Connection, call: Em
 }
 
 /** Fails where a provider leaves something out, or passes over how long embeddings are to be. */
-export function assertAll(embeddings: number[][], { input, dimensions }: EmbeddingCall): void {
+export function assertComplete(embeddings: number[][], { input, dimensions }: EmbeddingCall): void {
   const isWhole = embeddings.length === input.length
   const isRight = dimensions === undefined || embeddings.every(({ length }) => length === dimensions)
   if (!isWhole || !isRight) throw new Error('the provider answered with other embeddings than it was asked for')
 }
 
 /** Numbers of four bytes each, the lowest byte first. */
-function floatsIn(base64: string): number[] {
+function decodeFloats(base64: string): number[] {
   const bytes = Buffer.from(base64, 'base64')
   return Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readFloatLE(at * 4))
 }

@@ -4,7 +4,7 @@ import type { FinishReason } from '../../routers/ports/ai/models.ts'
 type Unified = LanguageModelV4FinishReason['unified']
 
 /** The words of servers, in lower case; some speak for themselves, some for the provider behind them. */
-const words = new Map<string, FinishReason>(
+const reasonsByWord = new Map<string, FinishReason>(
   Object.entries({
     stop: ['stop', 'end_turn', 'stop_sequence', 'eos', 'eos_token', 'complete', 'completed', 'end'],
     length: [
@@ -26,30 +26,35 @@ const words = new Map<string, FinishReason>(
 )
 
 /** Reads the word of a server; `other` where it is unknown. */
-export const unifiedReason = (raw: string): Unified => words.get(raw.trim().toLowerCase()) ?? 'other'
+export const unifyReason = (raw: string): Unified => reasonsByWord.get(raw.trim().toLowerCase()) ?? 'other'
 
 /** Anthropic's word for an answer that it goes on with when it is sent back what it said, as tools of its own take long. */
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw === 'pause_turn'
 
 /** Returns why an answer ended; undefined where it broke off, or its provider gives a reason that nobody knows. */
 export function toFinishReason({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
-  const known = unified === 'other' ? unifiedReason(raw) : unified
+  const known = unified === 'other' ? unifyReason(raw) : unified
   return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
 }
 
 /** Returns which of the texts of a request ended an answer, of the metadata of providers that tell it. */
-export function stopSequenceIn(
+export function findStopSequence(
   metadata: SharedV4ProviderMetadata | undefined,
   stop: readonly string[] = [],
 ): string | undefined {
-  const told = [metadata?.['anthropic'], metadata?.['compatible']].map((own) => own?.['stopSequence'])
-  return stop.find((text) => told.includes(text))
+  const reported = [metadata?.['anthropic'], metadata?.['compatible']].map(
+    (metadataOfProvider) => metadataOfProvider?.['stopSequence'],
+  )
+  return stop.find((text) => reported.includes(text))
 }
 
-export function assertEnd(reason: LanguageModelV4FinishReason): void {
+export function assertFinished(reason: LanguageModelV4FinishReason): void {
   if (!toFinishReason(reason)) throw new Error('the answer ended early')
 }
 
 /** A whole answer that says something has ended by itself, even if it does not say so. */
-export const reasonOfWhole = (reason: LanguageModelV4FinishReason, isEmpty: boolean): LanguageModelV4FinishReason =>
+export const inferFinishReason = (
+  reason: LanguageModelV4FinishReason,
+  isEmpty: boolean,
+): LanguageModelV4FinishReason =>
   reason.unified === 'other' && !reason.raw && !isEmpty ? { unified: 'stop', raw: undefined } : reason

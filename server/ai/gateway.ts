@@ -12,16 +12,16 @@ import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { AssistantMessage, CallIds, toToolCall, toToolUse } from './assistant-message.ts'
 import { upstreamName } from './chat-model.ts'
 import { isProvidersFault, isTimeout, isTruncated, refusalReason, wouldFailAgain } from './circuit.ts'
-import { CitedPages } from './citations.ts'
+import { CitationTracker } from './citations.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
-import { assertAll, requestEmbeddings, splitIntoRequests } from './embeddings.ts'
-import { assertEnd, isPaused, reasonOfWhole, stopSequenceIn, toFinishReason } from './finish-reason.ts'
+import { assertComplete, requestEmbeddings, splitIntoRequests } from './embeddings.ts'
+import { assertFinished, findStopSequence, inferFinishReason, isPaused, toFinishReason } from './finish-reason.ts'
 import { listModels } from './model-listing.ts'
-import { extraMembers } from './parameters.ts'
+import { pickExtraMembers } from './parameters.ts'
 import { ProviderClients, type ProviderClientsOptions, type ProviderServer } from './provider-clients.ts'
-import { beginStream, forward, measureAnswer } from './provider-stream.ts'
-import { measureUnparsable, nativeUsesOfWhole, sdkUsage } from './reported-usage.ts'
+import { beginStream, forwardParts, meterContent } from './provider-stream.ts'
+import { fromSdkUsage, meterUnparsable, readToolUsesOfResponse } from './reported-usage.ts'
 import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 
@@ -38,58 +38,58 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
     stream: (call, meter) => stream(clients, call, meter),
     embed: (call, meter) => embed(clients, call, meter),
     async countTokens(call) {
-      using taken = clients.take(call.model)
-      return await countTokens(taken.client, call)
+      using lease = clients.acquire(call.model)
+      return await countTokens(lease.client, call)
     },
     async listModels(provider, statusUrl) {
-      using taken = clients.take(provider)
-      return await listModels(taken.client, statusUrl)
+      using lease = clients.acquire(provider)
+      return await listModels(lease.client, statusUrl)
     },
     isProviderFault: isProvidersFault,
     wouldFailAgain,
     classifyRefusal: refusalReason,
-    recordOutages: (providers) => options.outages.note(providers),
+    recordOutages: (providers) => options.outages.setKnownOutages(providers),
     close: () => clients.close(),
   }
 }
 
 async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
-  using taken = clients.take(call.model)
-  const { client } = taken
+  using lease = clients.acquire(call.model)
+  const { client } = lease
   const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
   const answer: ModelAnswer['content'][number][] = []
-  const cited = new CitedPages()
+  const citations = new CitationTracker()
   const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
-    const options = conversation.options(signal, round === lastRound)
-    const { content, usage, response, providerMetadata, ...ended } = await client.attempt(
+    const options = conversation.buildOptions(signal, round === lastRound)
+    const { content, usage, response, providerMetadata, ...rest } = await client.attempt(
       (server) =>
-        meterCalls(() => conversation.ask(async () => modelAt(server).doGenerate(options)), conversation, {
+        meterCalls(() => conversation.runWithFiles(async () => modelAt(server).doGenerate(options)), conversation, {
           meter,
           signal,
         }),
       call,
     )
-    measureAnswer(content, meter)
-    meter.reportTokens({ ...sdkUsage(usage), ...(call.nativeTools.length > 0 && nativeUsesOfWhole(response?.body)) })
-    const finish = reasonOfWhole(ended.finishReason, content.length === 0)
-    assertEnd(finish)
-    const said = AssistantMessage.whole(content, { cited, callIds })
-    answer.push(...said.answer)
-    const unsettled = await unsettledCalls(said, finish, conversation)
-    if (unsettled.length > 0 || !shouldContinue(said, finish, lastRound - round))
+    meterContent(content, meter)
+    meter.reportTokens({ ...fromSdkUsage(usage), ...(call.nativeTools.length > 0 && readToolUsesOfResponse(response?.body)) })
+    const finish = inferFinishReason(rest.finishReason, content.length === 0)
+    assertFinished(finish)
+    const message = AssistantMessage.fromContent(content, { citations, callIds })
+    answer.push(...message.content)
+    const pending = await findPendingCalls(message, finish, conversation)
+    if (pending.length > 0 || !shouldContinue(message, finish, lastRound - round))
       return {
-        content: [...answer, ...unsettled],
-        finish: concludeFinish(finish, unsettled),
-        ...findStopSequence(call, providerMetadata),
+        content: [...answer, ...pending],
+        finish: concludeFinish(finish, pending),
+        ...readStopSequence(call, providerMetadata),
       }
-    await conversation.appendTurn(said, signal)
-    cited.after(said.spoken)
+    await conversation.appendTurn(message, signal)
+    citations.startNextRound(message.answerText)
   }
-  throw new EndlessTools()
+  throw new ToolRoundLimitError()
 }
 
 async function* stream(
@@ -97,55 +97,55 @@ async function* stream(
   call: ModelCall,
   meter: UsageMeter,
 ): AsyncGenerator<readonly AnswerPart[], void> {
-  using taken = clients.take(call.model)
-  const { client } = taken
+  using lease = clients.acquire(call.model)
+  const { client } = lease
   const modelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
-  const cited = new CitedPages()
+  const citations = new CitationTracker()
   const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
-    const options = conversation.options(signal, round === lastRound)
+    const options = conversation.buildOptions(signal, round === lastRound)
     const open = (server: ProviderServer) =>
-      conversation.ask(async () => (await modelAt(server).doStream(options)).stream)
+      conversation.runWithFiles(async () => (await modelAt(server).doStream(options)).stream)
     const parts = await client.attempt(
       (server) => meterCalls(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
-    const said = new AssistantMessage({ cited, callIds })
-    const { finishReason: finish, providerMetadata } = yield* forward(parts, said, meter)
-    const unsettled = await unsettledCalls(said, finish, conversation)
-    if (unsettled.length > 0 || !shouldContinue(said, finish, lastRound - round))
+    const message = new AssistantMessage({ citations, callIds })
+    const { finishReason: finish, providerMetadata } = yield* forwardParts(parts, message, meter)
+    const pending = await findPendingCalls(message, finish, conversation)
+    if (pending.length > 0 || !shouldContinue(message, finish, lastRound - round))
       return yield [
-        ...unsettled,
-        { type: 'finish', reason: concludeFinish(finish, unsettled), ...findStopSequence(call, providerMetadata) },
+        ...pending,
+        { type: 'finish', reason: concludeFinish(finish, pending), ...readStopSequence(call, providerMetadata) },
       ]
-    yield conversation.runnable(said.calls).map(toToolUse('service'))
-    yield await conversation.appendTurn(said, signal)
-    cited.after(said.spoken)
+    yield conversation.findRunnableCalls(message.calls).map(toToolUse('service'))
+    yield await conversation.appendTurn(message, signal)
+    citations.startNextRound(message.answerText)
   }
-  throw new EndlessTools()
+  throw new ToolRoundLimitError()
 }
 
 const createModel = (server: ProviderServer, model: CallableModel) =>
-  withThoughtTags(server.model(upstreamName(model), extraMembers(model)), model)
+  withThoughtTags(server.model(upstreamName(model), pickExtraMembers(model)), model)
 
 /** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
 async function embed(clients: ProviderClients, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
-  using taken = clients.take(call.model)
+  using lease = clients.acquire(call.model)
   const { signal } = call
-  const found: number[][] = []
+  const results: number[][] = []
   for (const request of splitIntoRequests(call)) {
-    const { embeddings, tokens } = await taken.client.attempt(
+    const { embeddings, tokens } = await lease.client.attempt(
       ({ connection }) => meterCalls(() => requestEmbeddings(connection, request), request, { meter, signal }),
       request,
     )
     meter.reportTokens({ input: tokens, output: 0 })
-    assertAll(embeddings, request)
-    found.push(...embeddings)
+    assertComplete(embeddings, request)
+    results.push(...embeddings)
   }
-  return found
+  return results
 }
 
 /** An answer that was cut, or that its provider would not say on, ends with its calls. */
@@ -153,13 +153,13 @@ const isCut = (finish: LanguageModelV4FinishReason): boolean =>
   !isPaused(finish) && ['length', 'content-filter'].includes(toFinishReason(finish) ?? '')
 
 /** What others than the service are to settle: calls of the caller's tools, and questions whether a tool may be called. */
-async function unsettledCalls(
+async function findPendingCalls(
   { calls }: AssistantMessage,
   finish: LanguageModelV4FinishReason,
   conversation: Conversation,
 ) {
-  const callers = conversation.clientToolCalls(calls).map(toToolCall)
-  return isCut(finish) ? callers : [...callers, ...(await conversation.pendingApprovals(calls))]
+  const clientCalls = conversation.clientToolCalls(calls).map(toToolCall)
+  return isCut(finish) ? clientCalls : [...clientCalls, ...(await conversation.pendingApprovals(calls))]
 }
 
 /** Whether the model is to be asked again: for what tools said, or for the rest of what it began to say. */
@@ -173,14 +173,14 @@ function shouldContinue(
 }
 
 /** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
-function concludeFinish(finish: LanguageModelV4FinishReason, unsettled: readonly unknown[]): FinishReason {
+function concludeFinish(finish: LanguageModelV4FinishReason, pending: readonly unknown[]): FinishReason {
   if (isCut(finish)) return toFinishReason(finish) ?? 'length'
-  if (unsettled.length > 0) return 'tool-calls'
+  if (pending.length > 0) return 'tool-calls'
   return isPaused(finish) ? 'length' : 'stop'
 }
 
-function findStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
-  const stopSequence = stopSequenceIn(metadata, parameters.stop)
+function readStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
+  const stopSequence = findStopSequence(metadata, parameters.stop)
   return stopSequence === undefined ? {} : { stopSequence }
 }
 
@@ -194,12 +194,12 @@ async function meterCalls<T>(
   try {
     return await send()
   } catch (error) {
-    if (isTruncated(error)) measureUnparsable(error, meter)
+    if (isTruncated(error)) meterUnparsable(error, meter)
     else if (!signal.aborted && !isTimeout(error)) meter.failRequest()
     throw error
   }
 }
 
-class EndlessTools extends Error {
+class ToolRoundLimitError extends Error {
   override name = 'EndlessTools'
 }

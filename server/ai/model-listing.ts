@@ -14,10 +14,11 @@ export async function listModels(
   { adapter, connection }: ProviderClient,
   statusUrl?: string | null,
 ): Promise<readonly ListedModel[] | undefined> {
-  const usual = adapterDrivers[adapter].listing(connection)
-  const isKnown = usual && statusUrl && URL.parse(statusUrl)?.origin === URL.parse(usual.url)?.origin
+  const defaultSource = adapterDrivers[adapter].listing(connection)
+  const isSameServer =
+    defaultSource && statusUrl && URL.parse(statusUrl)?.origin === URL.parse(defaultSource.url)?.origin
   // The key goes to no other server.
-  const source = statusUrl ? { url: statusUrl, headers: isKnown ? usual.headers : {} } : usual
+  const source = statusUrl ? { url: statusUrl, headers: isSameServer ? defaultSource.headers : {} } : defaultSource
   if (!source) return undefined
   const { url, headers } = source
   const response = await connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
@@ -83,29 +84,29 @@ const listing = z
     z.object({ data: z.array(entry).max(MAX_LISTED) }).transform(({ data }) => data),
     z.object({ models: z.array(entry).max(MAX_LISTED) }).transform(({ models }) => models),
   ])
-  .transform((entries) => entries.flatMap((one) => toListedModel(one) ?? []))
+  .transform((entries) => entries.flatMap((listed) => toListedModel(listed) ?? []))
 
-function toListedModel(one: Entry): ListedModel | undefined {
-  const name = one.id ?? one.name?.replace(/^models\//, '')
+function toListedModel(listed: Entry): ListedModel | undefined {
+  const name = listed.id ?? listed.name?.replace(/^models\//, '')
   if (!name) return undefined
-  const label = one.display_name ?? one.displayName ?? (one.id ? one.name : undefined)
+  const label = listed.display_name ?? listed.displayName ?? (listed.id ? listed.name : undefined)
   const maxInputTokens =
-    one.max_input_tokens ??
-    one.inputTokenLimit ??
-    one.context_length ??
-    one.context_window ??
-    one.max_context_length ??
-    one.max_model_len
+    listed.max_input_tokens ??
+    listed.inputTokenLimit ??
+    listed.context_length ??
+    listed.context_window ??
+    listed.max_context_length ??
+    listed.max_model_len
   const maxOutputTokens =
-    one.max_output_tokens ??
-    one.outputTokenLimit ??
-    one.max_completion_tokens ??
-    one.top_provider?.max_completion_tokens ??
-    one.max_tokens
+    listed.max_output_tokens ??
+    listed.outputTokenLimit ??
+    listed.max_completion_tokens ??
+    listed.top_provider?.max_completion_tokens ??
+    listed.max_tokens
   return {
-    ...{ name, isChat: isChat(one), status: readStatus(one), demand: rateDemand(one) },
-    ...{ label, maxInputTokens, maxOutputTokens, price: readPrice(one) },
-    takesImages: (one.architecture?.input_modalities ?? one.input)?.includes('image') ?? false,
+    ...{ name, isChat: isChat(listed), status: readStatus(listed), demand: rateDemand(listed) },
+    ...{ label, maxInputTokens, maxOutputTokens, price: readPrice(listed) },
+    takesImages: (listed.architecture?.input_modalities ?? listed.input)?.includes('image') ?? false,
   }
 }
 

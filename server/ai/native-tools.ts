@@ -7,7 +7,7 @@ import type {
 import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
-import { tokensOfFound } from './reported-usage.ts'
+import { countFoundTokens } from './reported-usage.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 
@@ -29,26 +29,26 @@ const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, Provider
 }
 
 /** Providers that are told for each tool how often it may run for one answer. */
-const bounded: ReadonlySet<string> = new Set<Adapter>(['anthropic'])
+const adaptersWithMaxUses: ReadonlySet<string> = new Set<Adapter>(['anthropic'])
 
 export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
   nativeTools.flatMap((name) => {
     const tool = providerTools[model.adapter as Adapter]?.[name]
     if (!tool) return []
-    const bound = bounded.has(model.adapter) && { maxUses: nativeToolUses }
-    return { type: 'provider', ...tool, args: { ...tool.args, ...bound } }
+    const maxUses = adaptersWithMaxUses.has(model.adapter) && { maxUses: nativeToolUses }
+    return { type: 'provider', ...tool, args: { ...tool.args, ...maxUses } }
   })
 
 /** Counts what a provider does and finds by tools of its own, as it says of it in the end, if at all. */
-export function measureUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
+export function meterToolUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
   if ((part.type !== 'tool-call' && part.type !== 'tool-result') || !isNativeTool(part.toolName)) return
-  if (part.type === 'tool-result' && isUnpaid(part)) meter.recordToolUse(part.toolName, -1)
-  if (part.type === 'tool-result') meter.addToolTokens(tokensOfFound(part))
+  if (part.type === 'tool-result' && isUnbilled(part)) meter.recordToolUse(part.toolName, -1)
+  if (part.type === 'tool-result') meter.addToolTokens(countFoundTokens(part))
   if (part.type === 'tool-call' && part.providerExecuted) meter.recordToolUse(part.toolName, 1)
 }
 
 /** A search that failed, or that was none: OpenAI tells by the same item that it reads in what it found. */
-function isUnpaid({ isError, result }: LanguageModelV4ToolResult): boolean {
+function isUnbilled({ isError, result }: LanguageModelV4ToolResult): boolean {
   const { action } = result as { action?: { type: string } }
   return isError === true || (action !== undefined && action.type !== 'search')
 }

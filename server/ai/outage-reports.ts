@@ -18,12 +18,12 @@ type Report = (listener: OutageListener) => Promise<unknown>
 export class OutageReports {
   readonly #log: Log
   readonly #metrics: Metrics
-  readonly #waiting = new Map<string, Report>()
-  readonly #passing = new Set<string>()
+  readonly #queued = new Map<string, Report>()
+  readonly #delivering = new Set<string>()
   /** The providers whose outage this process has told of, and not the end of it. */
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   /** The providers that have an outage, whichever process told of it, with the time when this one heard of it. */
-  #lost = new Map<string, number>()
+  #knownOutages = new Map<string, number>()
   #listener: OutageListener | undefined
 
   constructor(log: Log, metrics: Metrics) {
@@ -36,16 +36,18 @@ export class OutageReports {
     this.#listener = listener
   }
 
-  note(lost: readonly string[]): void {
-    this.#lost = new Map(lost.map((provider) => [provider, this.#lost.get(provider) ?? Date.now()]))
+  setKnownOutages(providers: readonly string[]): void {
+    this.#knownOutages = new Map(
+      providers.map((provider) => [provider, this.#knownOutages.get(provider) ?? Date.now()]),
+    )
   }
 
-  began(provider: string, retryAfter: number): void {
+  reportOutage(provider: string, retryAfter: number): void {
     this.#metrics.setProviderState(provider, true)
-    this.#tell(provider, async (listener) => {
-      const isAgain = this.#told.has(provider)
+    this.#enqueue(provider, async (listener) => {
+      const isAgain = this.#reported.has(provider)
       await listener.beginOutage({ provider, retryAfter: Math.ceil(retryAfter), isAgain })
-      this.#told.add(provider)
+      this.#reported.add(provider)
     })
   }
 
@@ -54,33 +56,33 @@ export class OutageReports {
   }
 
   /** A call was answered, which ends the outage that another process has told of, too, if the call was begun after it. */
-  answered(provider: string, begun: number): void {
-    if (begun >= (this.#lost.get(provider) ?? Number.POSITIVE_INFINITY)) this.ended(provider)
+  recordAnswer(provider: string, startedAt: number): void {
+    if (startedAt >= (this.#knownOutages.get(provider) ?? Number.POSITIVE_INFINITY)) this.reportRecovery(provider)
   }
 
-  ended(provider: string): void {
+  reportRecovery(provider: string): void {
     this.#metrics.setProviderState(provider, false)
-    this.#lost.delete(provider)
-    this.#tell(provider, (listener) => {
-      this.#told.delete(provider)
+    this.#knownOutages.delete(provider)
+    this.#enqueue(provider, (listener) => {
+      this.#reported.delete(provider)
       return listener.endOutage({ provider })
     })
   }
 
-  #tell(provider: string, report: Report): void {
+  #enqueue(provider: string, report: Report): void {
     if (!this.#listener) return
-    this.#waiting.set(provider, report)
-    if (!this.#passing.has(provider)) void this.#passOn(provider, this.#listener)
+    this.#queued.set(provider, report)
+    if (!this.#delivering.has(provider)) void this.#deliver(provider, this.#listener)
   }
 
-  async #passOn(provider: string, listener: OutageListener): Promise<void> {
-    this.#passing.add(provider)
-    for (let report = this.#waiting.get(provider); report; report = this.#waiting.get(provider)) {
-      this.#waiting.delete(provider)
+  async #deliver(provider: string, listener: OutageListener): Promise<void> {
+    this.#delivering.add(provider)
+    for (let report = this.#queued.get(provider); report; report = this.#queued.get(provider)) {
+      this.#queued.delete(provider)
       await report(listener).catch((error: unknown) =>
         this.#log.warn({ provider, error }, 'the outage of an AI provider could not be written down'),
       )
     }
-    this.#passing.delete(provider)
+    this.#delivering.delete(provider)
   }
 }

@@ -10,39 +10,42 @@ import type {
   ToolResult,
   UserPart,
 } from '../../routers/ports/ai/messages.ts'
-import { inlineFile, preamble, sanitizeParts, toProviderOptions, withoutMarks, writeSkipped } from './sanitize-parts.ts'
+import { inlineFile, preamble, sanitizeParts, stripMarks, toProviderOptions, writeSkipped } from './sanitize-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
-interface Sending {
+interface PromptContext {
   /** The kind of provider that it is for. */
   adapter: string
   files: StoredFiles
 }
 
 /** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
-export function toPrompt(messages: readonly Message[], sending: Sending): LanguageModelV4Prompt {
+export function toPrompt(messages: readonly Message[], context: PromptContext): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
-  const said = messages.filter((message) => !isSystem(message) && !isSilent(message))
-  const system = messages.filter((message) => isSystem(message) && !isSilent(message))
-  const { adapter } = sending
-  const all = said.length > 0 || !needsUser.has(adapter) ? [...system, ...said] : system.map(asUser)
-  const turns = inTurns(all)
-  const sent = takesNoFilesInResults.has(adapter) ? inTurns(turns.flatMap(withFilesBehind)) : turns
-  const prompt = sent.map((turn) => asPrompt(turn, sending))
-  return hasBlocks(messages) ? explainPart(prompt) : prompt
+  const conversation = messages.filter((message) => !isSystem(message) && !isOmitted(message))
+  const system = messages.filter((message) => isSystem(message) && !isOmitted(message))
+  const { adapter } = context
+  const all =
+    conversation.length > 0 || !userMessageAdapters.has(adapter)
+      ? [...system, ...conversation]
+      : system.map(toUserMessage)
+  const turns = mergeConsecutive(all)
+  const sent = textOnlyResultAdapters.has(adapter) ? mergeConsecutive(turns.flatMap(moveFilesToUserTurn)) : turns
+  const prompt = sent.map((turn) => toPromptMessage(turn, context))
+  return hasBlocks(messages) ? prependPreamble(prompt) : prompt
 }
 
 /** Providers that answer to nothing but what a user says. */
-const needsUser: ReadonlySet<string> = new Set<Adapter>(['anthropic', 'google', 'mistral'])
+const userMessageAdapters: ReadonlySet<string> = new Set<Adapter>(['anthropic', 'google', 'mistral'])
 
-const asUser = ({ content }: Message): Message => ({ role: 'user', content: content as readonly TextPart[] })
+const toUserMessage = ({ content }: Message): Message => ({ role: 'user', content: content as readonly TextPart[] })
 
 /** Most providers refuse empty texts. What a user says stays, as it wants an answer. */
-const isSilent = ({ role, content }: Message) => role !== 'user' && role !== 'tool' && content.every(isEmptyText)
+const isOmitted = ({ role, content }: Message) => role !== 'user' && role !== 'tool' && content.every(isEmptyText)
 
 const isEmptyText = (part: Part) => part.type === 'text' && part.text === ''
 
-function inTurns(messages: readonly Message[]): Message[] {
+function mergeConsecutive(messages: readonly Message[]): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
     const last = turns.at(-1)
@@ -53,21 +56,21 @@ function inTurns(messages: readonly Message[]): Message[] {
 }
 
 /** Servers of this protocol take the results of tools as texts alone, so the user shows the files behind them. */
-const takesNoFilesInResults: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui', 'mistral'])
+const textOnlyResultAdapters: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui', 'mistral'])
 
-function withFilesBehind(turn: Message): Message[] {
+function moveFilesToUserTurn(turn: Message): Message[] {
   if (turn.role !== 'tool') return [turn]
-  const isShown = (part: InputPart) => part.type === 'file' && !isInlined(part.mime)
-  const shown = turn.content.filter(({ content }) => content.some(isShown))
-  if (shown.length === 0) return [turn]
+  const isFile = (part: InputPart) => part.type === 'file' && !isInlined(part.mime)
+  const withFiles = turn.content.filter(({ content }) => content.some(isFile))
+  if (withFiles.length === 0) return [turn]
   const results = turn.content.map((result) =>
-    shown.includes(result)
-      ? { ...result, content: [...result.content.filter((part) => !isShown(part)), seeBelow] }
+    withFiles.includes(result)
+      ? { ...result, content: [...result.content.filter((part) => !isFile(part)), seeBelow] }
       : result,
   )
-  const files = shown.flatMap(({ name, content }): InputPart[] => [
+  const files = withFiles.flatMap(({ name, content }): InputPart[] => [
     { type: 'text', text: `What the tool ${name} returned:` },
-    ...content.filter(isShown),
+    ...content.filter(isFile),
   ])
   return [
     { role: 'tool', content: results },
@@ -78,7 +81,7 @@ function withFilesBehind(turn: Message): Message[] {
 const seeBelow: TextPart = { type: 'text', text: 'The result has files, which the next message shows.' }
 
 /** The prompt with a word about blocks before everything else. */
-function explainPart([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
+function prependPreamble([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
   if (first?.role === 'system') return [{ ...first, content: `${preamble}\n\n${first.content}` }, ...rest]
   return [{ role: 'system', content: preamble }, ...(first ? [first] : []), ...rest]
 }
@@ -95,36 +98,36 @@ function mergeTurns({ role, content }: Message, { content: more }: Message): Mes
   return { role, content: parts } as Message
 }
 
-function asPrompt(message: Message, { adapter, files }: Sending): LanguageModelV4Message {
+function toPromptMessage(message: Message, { adapter, files }: PromptContext): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
-      return { role: 'system', content: withoutMarks(message.content.map(({ text }) => text).join('\n\n')) }
+      return { role: 'system', content: stripMarks(message.content.map(({ text }) => text).join('\n\n')) }
     case 'user':
-      return { role: 'user', content: withoutEmpty(message.content).map((part) => asSent(part, files)) }
+      return { role: 'user', content: dropEmptyTexts(message.content).map((part) => toUserPart(part, files)) }
     case 'assistant':
       return {
         role: 'assistant',
-        content: withoutEmpty(message.content).map((part) => sanitizeParts(asSaid(part), adapter)),
+        content: dropEmptyTexts(message.content).map((part) => sanitizeParts(toAssistantPart(part), adapter)),
       }
     case 'tool':
-      return { role: 'tool', content: message.content.map(asResult) }
+      return { role: 'tool', content: message.content.map(toToolResultPart) }
   }
 }
 
 /** The parts that say something; an empty text alone stays. */
-function withoutEmpty<P extends Part>(parts: readonly P[]): readonly P[] {
+function dropEmptyTexts<P extends Part>(parts: readonly P[]): readonly P[] {
   const kept = parts.filter((part) => !isEmptyText(part))
   return kept.length > 0 ? kept : parts.slice(0, 1)
 }
 
-function asSent(part: UserPart, files: StoredFiles) {
+function toUserPart(part: UserPart, files: StoredFiles) {
   if (part.type === 'skipped') return { type: 'text' as const, text: writeSkipped(part.name, part.reason) }
-  return part.type === 'stored-file' ? toFilePart(part, files.wordFor(part.content)) : asInput(part)
+  return part.type === 'stored-file' ? toFilePart(part, files.createPlaceholder(part.content)) : toInputPart(part)
 }
 
-const asInput = (part: InputPart) => (part.type === 'text' ? sanitizeTexts(part) : asFile(part))
+const toInputPart = (part: InputPart) => (part.type === 'text' ? toTextPart(part) : toFileOrTextPart(part))
 
-const sanitizeTexts = ({ text }: TextPart) => ({ type: 'text' as const, text: withoutMarks(text) })
+const toTextPart = ({ text }: TextPart) => ({ type: 'text' as const, text: stripMarks(text) })
 
 const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
 
@@ -137,7 +140,7 @@ const hasBlocks = (messages: readonly Message[]): boolean =>
   )
 
 /** A document that is text is read as such by every model. */
-function asFile(part: FilePart) {
+function toFileOrTextPart(part: FilePart) {
   const { mime, data, name } = part
   if (!isInlined(mime)) return toFilePart(part, data)
   return { type: 'text' as const, text: inlineFile(Buffer.from(data, 'base64').toString(), mime, name) }
@@ -147,29 +150,32 @@ const toFilePart = ({ mime, name }: FilePart | StoredFilePart, data: string) => 
   type: 'file' as const,
   mediaType: mime,
   data: { type: 'data' as const, data },
-  ...(name !== undefined && { filename: withoutMarks(name) }),
+  ...(name !== undefined && { filename: stripMarks(name) }),
 })
 
 /** Calls have their arguments as text. */
-function asSaid(part: AssistantPart) {
+function toAssistantPart(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
   const providerOptions = toProviderOptions(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id, name: toolName, input } = part
-  return { type: 'tool-call' as const, toolCallId: withoutMarks(id), toolName, input, providerOptions }
+  return { type: 'tool-call' as const, toolCallId: stripMarks(id), toolName, input, providerOptions }
 }
 
 /** Only results that are text alone can say otherwise that they are errors. */
-const toFailedResult = { type: 'text' as const, text: 'The tool failed:' }
+const failurePrefix = { type: 'text' as const, text: 'The tool failed:' }
 
 /** Providers refuse an empty text beside a file. */
-const isSaid = (part: InputPart) => part.type !== 'text' || part.text !== ''
+const hasContent = (part: InputPart) => part.type !== 'text' || part.text !== ''
 
-function asResult({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
-  const texts = content.flatMap((part) => (part.type === 'text' ? withoutMarks(part.text) : []))
+function toToolResultPart({ id, name, content, isError }: ToolResult): LanguageModelV4ToolResultPart {
+  const texts = content.flatMap((part) => (part.type === 'text' ? stripMarks(part.text) : []))
   const output: LanguageModelV4ToolResultPart['output'] =
     texts.length < content.length
-      ? { type: 'content', value: [...(isError ? [toFailedResult] : []), ...content.filter(isSaid).map(asInput)] }
+      ? {
+          type: 'content',
+          value: [...(isError ? [failurePrefix] : []), ...content.filter(hasContent).map(toInputPart)],
+        }
       : { type: isError ? 'error-text' : 'text', value: texts.join('\n\n') }
-  return { type: 'tool-result', toolCallId: withoutMarks(id), toolName: name, output }
+  return { type: 'tool-result', toolCallId: stripMarks(id), toolName: name, output }
 }

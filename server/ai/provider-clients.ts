@@ -8,21 +8,21 @@ import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.
 import { createFetch, createHttpClient, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { type Attempting, type CircuitEvents, Guard, isProvidersFault } from './circuit.ts'
+import { type CallerContext, CircuitBreaker, type CircuitEvents, isProvidersFault } from './circuit.ts'
 import type { OutageReports } from './outage-reports.ts'
 import { toContentFilterFinish } from './provider-errors.ts'
-import { withArguments } from './sanitize-parts.ts'
-import { withStoredFiles } from './stored-files.ts'
+import { restoreArguments } from './sanitize-parts.ts'
+import { insertStoredFiles } from './stored-files.ts'
 
-interface KeptClient {
-  of: ClientSource
+interface ClientEntry {
+  source: ClientSource
   client: ProviderClient
   /** How many calls go by it. */
-  calls: number
+  activeCalls: number
 }
 
 /** A client as long as one call needs it. */
-interface TakenClient extends Disposable {
+interface ClientLease extends Disposable {
   client: ProviderClient
 }
 
@@ -37,8 +37,8 @@ export class ProviderClients {
   readonly #vault: Vault
   readonly #log: Log
   readonly #outages: OutageReports
-  readonly #current = new Map<string, KeptClient>()
-  readonly #open = new Set<KeptClient>()
+  readonly #current = new Map<string, ClientEntry>()
+  readonly #all = new Set<ClientEntry>()
 
   constructor({ vault, log, outages }: ProviderClientsOptions) {
     this.#vault = vault
@@ -46,38 +46,38 @@ export class ProviderClients {
     this.#outages = outages
   }
 
-  take(provider: CallableProvider): TakenClient {
-    const kept = this.#keptFor(provider)
-    kept.calls++
-    const letGo = () => {
-      kept.calls--
-      if (this.#current.get(provider.providerId) !== kept) this.#closeUnused(kept)
+  acquire(provider: CallableProvider): ClientLease {
+    const entry = this.#findOrCreate(provider)
+    entry.activeCalls++
+    const release = () => {
+      entry.activeCalls--
+      if (this.#current.get(provider.providerId) !== entry) this.#closeIfUnused(entry)
     }
-    return { client: kept.client, [Symbol.dispose]: letGo }
+    return { client: entry.client, [Symbol.dispose]: release }
   }
 
   /** Breaks off what is under way. */
   async close(): Promise<void> {
-    await Promise.all([...this.#open].map(({ client }) => client.close()))
+    await Promise.all([...this.#all].map(({ client }) => client.close()))
   }
 
-  #keptFor(provider: CallableProvider): KeptClient {
-    const of = toClientSource(provider)
+  #findOrCreate(provider: CallableProvider): ClientEntry {
+    const source = toClientSource(provider)
     const known = this.#current.get(provider.providerId)
-    if (known && isSame(known.of, of)) return known
-    const client = createProviderClient(provider, openServers(provider, this.#vault, this.#log), this.#outages)
-    const kept = { of, client, calls: 0 }
-    this.#current.set(provider.providerId, kept)
-    this.#open.add(kept)
+    if (known && isSameSource(known.source, source)) return known
+    const client = createProviderClient(provider, decryptServers(provider, this.#vault, this.#log), this.#outages)
+    const entry = { source, client, activeCalls: 0 }
+    this.#current.set(provider.providerId, entry)
+    this.#all.add(entry)
     known?.client.retire()
-    if (known) this.#closeUnused(known)
-    return kept
+    if (known) this.#closeIfUnused(known)
+    return entry
   }
 
-  #closeUnused(kept: KeptClient): void {
-    if (kept.calls > 0) return
-    this.#open.delete(kept)
-    void kept.client.close()
+  #closeIfUnused(entry: ClientEntry): void {
+    if (entry.activeCalls > 0) return
+    this.#all.delete(entry)
+    void entry.client.close()
   }
 }
 
@@ -91,7 +91,7 @@ const toClientSource = ({ adapter, apiUrl, apiKey, servers, providerSettings }: 
   providerSettings,
 })
 
-const isSame = (a: ClientSource, b: ClientSource) =>
+const isSameSource = (a: ClientSource, b: ClientSource) =>
   a.apiKey === b.apiKey &&
   a.apiUrl === b.apiUrl &&
   a.adapter === b.adapter &&
@@ -105,19 +105,19 @@ const MAX_MODELS = 200
 /** The standing connection to one server of a provider: its models, its pool, and what is known of its health. */
 export interface ProviderServer {
   model(modelId: string, extraMembers: ExtraMembers): ChatModel
-  guard: Guard
+  breaker: CircuitBreaker
   connection: Connection
   /** How many requests are under way. */
-  readonly busy: number
+  readonly activeRequests: number
   close(): Promise<void>
 }
 
 /** A provider, with one server or several. */
 export interface ProviderClient {
   /** Asks a server that is well, the least busy one first; another one where it cannot answer and nothing of an answer has come. */
-  attempt<T>(ask: (server: ProviderServer) => Promise<T>, by: Attempting): Promise<T>
+  attempt<T>(ask: (server: ProviderServer) => Promise<T>, caller: CallerContext): Promise<T>
   /** The least busy server of those whose circuits are closed, for what no call waits for; undefined where there is none. */
-  findWell(): ProviderServer | undefined
+  findHealthyServer(): ProviderServer | undefined
   /** Where its models are listed. */
   connection: Connection
   adapter: Adapter
@@ -133,13 +133,13 @@ interface ServerAddress {
 }
 
 /** The servers of a provider whose keys can be opened: the others of it answer in place of one whose key is lost. */
-function openServers(provider: CallableProvider, vault: Vault, log: Log): ServerAddress[] {
+function decryptServers(provider: CallableProvider, vault: Vault, log: Log): ServerAddress[] {
   const failures: unknown[] = []
-  const sealed = [
+  const encrypted = [
     { ...provider, purpose: API_KEY },
     ...provider.servers.map((server) => ({ ...server, purpose: FURTHER_API_KEY })),
   ]
-  const servers = sealed.flatMap(({ apiUrl, apiKey, purpose }) => {
+  const servers = encrypted.flatMap(({ apiUrl, apiKey, purpose }) => {
     try {
       return [{ apiUrl, apiKey: apiKey ? vault.open(apiKey, purpose) : undefined }]
     } catch (error) {
@@ -161,56 +161,56 @@ function createProviderClient(
   addresses: readonly ServerAddress[],
   outages: OutageReports,
 ): ProviderClient {
-  const outage = watchOutage(model.providerId, outages)
-  const onRetry = () => noteRetry(model.providerId, outages)
+  const outage = createOutageWatch(model.providerId, outages)
+  const onRetry = () => recordRetry(model.providerId, outages)
   const events = { onChange: () => outage.look(servers), onAnswer: outage.answered, onRetry }
   const servers = addresses.map((address) => createServer(model, address, events))
   const [{ connection }] = servers as [ProviderServer]
   return {
     connection,
     adapter: model.adapter as Adapter,
-    async attempt(ask, by) {
-      const [first, ...others] = askable(servers) as [ProviderServer, ...ProviderServer[]]
+    async attempt(ask, caller) {
+      const [first, ...others] = orderServers(servers) as [ProviderServer, ...ProviderServer[]]
       let server = first
       for (const other of others) {
         try {
-          return await server.guard.once(() => ask(server), by)
+          return await server.breaker.run(() => ask(server), caller)
         } catch (error) {
-          if (by.signal.aborted || !isProvidersFault(error)) throw error
+          if (caller.signal.aborted || !isProvidersFault(error)) throw error
           onRetry()
           server = other
         }
       }
-      return server.guard.retrying(() => ask(server), by)
+      return server.breaker.runWithRetry(() => ask(server), caller)
     },
-    findWell: () => leastBusy(servers.filter(({ guard }) => !guard.isBroken))[0],
+    findHealthyServer: () => sortByLoad(servers.filter(({ breaker }) => !breaker.isBroken))[0],
     retire: outage.retire,
     close: async () => void (await Promise.all(servers.map((server) => server.close()))),
   }
 }
 
-function noteRetry(provider: string, outages: OutageReports): void {
+function recordRetry(provider: string, outages: OutageReports): void {
   outages.countRetry(provider)
   findCurrentSpan()?.addEvent('retry')
 }
 
 /** Tells when a provider has no server left that answers, and when it has one again. */
-function watchOutage(provider: string, outages: OutageReports) {
-  let isLost = false
+function createOutageWatch(provider: string, outages: OutageReports) {
+  let isDown = false
   let isRetired = false
   const end = () => {
-    if (isLost) outages.ended(provider)
-    isLost = false
+    if (isDown) outages.reportRecovery(provider)
+    isDown = false
   }
   return {
-    answered(begun: number) {
-      if (!isRetired) outages.answered(provider, begun)
+    answered(startedAt: number) {
+      if (!isRetired) outages.recordAnswer(provider, startedAt)
     },
     look(servers: readonly ProviderServer[]) {
       if (isRetired) return
-      if (!servers.every(({ guard }) => guard.isBroken)) return end()
-      isLost = true
-      outages.began(provider, Math.max(...servers.map(({ guard }) => guard.openFor)))
+      if (!servers.every(({ breaker }) => breaker.isBroken)) return end()
+      isDown = true
+      outages.reportOutage(provider, Math.max(...servers.map(({ breaker }) => breaker.openFor)))
     },
     retire() {
       end()
@@ -220,12 +220,13 @@ function watchOutage(provider: string, outages: OutageReports) {
 }
 
 /** Those that are well, the least busy one first; where none is, all: their circuits say what failed. */
-function askable(servers: readonly ProviderServer[]): ProviderServer[] {
-  const well = servers.filter(({ guard }) => !guard.isOpen)
-  return leastBusy(well.length > 0 ? well : servers)
+function orderServers(servers: readonly ProviderServer[]): ProviderServer[] {
+  const healthy = servers.filter(({ breaker }) => !breaker.isRejecting)
+  return sortByLoad(healthy.length > 0 ? healthy : servers)
 }
 
-const leastBusy = (servers: readonly ProviderServer[]) => servers.toSorted((a, b) => a.busy - b.busy)
+const sortByLoad = (servers: readonly ProviderServer[]) =>
+  servers.toSorted((a, b) => a.activeRequests - b.activeRequests)
 
 function createServer(
   model: CallableProvider,
@@ -239,23 +240,23 @@ function createServer(
     byteTimeout: firstByte,
     networkPolicy: 'configured',
   })
-  const finished = (request: OutboundRequest) => withStoredFiles(withArguments(request))
-  const send: Connection['send'] = (url, request) => httpClient.send(url, finished(request))
+  const finishRequest = (request: OutboundRequest) => insertStoredFiles(restoreArguments(request))
+  const send: Connection['send'] = (url, request) => httpClient.send(url, finishRequest(request))
   const connection: Connection = {
     apiUrl: apiUrl ?? undefined,
     apiKey,
     continuousUsage,
     fetch: createFetch(send),
     send,
-    read: (url, request, watch) => httpClient.read(url, finished(request), watch),
+    read: (url, request, watch) => httpClient.read(url, finishRequest(request), watch),
   }
   return {
-    model: memoize((modelId, extraMembers) =>
-      withRefusalFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+    model: cacheModels((modelId, extraMembers) =>
+      withContentFilterFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
     ),
-    guard: new Guard(circuit, events),
+    breaker: new CircuitBreaker(circuit, events),
     connection,
-    get busy() {
+    get activeRequests() {
       return httpClient.busy
     },
     close: httpClient.close,
@@ -263,7 +264,7 @@ function createServer(
 }
 
 /** Caches model clients: an SDK builds schemas for each one, which takes longer than a call. */
-function memoize(make: ProviderServer['model']): ProviderServer['model'] {
+function cacheModels(make: ProviderServer['model']): ProviderServer['model'] {
   const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
   return (modelId, extraMembers) => {
     const key = `${modelId} ${JSON.stringify(extraMembers)}`
@@ -274,7 +275,7 @@ function memoize(make: ProviderServer['model']): ProviderServer['model'] {
 }
 
 /** A model whose provider may refuse a question before it answers: a whole answer ends so, as others tell it within theirs. */
-function withRefusalFinish(model: ChatModel): ChatModel {
+function withContentFilterFinish(model: ChatModel): ChatModel {
   return {
     doGenerate: async (options) => {
       try {

@@ -7,21 +7,21 @@ import type { Phase } from '../net/response-handler.ts'
  * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors
  * with a status for what it cannot read, too, which say nothing of the provider's health.
  */
-export class Refusal extends Error {
+export class ProviderStatusError extends Error {
   override name = 'Refusal'
   readonly status: number
   /** In seconds, or a date. */
   readonly retryAfter: string | undefined
   /** Whether the question is refused for what is in it. */
-  readonly isOfContent: boolean
+  readonly isContentFiltered: boolean
   readonly reason: ProviderReason | undefined
 
   constructor(status: number, retryAfter?: string, body = '') {
     super(`status ${status}`)
     this.status = status
-    this.retryAfter = retryAfter ?? delayIn(body)
-    this.isOfContent = status === 400 && contentCode.test(body)
-    this.reason = this.isOfContent ? undefined : recogniseReason(status, body)
+    this.retryAfter = retryAfter ?? readRetryDelay(body)
+    this.isContentFiltered = status === 400 && contentCode.test(body)
+    this.reason = this.isContentFiltered ? undefined : classifyReason(status, body)
   }
 }
 
@@ -32,77 +32,79 @@ const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
  * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
  * server, since a question can bring it about. The provider's message is left out, as it may quote the conversation.
  */
-export class ProviderError extends Error {
+export class ProviderReportedError extends Error {
   override name = 'ToldRefusal'
   /** As if it were told in place of the answer; undefined where the provider has no number for it. */
   readonly status: number | undefined
   /** Whether the question is refused for what is in it. */
-  readonly isOfContent: boolean
+  readonly isContentFiltered: boolean
   readonly reason: ProviderReason | undefined
 
-  constructor(told: Told) {
-    const { statusCode, code } = told
+  constructor(reported: ReportedError) {
+    const { statusCode, code } = reported
     super('the provider refused in its answer')
-    this.isOfContent = contentCodes.has(code)
-    const status = this.isOfContent ? 400 : Number(statusCode ?? code)
+    this.isContentFiltered = contentCodes.has(code)
+    const status = this.isContentFiltered ? 400 : Number(statusCode ?? code)
     this.status = Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined
-    this.reason = this.isOfContent ? undefined : recogniseReason(this.status, writeText(told))
+    this.reason = this.isContentFiltered ? undefined : classifyReason(this.status, serializeReported(reported))
   }
 }
 
 const contentCodes = new Set<unknown>(['content_filter', 'content_policy_violation'])
 
-interface Told {
+interface ReportedError {
   statusCode?: unknown
   code?: unknown
   message?: unknown
 }
 
 /** All that is told, which is looked through for known words alone. */
-const writeText = (told: Told): string => JSON.stringify({ ...told, message: told.message, cause: undefined })
+const serializeReported = (reported: ReportedError): string =>
+  JSON.stringify({ ...reported, message: reported.message, cause: undefined })
 
 /** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
-export function refusalIn(error: unknown): ProviderError | undefined {
-  const told = TypeValidationError.isInstance(error) ? errorIn(error.value) : error
-  const isTold = typeof told === 'object' && told !== null && (!(told instanceof Error) || isThrown(told))
-  return isTold ? new ProviderError(told) : undefined
+export function toReportedError(error: unknown): ProviderReportedError | undefined {
+  const reported = TypeValidationError.isInstance(error) ? findErrorMember(error.value) : error
+  const isReported =
+    typeof reported === 'object' && reported !== null && (!(reported instanceof Error) || isSdkStatusError(reported))
+  return isReported ? new ProviderReportedError(reported) : undefined
 }
 
-interface Answered {
+interface ResponseBody {
   error?: unknown
   /** `error` where the answer or the event itself is one. */
   object?: unknown
 }
 
 /** The members in which providers answer, and those in which they say what it takes. */
-const answers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
-const bills = ['usage', 'usageMetadata']
+const contentMembers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
+const usageMembers = ['usage', 'usageMetadata']
 
 /** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
-export function refusalOfWhole(whole: unknown): ProviderError | undefined {
-  const told = errorIn(whole)
-  return told && ![whole].flat().some(isMore) ? new ProviderError(told) : undefined
+export function findReportedError(whole: unknown): ProviderReportedError | undefined {
+  const reported = findErrorMember(whole)
+  return reported && ![whole].flat().some(hasContentOrUsage) ? new ProviderReportedError(reported) : undefined
 }
 
-const isMore = (answered: unknown) =>
-  [...answers, ...bills].some((name) => isFilled((answered as Record<string, unknown> | null)?.[name]))
+const hasContentOrUsage = (body: unknown) =>
+  [...contentMembers, ...usageMembers].some((name) => isPresent((body as Record<string, unknown> | null)?.[name]))
 
-const isFilled = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
+const isPresent = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
 /** The error that an answer or an event is, or that a list in its place has: Google writes its errors in one. */
-export function errorIn(answered: unknown): object | undefined {
-  if (!Array.isArray(answered)) return findError(answered as Answered | null)
-  return answered.map(findError).find((error) => error !== undefined)
+export function findErrorMember(body: unknown): object | undefined {
+  if (!Array.isArray(body)) return readErrorMember(body as ResponseBody | null)
+  return body.map(readErrorMember).find((error) => error !== undefined)
 }
 
 /** Servers tell an error as an object, as a text, or as the answer or the event itself. */
-function findError(answered: Answered | null | undefined): object | undefined {
-  const { error = answered?.object === 'error' ? answered : undefined } = answered ?? {}
+function readErrorMember(body: ResponseBody | null | undefined): object | undefined {
+  const { error = body?.object === 'error' ? body : undefined } = body ?? {}
   return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
 }
 
 /** Whether the SDK threw a refusal that came in a stream: its errors about what it cannot read have no such status. */
-export const isThrown = (error: unknown): error is APICallError =>
+export const isSdkStatusError = (error: unknown): error is APICallError =>
   APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400
 
 /** Longer messages quote what was sent. */
@@ -144,7 +146,7 @@ const patterns: readonly Pattern[] = [
   { reason: 'rate_limited', words: /rate_limit|rate limit|resource_exhausted|too many requests/i },
 ]
 
-const byStatus: Partial<Record<number, ProviderReason>> = {
+const reasonsByStatus: Partial<Record<number, ProviderReason>> = {
   401: 'misconfigured',
   402: 'quota',
   403: 'misconfigured',
@@ -154,22 +156,22 @@ const byStatus: Partial<Record<number, ProviderReason>> = {
 }
 
 /** Why a provider refused, by its status and what it says; undefined where it is none of these. */
-function recogniseReason(status: number | undefined, told: string): ProviderReason | undefined {
-  const text = told.slice(0, MAX_TEXT)
+function classifyReason(status: number | undefined, reported: string): ProviderReason | undefined {
+  const text = reported.slice(0, MAX_TEXT)
   const found = patterns.find(
     ({ statuses, words }) => (!statuses || status === undefined || statuses.includes(status)) && words.test(text),
   )
-  return found?.reason ?? (status === undefined ? undefined : byStatus[status])
+  return found?.reason ?? (status === undefined ? undefined : reasonsByStatus[status])
 }
 
 /** How long to wait, as Google says it in the body. */
-const delayIn = (told: string): string | undefined =>
-  /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(told.slice(0, MAX_TEXT))?.[1]
+const readRetryDelay = (reported: string): string | undefined =>
+  /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(reported.slice(0, MAX_TEXT))?.[1]
 
 /** The end of an answer to a question that is refused for what is in it; throws any other error. What it took is not said. */
 export function toContentFilterFinish(error: unknown) {
-  const isRefusal = error instanceof Refusal || error instanceof ProviderError
-  if (!isRefusal || !error.isOfContent) throw error
+  const isRefusal = error instanceof ProviderStatusError || error instanceof ProviderReportedError
+  if (!isRefusal || !error.isContentFiltered) throw error
   return {
     finishReason: { unified: 'content-filter' as const, raw: 'content_filter' },
     usage: {
@@ -180,14 +182,14 @@ export function toContentFilterFinish(error: unknown) {
 }
 
 /** What is thrown where an answer cannot be read: the refusal that it is, or that it is none. */
-export function toUnparsable(cause: unknown, body?: string): ProviderError | UnparsableResponse {
+export function toUnparsableError(cause: unknown, body?: string): ProviderReportedError | UnparsableResponse {
   const answer = new UnparsableResponse(cause, body)
   const { responseBody } = answer
-  return refusalOfWhole(typeof responseBody === 'string' ? tryParseJson(responseBody) : responseBody) ?? answer
+  return findReportedError(typeof responseBody === 'string' ? tryParseJson(responseBody) : responseBody) ?? answer
 }
 
 /** The same where this came in place of a stream, without any event. */
-export const noStream = (body: string) => toUnparsable(new Error('the stream ended early'), body)
+export const toMissingStreamError = (body: string) => toUnparsableError(new Error('the stream ended early'), body)
 
 /**
  * An answer that has come and cannot be read. It is paid, so the call fails like one whose answer broke off. What was caught

@@ -8,44 +8,50 @@ import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-me
 export type UsageReader = (event: unknown) => ReportedTokens | undefined
 
 /** A value that is no count of tokens is ignored; some servers write a number as text. */
-const count = (value: unknown): number | undefined => {
+const toCount = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && value.trim() ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.round(number) : undefined
 }
 
 type Members = Record<string, unknown>
 
-const list = (value: unknown, name: string): unknown[] => {
-  const found = member(value, name)
+const readList = (value: unknown, name: string): unknown[] => {
+  const found = readObject(value, name)
   return Array.isArray(found) ? found : []
 }
 
-const member = (value: unknown, name: string): Members | undefined => {
+const readObject = (value: unknown, name: string): Members | undefined => {
   const found = (value as Members | null | undefined)?.[name]
   return typeof found === 'object' && found !== null ? (found as Members) : undefined
 }
 
 /** The members in which chat completions tell of tokens: most at their top, some in the choice, or in one of their own. */
-const usageIn = (event: unknown): Members | undefined =>
-  member(event, 'usage') ?? member(list(event, 'choices')[0], 'usage') ?? member(member(event, 'x_groq'), 'usage')
+const findUsage = (event: unknown): Members | undefined =>
+  readObject(event, 'usage') ??
+  readObject(readList(event, 'choices')[0], 'usage') ??
+  readObject(readObject(event, 'x_groq'), 'usage')
 
 /** Chat completions, with a running total where the server gives one. */
-export const completionUsage: UsageReader = (event) => {
-  const usage = usageIn(event)
+export const readCompletionUsage: UsageReader = (event) => {
+  const usage = findUsage(event)
   if (!usage) return undefined
-  const details = member(usage, 'prompt_tokens_details') ?? member(usage, 'prompt_token_details')
-  const reasoning = member(usage, 'completion_tokens_details')?.['reasoning_tokens'] ?? usage['reasoning_tokens']
+  const details = readObject(usage, 'prompt_tokens_details') ?? readObject(usage, 'prompt_token_details')
+  const reasoning = readObject(usage, 'completion_tokens_details')?.['reasoning_tokens'] ?? usage['reasoning_tokens']
   const [cached, hit] = [details?.['cached_tokens'] ?? usage['cached_tokens'], usage['prompt_cache_hit_tokens']]
   return {
-    ...withinTotal(count(usage['prompt_tokens']), count(usage['completion_tokens']), count(usage['total_tokens'])),
-    cached: count(usage['num_cached_tokens']) ?? count(cached) ?? count(hit),
-    cacheWrite: count(details?.['cache_write_tokens']),
-    reasoning: count(reasoning),
+    ...reconcileTotal(
+      toCount(usage['prompt_tokens']),
+      toCount(usage['completion_tokens']),
+      toCount(usage['total_tokens']),
+    ),
+    cached: toCount(usage['num_cached_tokens']) ?? toCount(cached) ?? toCount(hit),
+    cacheWrite: toCount(details?.['cache_write_tokens']),
+    reasoning: toCount(reasoning),
   }
 }
 
 /** Some servers count thoughts in the total only, some tell no more than it, and a count of nothing is none. */
-function withinTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
+function reconcileTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
   if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
   if (input) return { input, output: total - input }
   return output ? { input: total - output, output } : { total }
@@ -62,56 +68,56 @@ export function toSdkUsage(tokens: ReportedTokens = {}): LanguageModelV4Usage {
 }
 
 /** OpenAI's responses: every event that ends one has the total, whichever way it ended. */
-export const responseUsage: UsageReader = (event) => {
-  const usage = member(member(event, 'response'), 'usage')
+export const readResponsesUsage: UsageReader = (event) => {
+  const usage = readObject(readObject(event, 'response'), 'usage')
   if (!usage) return undefined
-  const details = member(usage, 'input_tokens_details')
+  const details = readObject(usage, 'input_tokens_details')
   return {
-    input: count(usage['input_tokens']),
-    output: count(usage['output_tokens']),
-    cached: count(details?.['cached_tokens']),
-    cacheWrite: count(details?.['cache_write_tokens']),
-    reasoning: count(member(usage, 'output_tokens_details')?.['reasoning_tokens']),
+    input: toCount(usage['input_tokens']),
+    output: toCount(usage['output_tokens']),
+    cached: toCount(details?.['cached_tokens']),
+    cacheWrite: toCount(details?.['cache_write_tokens']),
+    reasoning: toCount(readObject(usage, 'output_tokens_details')?.['reasoning_tokens']),
   }
 }
 
 /** Anthropic says the input when a message begins, and in each delta of the message the output so far. */
-export const anthropicUsage: UsageReader = (event) => {
-  const began = member(member(event, 'message'), 'usage')
-  if (began) return anthropicInput(began)
-  const usage = member(event, 'usage')
+export const readAnthropicUsage: UsageReader = (event) => {
+  const startUsage = readObject(readObject(event, 'message'), 'usage')
+  if (startUsage) return readAnthropicInput(startUsage)
+  const usage = readObject(event, 'usage')
   if (!usage) return undefined
-  const { input, cached, cacheWrite } = anthropicInput(usage)
+  const { input, cached, cacheWrite } = readAnthropicInput(usage)
   return {
     // The input stands here only as a whole.
     ...(cached !== undefined && cacheWrite !== undefined && { input, cached, cacheWrite }),
-    output: count(usage['output_tokens']),
-    reasoning: count(member(usage, 'output_tokens_details')?.['thinking_tokens']),
-    webSearches: count(member(usage, 'server_tool_use')?.['web_search_requests']),
-    webFetches: count(member(usage, 'server_tool_use')?.['web_fetch_requests']),
+    output: toCount(usage['output_tokens']),
+    reasoning: toCount(readObject(usage, 'output_tokens_details')?.['thinking_tokens']),
+    webSearches: toCount(readObject(usage, 'server_tool_use')?.['web_search_requests']),
+    webFetches: toCount(readObject(usage, 'server_tool_use')?.['web_fetch_requests']),
   }
 }
 
 /** Anthropic's input count excludes cached tokens, both read and written, so they are added. */
-function anthropicInput(usage: Members): ReportedTokens {
-  const input = count(usage['input_tokens'])
-  const cached = count(usage['cache_read_input_tokens'])
-  const cacheWrite = count(usage['cache_creation_input_tokens'])
+function readAnthropicInput(usage: Members): ReportedTokens {
+  const input = toCount(usage['input_tokens'])
+  const cached = toCount(usage['cache_read_input_tokens'])
+  const cacheWrite = toCount(usage['cache_creation_input_tokens'])
   if (input === undefined) return {}
   return { input: input + (cached ?? 0) + (cacheWrite ?? 0), cached, cacheWrite }
 }
 
 /** Google repeats the running total in each event. */
-export const googleUsage: UsageReader = (event) => {
-  const usage = member(event, 'usageMetadata')
-  const uses = googleUses(event)
+export const readGoogleUsage: UsageReader = (event) => {
+  const usage = readObject(event, 'usageMetadata')
+  const uses = readGoogleToolUses(event)
   if (!usage) return uses
-  const [answer, reasoning] = [count(usage['candidatesTokenCount']), count(usage['thoughtsTokenCount'])]
-  const [prompt, tools] = [count(usage['promptTokenCount']), count(usage['toolUsePromptTokenCount'])]
+  const [answer, reasoning] = [toCount(usage['candidatesTokenCount']), toCount(usage['thoughtsTokenCount'])]
+  const [prompt, tools] = [toCount(usage['promptTokenCount']), toCount(usage['toolUsePromptTokenCount'])]
   return {
     input: prompt === undefined ? undefined : prompt + (tools ?? 0),
     output: answer === undefined && reasoning === undefined ? undefined : (answer ?? 0) + (reasoning ?? 0),
-    cached: count(usage['cachedContentTokenCount']),
+    cached: toCount(usage['cachedContentTokenCount']),
     reasoning,
     ...uses,
   }
@@ -121,100 +127,102 @@ const isFetched = (page: unknown) =>
   (page as { urlRetrievalStatus?: unknown } | null)?.urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS'
 
 /** Google tells what it searched for and read beside its answer, and asks for each different query that is not empty. */
-function googleUses(event: unknown): ReportedTokens | undefined {
-  const [candidate] = list(event, 'candidates')
-  const grounding = member(candidate, 'groundingMetadata')
-  const context = member(candidate, 'urlContextMetadata')
+function readGoogleToolUses(event: unknown): ReportedTokens | undefined {
+  const [candidate] = readList(event, 'candidates')
+  const grounding = readObject(candidate, 'groundingMetadata')
+  const context = readObject(candidate, 'urlContextMetadata')
   if (!grounding && !context) return undefined
-  const queries = new Set(list(grounding, 'webSearchQueries').filter((query) => query !== ''))
-  const hasFound = list(grounding, 'groundingChunks').some((chunk) => member(chunk, 'web'))
+  const queries = new Set(readList(grounding, 'webSearchQueries').filter((query) => query !== ''))
+  const hasFound = readList(grounding, 'groundingChunks').some((chunk) => readObject(chunk, 'web'))
   return {
     // What an event does not tell of, an earlier one may have.
     webSearches: Math.max(queries.size, hasFound ? 1 : 0) || undefined,
-    webFetches: list(context, 'urlMetadata').filter(isFetched).length || undefined,
+    webFetches: readList(context, 'urlMetadata').filter(isFetched).length || undefined,
   }
 }
 
 /** The total of an answer that comes in one piece, in whichever dialect. Those that are not spoken find nothing. */
-export function usageOfWhole(whole: unknown): ReportedTokens {
+export function readUsageOfResponse(body: unknown): ReportedTokens {
   const events: [UsageReader, unknown][] = [
-    [completionUsage, whole],
-    [responseUsage, { response: whole }],
-    [anthropicUsage, whole],
-    [anthropicUsage, { message: whole }],
-    [googleUsage, whole],
+    [readCompletionUsage, body],
+    [readResponsesUsage, { response: body }],
+    [readAnthropicUsage, body],
+    [readAnthropicUsage, { message: body }],
+    [readGoogleUsage, body],
   ]
-  const known = events.flatMap(([read, event]) => Object.entries(read(event) ?? {}))
-  return Object.fromEntries(known.filter(([, tokens]) => tokens !== undefined))
+  const entries = events.flatMap(([read, event]) => Object.entries(read(event) ?? {}))
+  return Object.fromEntries(entries.filter(([, tokens]) => tokens !== undefined))
 }
 
 /** How often a provider says in an answer that comes in one piece that it used tools of its own, which the AI SDK leaves out. */
-export function nativeUsesOfWhole(whole: unknown): ReportedTokens {
-  const { webSearches, webFetches } = usageOfWhole(whole)
+export function readToolUsesOfResponse(body: unknown): ReportedTokens {
+  const { webSearches, webFetches } = readUsageOfResponse(body)
   return { webSearches, webFetches }
 }
 
 /** The total of an answer, as the AI SDK reads it. */
-export const sdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ReportedTokens => ({
-  input: count(inputTokens.total),
-  output: count(outputTokens.total),
-  cached: count(inputTokens.cacheRead),
-  cacheWrite: count(inputTokens.cacheWrite),
-  reasoning: count(outputTokens.reasoning),
-  total: count(raw?.['total_tokens']),
+export const fromSdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ReportedTokens => ({
+  input: toCount(inputTokens.total),
+  output: toCount(outputTokens.total),
+  cached: toCount(inputTokens.cacheRead),
+  cacheWrite: toCount(inputTokens.cacheWrite),
+  reasoning: toCount(outputTokens.reasoning),
+  total: toCount(raw?.['total_tokens']),
 })
 
 /** About how many tokens of input a provider makes of what a tool of its own found. */
-export function tokensOfFound({ toolName, result }: LanguageModelV4ToolResult): number {
-  const tokens = readTokens(result)
+export function countFoundTokens({ toolName, result }: LanguageModelV4ToolResult): number {
+  const tokens = estimateTokens(result)
   return toolName === 'web_fetch' ? Math.min(tokens, MAX_PAGE_TOKENS) : tokens
 }
 
-function readTokens(value: unknown): number {
+function estimateTokens(value: unknown): number {
   if (typeof value === 'string') return estimateTokens(value)
   if (typeof value !== 'object' || value === null) return 0
   const { type, data, encryptedContent, ...others } = value as Record<string, unknown>
-  const rest = Object.values(others).reduce<number>((sum, one) => sum + readTokens(one), 0)
+  const rest = Object.values(others).reduce<number>((sum, one) => sum + estimateTokens(one), 0)
   return (
-    rest + (type === 'base64' ? estimatePageTokens(bytesOf(data)) : readTokens(data)) + bytesOf(encryptedContent) / 4
+    rest +
+    (type === 'base64' ? estimatePageTokens(countBytes(data)) : estimateTokens(data)) +
+    countBytes(encryptedContent) / 4
   )
 }
 
 /** A sealed text and a document are base64. */
-const bytesOf = (base64: unknown): number => (typeof base64 === 'string' ? (base64.length / 4) * 3 : 0)
+const countBytes = (base64: unknown): number => (typeof base64 === 'string' ? (base64.length / 4) * 3 : 0)
 
 /** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
-const said =
+const textMembers =
   /"(?:(reasoning_details)"|(content|text|thinking|reasoning|reasoning_content|arguments|delta)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*))/g
 
 /** In characters: longer than any answer of a model. */
 const MAX_READ = 1_000_000
 
 /** Counts what can be read of an answer that came and is none. */
-export function measureUnparsable(error: unknown, meter: UsageMeter): void {
+export function meterUnparsable(error: unknown, meter: UsageMeter): void {
   const { responseBody } = error as { responseBody?: unknown }
   if (typeof responseBody !== 'string') return
-  for (const text of textsIn(responseBody.slice(0, MAX_READ))) meter.recordText(text, 'answer')
-  meter.reportTokens(usageOfWhole(tryParseJson(responseBody)))
+  for (const text of findTexts(responseBody.slice(0, MAX_READ))) meter.recordText(text, 'answer')
+  meter.reportTokens(readUsageOfResponse(tryParseJson(responseBody)))
 }
 
-const thoughts = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
+const reasoningMembers = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
 
-function* textsIn(body: string): Generator<string, void> {
-  const isRepeated = repetitions()
+function* findTexts(body: string): Generator<string, void> {
+  const isRepeated = createRepetitionFilter()
   let isInDetails = false
-  for (const [, details, name = '', text = ''] of body.matchAll(said)) {
+  for (const [, details, name = '', text = ''] of body.matchAll(textMembers)) {
     isInDetails = details !== undefined || (isInDetails && name === 'text')
     if (!details && !isRepeated(isInDetails ? 'reasoning_details' : name, text)) yield text
   }
 }
 
 /** Some servers say each thought in several members, one after the other. */
-function repetitions() {
+function createRepetitionFilter() {
   let last = ''
   const members = new Set<string>()
   return (member: string, text: string): boolean => {
-    if (!thoughts.has(member)) return false
+    if (!reasoningMembers.has(member)) return false
     const isRepeated = text === last && members.size > 0 && !members.has(member)
     if (!isRepeated) members.clear()
     members.add(member)

@@ -37,11 +37,14 @@ export class ProcessRoomAnswers implements RoomAnswers {
   readonly #slots = new InFlightLimiter(LIMITS)
   readonly #running = new Map<number, Running>()
   readonly #timer: NodeJS.Timeout
-  readonly #isGoingOn: DataLoader<number, boolean>
+  readonly #isActive: DataLoader<number, boolean>
 
   constructor(options: RoomAnswersOptions) {
     this.#options = options
-    this.#isGoingOn = new DataLoader((ids) => renew(options.sql, ids), { cache: false, batchScheduleFn: setImmediate })
+    this.#isActive = new DataLoader((ids) => renewLeases(options.sql, ids), {
+      cache: false,
+      batchScheduleFn: setImmediate,
+    })
     this.#timer = setInterval(() => [...this.#running.keys()].forEach(this.#check), RENEWAL_MS).unref()
   }
 
@@ -55,15 +58,15 @@ export class ProcessRoomAnswers implements RoomAnswers {
     }
     return {
       signal: controller.signal,
-      run: (told, work) => {
+      run: (disclosure, work) => {
         isRunning = true
-        const stop = this.#follow(told)
+        const stop = this.#follow(disclosure)
         const ended = recordWork(findCurrentSpan()?.beginLinked('answer in a room'), work).finally(() => {
-          this.#running.delete(told.id)
+          this.#running.delete(disclosure.id)
           stop()
           close()
         })
-        this.#running.set(told.id, { controller, ended })
+        this.#running.set(disclosure.id, { controller, ended })
       },
       [Symbol.dispose]: () => isRunning || close(),
     }
@@ -84,29 +87,29 @@ export class ProcessRoomAnswers implements RoomAnswers {
       ...[`room-disclosures.updated ${id}`, `rooms.deleted ${room}`],
     ]
     const check = () => this.#check(id)
-    const following = this.#options.changeStreams.follow(`room:${room}`, {
+    const subscription = this.#options.changeStreams.follow(`room:${room}`, {
       onChange: ({ kind, subject }) => ends.includes(`${kind} ${subject}`) && check(),
       onPositionLost: check,
     })
     // Without the changes of its room it is checked when it is renewed.
-    following.then(check, (error: unknown) => this.#failed(error))
-    return () => void following.then(({ stop }) => stop()).catch(() => {})
+    subscription.then(check, (error: unknown) => this.#logFailure(error))
+    return () => void subscription.then(({ stop }) => stop()).catch(() => {})
   }
 
   /** Ends one that has ended in the database, whose asker may not write in its room any more, or that is gone with the room. */
   readonly #check = (id: number): void => {
-    const end = (isGoingOn: boolean) => {
-      if (!isGoingOn) this.#running.get(id)?.controller.abort(new Problem('not_permitted'))
+    const end = (isActive: boolean) => {
+      if (!isActive) this.#running.get(id)?.controller.abort(new Problem('not_permitted'))
     }
-    this.#isGoingOn.load(id).then(end, (error: unknown) => this.#failed(error))
+    this.#isActive.load(id).then(end, (error: unknown) => this.#logFailure(error))
   }
 
-  #failed(error: unknown): void {
+  #logFailure(error: unknown): void {
     this.#options.log.warn({ error }, 'an answer in a room was not renewed')
   }
 }
 
-async function renew(sql: Sql, ids: readonly number[]): Promise<boolean[]> {
-  const going = new Set((await sql(renewDisclosures, [ids, ANSWER_LEASE_MS])).map(({ id }) => id))
-  return ids.map((id) => going.has(id))
+async function renewLeases(sql: Sql, ids: readonly number[]): Promise<boolean[]> {
+  const active = new Set((await sql(renewDisclosures, [ids, ANSWER_LEASE_MS])).map(({ id }) => id))
+  return ids.map((id) => active.has(id))
 }

@@ -12,50 +12,52 @@ export class StoredFiles {
   #mark = ''
   readonly #files: StoredBytes[] = []
 
-  wordFor(file: StoredBytes): string {
+  createPlaceholder(file: StoredBytes): string {
     this.#mark ||= randomBytes(16).toString('hex')
     return `${this.#mark}${`${this.#files.push(file) - 1}`.padStart(DIGITS, '0')}`
   }
 
   /** Has the files sent by whatever `send` asks: the AI SDK hands on the text and nothing else. */
-  sendBy<T>(send: () => Promise<T>): Promise<T> {
-    return this.#files.length > 0 ? filesInBody.run(this, send) : send()
+  runWith<T>(send: () => Promise<T>): Promise<T> {
+    return this.#files.length > 0 ? currentFiles.run(this, send) : send()
   }
 
   /** What is sent in the place of a text: pieces of it, and files between them. */
-  piecesOf(text: string): (string | StoredBytes)[] {
-    const words = new RegExp(`${this.#mark}(\\d{${DIGITS}})`)
-    return text.split(words).map((piece, at) => (at % 2 === 0 ? piece : (this.#files[Number(piece)] as StoredBytes)))
+  splitByPlaceholder(text: string): (string | StoredBytes)[] {
+    const placeholder = new RegExp(`${this.#mark}(\\d{${DIGITS}})`)
+    return text
+      .split(placeholder)
+      .map((piece, at) => (at % 2 === 0 ? piece : (this.#files[Number(piece)] as StoredBytes)))
   }
 }
 
-const filesInBody = new AsyncLocalStorage<StoredFiles>()
+const currentFiles = new AsyncLocalStorage<StoredFiles>()
 
 /** The request with the bytes of stored files in its body, in the size that it announces: not every provider takes another. */
-export function withStoredFiles(request: OutboundRequest): OutboundRequest {
-  const files = filesInBody.getStore()
+export function insertStoredFiles(request: OutboundRequest): OutboundRequest {
+  const files = currentFiles.getStore()
   if (!files || typeof request.body !== 'string') return request
-  const pieces = files.piecesOf(request.body)
-  const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
-  const body = Readable.from(readBytes(pieces), { objectMode: false })
+  const pieces = files.splitByPlaceholder(request.body)
+  const length = pieces.reduce((sum, piece) => sum + measurePiece(piece), 0)
+  const body = Readable.from(readPieces(pieces), { objectMode: false })
   // Whoever sends it is told.
   body.on('error', () => {})
   return { ...request, headers: { ...request.headers, 'content-length': `${length}` }, body }
 }
 
-const lengthOf = (piece: string | StoredBytes) =>
+const measurePiece = (piece: string | StoredBytes) =>
   typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
 
 /** Opens a file when those before it have been taken. */
-async function* readBytes(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
+async function* readPieces(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
   for (const piece of pieces)
     if (typeof piece === 'string') yield Buffer.from(piece)
-    else yield* read(piece)
+    else yield* readFileAsBase64(piece)
 }
 
-async function* read(file: StoredBytes): AsyncGenerator<Buffer, void> {
+async function* readFileAsBase64(file: StoredBytes): AsyncGenerator<Buffer, void> {
   try {
-    yield* inBase64(file.open(), file.bytes)
+    yield* encodeBase64(file.open(), file.bytes)
   } catch (error) {
     throw new FileReadError(error)
   }
@@ -65,7 +67,7 @@ async function* read(file: StoredBytes): AsyncGenerator<Buffer, void> {
 const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
 /** Bytes in base64 as they come. Throws where they are not as many as they were said to be. */
-async function* inBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void> {
+async function* encodeBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void> {
   let [rest, read]: [Buffer, number] = [Buffer.alloc(0), 0]
   for await (const part of content) {
     read += part.length
@@ -73,10 +75,10 @@ async function* inBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGe
     const all = rest.length > 0 ? Buffer.concat([rest, part]) : part
     const whole = all.length - (all.length % 3)
     rest = all.subarray(whole)
-    if (whole > 0) yield encodePieces(all.subarray(0, whole))
+    if (whole > 0) yield encodeChunk(all.subarray(0, whole))
   }
   if (read !== bytes) throw new Error('a stored file has not the size that it was written with')
-  if (rest.length > 0) yield encodePieces(rest)
+  if (rest.length > 0) yield encodeChunk(rest)
 }
 
-const encodePieces = (bytes: Buffer) => Buffer.from(bytes.toString('base64'), 'latin1')
+const encodeChunk = (bytes: Buffer) => Buffer.from(bytes.toString('base64'), 'latin1')

@@ -5,26 +5,27 @@ import type { JsonSchema } from '../../routers/ports/ai/tools.ts'
 type Effort = Exclude<LanguageModelV4CallOptions['reasoning'], undefined>
 
 /** How much of the longest answer thoughts may take, where a provider is told a number of tokens for an effort. */
-const shares: Partial<Record<Effort, number>> = { minimal: 0.05, low: 0.1, medium: 0.25, high: 0.4 }
+const outputShares: Partial<Record<Effort, number>> = { minimal: 0.05, low: 0.1, medium: 0.25, high: 0.4 }
 
 /** Where nothing is said of the effort, it is high. */
-const budgetFor = (effort: Effort = 'high', maxOutputTokens: number): number =>
-  Math.floor(maxOutputTokens * (shares[effort] ?? 0.5))
+const computeEffortBudget = (effort: Effort = 'high', maxOutputTokens: number): number =>
+  Math.floor(maxOutputTokens * (outputShares[effort] ?? 0.5))
 
 /**
  * The most tokens of thoughts, where the caller or the model's own settings say it. Thoughts count as output, so they take at
  * most half of it. The caller's effort goes before the settings of the model, which bound it.
  */
-export function thinkingBudget(
+export function computeThinkingBudget(
   { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
   maxOutputTokens: number,
 ): number | undefined {
-  const { effort, thinking, maxThinkingTokens: asked } = parameters
-  if (asked === undefined && thinking === 'adaptive') return undefined
-  const most = asked ?? model.parameters?.maxThinkingTokens
-  if (most === undefined || effort === 'none') return undefined
-  const wanted = asked === undefined && effort ? Math.min(most, budgetFor(effort, maxOutputTokens)) : most
-  return Math.min(wanted, Math.floor(maxOutputTokens / 2))
+  const { effort, thinking, maxThinkingTokens: requested } = parameters
+  if (requested === undefined && thinking === 'adaptive') return undefined
+  const maximum = requested ?? model.parameters?.maxThinkingTokens
+  if (maximum === undefined || effort === 'none') return undefined
+  const budget =
+    requested === undefined && effort ? Math.min(maximum, computeEffortBudget(effort, maxOutputTokens)) : maximum
+  return Math.min(budget, Math.floor(maxOutputTokens / 2))
 }
 
 type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
@@ -46,13 +47,13 @@ export async function lookUpCapabilities(modelId: string) {
   }
 }
 
-type Held = Pick<ParameterContext, 'isForced' | 'schema'>
+type ToolConstraint = Pick<ParameterContext, 'isForced' | 'schema'>
 
 /** Whether the model must call a tool, be it the one that stands for JSON. */
-export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: Held): boolean =>
+export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: ToolConstraint): boolean =>
   isForced || (schema !== undefined && isJsonByTool(schema))
 
-function toHeld({ toolChoice, responseFormat: format }: LanguageModelV4CallOptions): Held {
+function readToolConstraint({ toolChoice, responseFormat: format }: LanguageModelV4CallOptions): ToolConstraint {
   return {
     isForced: toolChoice?.type === 'required' || toolChoice?.type === 'tool',
     schema: format?.type === 'json' ? (format.schema as JsonSchema | undefined) : undefined,
@@ -60,26 +61,26 @@ function toHeld({ toolChoice, responseFormat: format }: LanguageModelV4CallOptio
 }
 
 /** The options for a model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
-export const boundOptions = async (modelId: string, options: LanguageModelV4CallOptions) =>
-  boundThinking(withoutRival(options), await lookUpCapabilities(modelId))
+export const limitThinking = async (modelId: string, options: LanguageModelV4CallOptions) =>
+  applyThinkingLimit(dropConflictingFormat(options), await lookUpCapabilities(modelId))
 
 /** A call that must come is no JSON: the SDK would let its own tool stand for the one that is asked for. */
-function withoutRival({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
-  return toHeld(options).isForced || !responseFormat ? options : { ...options, responseFormat }
+function dropConflictingFormat({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
+  return readToolConstraint(options).isForced || !responseFormat ? options : { ...options, responseFormat }
 }
 
 /**
  * Keeps thoughts and answer together within `maxOutputTokens`. The SDK adds the budget of thoughts to it, and makes a budget
  * of an effort where a model does not decide itself how much it thinks. None thinks where it must call a tool.
  */
-function boundThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
+function applyThinkingLimit(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
   if (reasoning === 'none' || (!reasoning && !readThinking(options))) return options
-  const chosen = mustCallTool(model, toHeld(options)) ? undefined : chosenThinking(options, model)
-  if (!chosen) return withoutThinking(options)
-  const bound = thinking(options, chosen)
-  if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return bound
-  return { ...bound, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
+  const chosen = mustCallTool(model, readToolConstraint(options)) ? undefined : chooseThinking(options, model)
+  if (!chosen) return removeThinking(options)
+  const limited = setThinking(options, chosen)
+  if (chosen.type === 'adaptive' || maxOutputTokens === undefined) return limited
+  return { ...limited, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
 }
 
 /** Tells if these options ask for thoughts. */
@@ -89,26 +90,26 @@ export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
 const readThinking = ({ providerOptions }: LanguageModelV4CallOptions) =>
   providerOptions?.['anthropic']?.['thinking'] as Thinking
 
-function chosenThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): Thinking {
-  const asked = readThinking(options)
-  const known = asked?.type === 'enabled' ? asked.budgetTokens : undefined
+function chooseThinking(options: LanguageModelV4CallOptions, model: AnthropicModel): Thinking {
+  const requested = readThinking(options)
+  const known = requested?.type === 'enabled' ? requested.budgetTokens : undefined
   const isAdaptive = model.rejectsBudgetThinking || (model.supportsAdaptiveThinking && known === undefined)
   if (isAdaptive) return { type: 'adaptive', display: 'summarized' }
-  const budgetTokens = known ?? budgetFor(options.reasoning, options.maxOutputTokens ?? model.maxOutputTokens)
-  const mayThink = budgetTokens >= MIN_BUDGET && beganWithThought(options.prompt)
-  return mayThink ? { type: 'enabled', budgetTokens } : undefined
+  const budgetTokens = known ?? computeEffortBudget(options.reasoning, options.maxOutputTokens ?? model.maxOutputTokens)
+  const canThink = budgetTokens >= MIN_BUDGET && startsWithSignedThought(options.prompt)
+  return canThink ? { type: 'enabled', budgetTokens } : undefined
 }
 
-const thinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions, set: Thinking) => {
+const setThinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions, set: Thinking) => {
   const { thinking: _, ...anthropic } = providerOptions?.['anthropic'] ?? {}
   const chosen: SharedV4ProviderOptions[string] = { ...anthropic, ...(set && { thinking: set }) }
   return { ...options, providerOptions: { ...providerOptions, anthropic: chosen } }
 }
 
-const withoutThinking = ({ reasoning: _, ...options }: LanguageModelV4CallOptions) => thinking(options, undefined)
+const removeThinking = ({ reasoning: _, ...options }: LanguageModelV4CallOptions) => setThinking(options, undefined)
 
 /** Whether the turn that goes on began with a thought of Anthropic's, which it wants back along with results of tools. */
-function beganWithThought(prompt: LanguageModelV4Prompt): boolean {
+function startsWithSignedThought(prompt: LanguageModelV4Prompt): boolean {
   const start = prompt.findLastIndex(({ role }, at) => role === 'user' && prompt[at - 1]?.role !== 'tool')
   const first = prompt.slice(start).find((message) => message.role === 'assistant')
   if (!first || first.content.every(({ type }) => type !== 'tool-call')) return true

@@ -4,14 +4,14 @@ import type { Part, PartBatch } from './chat-model.ts'
 import { type ChatModel, upstreamName } from './chat-model.ts'
 
 /** Models of which many servers hand on the thoughts within the text. */
-const known =
+const taggingModels =
   /(deepseek-r1|qwq|qwen-?3|magistral|glm-(4\.[5-9]|z1)|minimax-m[12]|nemotron|exaone-deep|smollm3|hunyuan|cogito|thinking|reason)/i
 
 type TaggingModel = Pick<CallableModel, 'modelId' | 'upstreamId' | 'settings'>
 
 /** A model whose thoughts within its text are told as thoughts, where it is known or said to think so. */
-export function withThoughtTags(model: ChatModel, of: TaggingModel): ChatModel {
-  if (!(of.settings?.thinkTags ?? known.test(upstreamName(of)))) return model
+export function withThoughtTags(model: ChatModel, modelInfo: TaggingModel): ChatModel {
+  if (!(modelInfo.settings?.thinkTags ?? taggingModels.test(upstreamName(modelInfo)))) return model
   return {
     async doGenerate(options) {
       const answer = await model.doGenerate(options)
@@ -40,7 +40,7 @@ function splitContent(content: readonly LanguageModelV4Content[]): LanguageModel
 async function* splitStream(stream: AsyncIterable<PartBatch>): AsyncGenerator<PartBatch, void> {
   const splitter = new ThoughtSplitter()
   let id = '0'
-  const asParts = (pieces: readonly ThoughtPiece[]): Part[] =>
+  const toParts = (pieces: readonly ThoughtPiece[]): Part[] =>
     pieces.map(({ type, text: delta }) =>
       type === 'text' ? { type: 'text-delta', id, delta } : { type: 'reasoning-delta', id: THOUGHTS, delta },
     )
@@ -49,15 +49,15 @@ async function* splitStream(stream: AsyncIterable<PartBatch>): AsyncGenerator<Pa
     for (const part of batch) {
       if (part.type === 'text-delta') {
         id = part.id
-        parts.push(...asParts(splitter.feed(part.delta)))
-      } else if (ends.has(part.type)) parts.push(...asParts(splitter.end()), part)
+        parts.push(...toParts(splitter.feed(part.delta)))
+      } else if (blockEndTypes.has(part.type)) parts.push(...toParts(splitter.end()), part)
       else parts.push(part)
     }
     yield parts
   }
 }
 
-const ends = new Set<Part['type']>(['text-end', 'tool-call', 'finish', 'error'])
+const blockEndTypes = new Set<Part['type']>(['text-end', 'tool-call', 'finish', 'error'])
 
 const THOUGHTS = 'thoughts'
 
@@ -67,7 +67,7 @@ interface ThoughtPiece {
   text: string
 }
 
-const toTags = [
+const thoughtTags = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
   ['[THINK]', '[/THINK]'],
@@ -76,66 +76,66 @@ const toTags = [
 /** Finds the thoughts that a model says between tags before its answer, in a text that comes in pieces. */
 class ThoughtSplitter {
   /** What may be the beginning of a tag. */
-  #held = ''
+  #buffer = ''
   /** The tag that ends the thoughts. */
-  #closing: string | undefined
-  #step: 'before' | 'thinking' | 'after' | 'answer' = 'before'
+  #closingTag: string | undefined
+  #state: 'before' | 'thinking' | 'after' | 'answer' = 'before'
 
   feed(text: string): ThoughtPiece[] {
-    this.#held += text
-    const said: ThoughtPiece[] = []
-    if (this.#step === 'before') this.#open()
-    if (this.#step === 'thinking') said.push({ type: 'reasoning', text: this.#think() })
-    if (this.#step === 'after') this.#skipBlanks()
-    if (this.#step === 'answer') said.push({ type: 'text', text: this.#take() })
-    return said.filter((piece) => piece.text !== '')
+    this.#buffer += text
+    const pieces: ThoughtPiece[] = []
+    if (this.#state === 'before') this.#readOpeningTag()
+    if (this.#state === 'thinking') pieces.push({ type: 'reasoning', text: this.#takeThought() })
+    if (this.#state === 'after') this.#skipBlanks()
+    if (this.#state === 'answer') pieces.push({ type: 'text', text: this.#takeBuffer() })
+    return pieces.filter((piece) => piece.text !== '')
   }
 
   /** What was held back is what it looked like. */
   end(): ThoughtPiece[] {
-    const text = this.#take()
-    return text ? [{ type: this.#step === 'thinking' ? 'reasoning' : 'text', text }] : []
+    const text = this.#takeBuffer()
+    return text ? [{ type: this.#state === 'thinking' ? 'reasoning' : 'text', text }] : []
   }
 
-  #open(): void {
-    const begun = this.#held.trimStart()
-    const tag = toTags.find(([opening]) => begun.startsWith(opening))
+  #readOpeningTag(): void {
+    const trimmed = this.#buffer.trimStart()
+    const tag = thoughtTags.find(([opening]) => trimmed.startsWith(opening))
     if (tag) {
-      this.#held = begun.slice(tag[0].length)
-      this.#closing = tag[1]
-      this.#step = 'thinking'
-    } else if (!toTags.some(([opening]) => opening.startsWith(begun))) this.#step = 'answer'
+      this.#buffer = trimmed.slice(tag[0].length)
+      this.#closingTag = tag[1]
+      this.#state = 'thinking'
+    } else if (!thoughtTags.some(([opening]) => opening.startsWith(trimmed))) this.#state = 'answer'
   }
 
-  #think(): string {
-    const closing = this.#closing ?? ''
-    const end = this.#held.indexOf(closing)
+  #takeThought(): string {
+    const closingTag = this.#closingTag ?? ''
+    const end = this.#buffer.indexOf(closingTag)
     if (end !== -1) {
-      const thought = this.#held.slice(0, end)
-      this.#held = this.#held.slice(end + closing.length)
-      this.#step = 'after'
+      const thought = this.#buffer.slice(0, end)
+      this.#buffer = this.#buffer.slice(end + closingTag.length)
+      this.#state = 'after'
       return thought
     }
-    const held = lengthOfStart(closing, this.#held)
-    const thought = this.#held.slice(0, this.#held.length - held)
-    this.#held = this.#held.slice(thought.length)
+    const partialLength = measurePartialTag(closingTag, this.#buffer)
+    const thought = this.#buffer.slice(0, this.#buffer.length - partialLength)
+    this.#buffer = this.#buffer.slice(thought.length)
     return thought
   }
 
   #skipBlanks(): void {
-    this.#held = this.#held.trimStart()
-    if (this.#held) this.#step = 'answer'
+    this.#buffer = this.#buffer.trimStart()
+    if (this.#buffer) this.#state = 'answer'
   }
 
-  #take(): string {
-    const text = this.#held
-    this.#held = ''
+  #takeBuffer(): string {
+    const text = this.#buffer
+    this.#buffer = ''
     return text
   }
 }
 
 /** How many characters at the end of a text may be the start of a tag. */
-function lengthOfStart(tag: string, text: string): number {
+function measurePartialTag(tag: string, text: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length--)
     if (text.endsWith(tag.slice(0, length))) return length
   return 0

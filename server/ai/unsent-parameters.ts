@@ -13,7 +13,7 @@ import type { Log } from '../../routers/ports/log.ts'
 import { adapterDrivers } from './adapters.ts'
 import { upstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
-import { boundOptions, isThinking, lookUpCapabilities, mustCallTool } from './thinking.ts'
+import { isThinking, limitThinking, lookUpCapabilities, mustCallTool } from './thinking.ts'
 
 const MAX_KNOWN = 1000
 
@@ -32,40 +32,47 @@ type Name = keyof typeof features
 /** Finds which parameters would not reach a provider, by the warnings of its SDK. */
 export class UnsentParameters {
   readonly #log: Log
-  readonly #known = new LRUCache<string, ReadonlySet<string>>({ max: MAX_KNOWN })
+  readonly #cache = new LRUCache<string, ReadonlySet<string>>({ max: MAX_KNOWN })
 
   constructor(log: Log) {
     this.#log = log
   }
 
   /** Those that the caller sets. One that only the model's settings say may be left out, and is logged once. */
-  async find(model: CallableModel, asked: CallParameters, around: ParameterContext): Promise<UnsentParameter[]> {
+  async find(
+    model: CallableModel,
+    requested: CallParameters,
+    circumstances: ParameterContext,
+  ): Promise<UnsentParameter[]> {
     if (!adapterDrivers[model.adapter as Adapter].sdk) return []
-    const isJsonByTool = await isAskedByTool(model, around)
-    const circumstances = { ...around, isForced: around.isForced || isJsonByTool }
-    const names = askedNames(asked)
-    const defaults = names.length > 0 ? [] : defaultNames(model)
-    if (names.length + defaults.length === 0 && !circumstances.isForced) return []
-    const temperature = boundTemperature(model, asked)
-    const options = await toOptions(model, { ...asked, temperature }, circumstances)
-    const warned = await this.#findWarnings(model, options, defaults)
+    const isJsonByTool = await requestsJsonByTool(model, circumstances)
+    const effective = { ...circumstances, isForced: circumstances.isForced || isJsonByTool }
+    const names = listRequestedNames(requested)
+    const defaults = names.length > 0 ? [] : listDefaultNames(model)
+    if (names.length + defaults.length === 0 && !effective.isForced) return []
+    const temperature = clampTemperature(model, requested)
+    const options = await buildProbeOptions(model, { ...requested, temperature }, effective)
+    const warnings = await this.#findWarnings(model, options, defaults)
     const unsent: UnsentParameter[] = await Promise.all(
       names
-        .filter((name) => warned.has(features[name]))
-        .map(async (name) => ({ name, isTakenAlone: await this.#isTakenAlone(name, model, asked, circumstances) })),
+        .filter((name) => warnings.has(features[name]))
+        .map(async (name) => ({ name, isAcceptedAlone: await this.#isAcceptedAlone(name, model, requested, effective) })),
     )
-    if (warned.has('toolChoice')) unsent.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
+    if (warnings.has('toolChoice')) unsent.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
     return [
       ...unsent,
-      ...(warned.has('temperature') ? [] : tooHigh(asked, temperature)),
-      ...unsentThoughts(model, asked, { options, isJsonByTool }),
+      ...(warnings.has('temperature') ? [] : findTooHighTemperature(requested, temperature)),
+      ...findUnsentThinking(model, requested, { options, isJsonByTool }),
     ]
   }
 
-  async #isTakenAlone(name: Name, model: CallableModel, asked: CallParameters, around: ParameterContext) {
-    const { [name]: value, stop, seed } = asked
-    const warned = await this.#findWarnings(model, await toOptions(model, { [name]: value, stop, seed }, around))
-    return !warned.has(features[name])
+  async #isAcceptedAlone(name: Name, model: CallableModel, requested: CallParameters, circumstances: ParameterContext) {
+    const { [name]: value, stop, seed } = requested
+    const warnings = await this.#findWarnings(
+      model,
+      await buildProbeOptions(model, { [name]: value, stop, seed }, circumstances),
+    )
+    return !warnings.has(features[name])
   }
 
   async #findWarnings(
@@ -74,73 +81,78 @@ export class UnsentParameters {
     defaults: readonly Name[] = [],
   ): Promise<ReadonlySet<string>> {
     const key = JSON.stringify([model.adapter, upstreamName(model), options])
-    const known = this.#known.get(key)
-    if (known) return known
-    const warned = await readWarnings(model, { prompt, ...options })
-    this.#known.set(key, warned)
-    const unsent = defaults.filter((name) => warned.has(features[name]))
+    const cached = this.#cache.get(key)
+    if (cached) return cached
+    const warnings = await readWarnings(model, { prompt, ...options })
+    this.#cache.set(key, warnings)
+    const unsent = defaults.filter((name) => warnings.has(features[name]))
     if (unsent.length > 0)
       this.#log.warn({ model: model.modelId, parameters: unsent }, 'parameters of a model are nothing that it takes')
-    return warned
+    return warnings
   }
 }
 
-const defaultNames = ({ parameters }: CallableModel): Name[] =>
+const listDefaultNames = ({ parameters }: CallableModel): Name[] =>
   (['temperature', 'topP'] as const).filter((name) => (parameters?.[name] ?? null) !== null)
 
 /** An effort of `none` is left out only for models that never think, and thoughts of `auto` are a wish. */
-const askedNames = (asked: CallParameters): Name[] =>
+const listRequestedNames = (requested: CallParameters): Name[] =>
   (Object.keys(features) as Name[]).filter((name) => {
-    const { [name]: value } = asked
+    const { [name]: value } = requested
     return value !== undefined && !(name === 'effort' && value === 'none') && !(name === 'thoughts' && value === 'auto')
   })
 
 /** The SDK asks for JSON by a tool of its own. */
-const isAskedByTool = async (model: CallableModel, { isForced, schema }: ParameterContext): Promise<boolean> =>
+const requestsJsonByTool = async (model: CallableModel, { isForced, schema }: ParameterContext): Promise<boolean> =>
   model.adapter === 'anthropic' &&
   mustCallTool(await lookUpCapabilities(upstreamName(model)), {
     isForced: false,
     schema: isForced ? undefined : schema,
   })
 
-function boundTemperature({ adapter }: CallableModel, { temperature }: CallParameters): number | undefined {
+function clampTemperature({ adapter }: CallableModel, { temperature }: CallParameters): number | undefined {
   return temperature && Math.min(temperature, maxTemperatures[adapter as Adapter] ?? temperature)
 }
 
-const tooHigh = ({ temperature = 0 }: CallParameters, max = 0): UnsentParameter[] =>
+const findTooHighTemperature = ({ temperature = 0 }: CallParameters, max = 0): UnsentParameter[] =>
   temperature > max ? [{ name: 'temperature', max }] : []
 
 /** The thoughts that we leave out ourselves, as they have no room in the answer, or no place before a call that must come. */
-function unsentThoughts(
+function findUnsentThinking(
   { adapter }: CallableModel,
-  asked: CallParameters,
+  requested: CallParameters,
   { options, isJsonByTool }: { options: LanguageModelV4CallOptions; isJsonByTool: boolean },
 ): UnsentParameter[] {
   if (adapter !== 'anthropic' || isThinking(options)) return []
-  const names = askedNames(asked)
+  const names = listRequestedNames(requested)
   const isSampled = names.includes('temperature') || names.includes('topP')
   const unsent: UnsentParameter[] = []
   if (isSampled && names.includes('effort')) unsent.push({ name: 'effort', isAcceptedAlone: true })
-  if (isJsonByTool && asked.maxThinkingTokens !== undefined)
+  if (isJsonByTool && requested.maxThinkingTokens !== undefined)
     unsent.push({ name: 'maxThinkingTokens', isAcceptedAlone: true })
   return unsent
 }
 
 /** The options of a short question with these parameters; any stop or seed is like another. */
-async function toOptions(
+async function buildProbeOptions(
   { parameters, ...model }: CallableModel,
-  asked: CallParameters,
-  { hasTools, isForced, assistantPrefix }: ParameterContext,
+  requested: CallParameters,
+  { hasTools, isForced, begun }: ParameterContext,
 ): Promise<LanguageModelV4CallOptions> {
   const { temperature, topP, maxTokens, maxThinkingTokens } = parameters ?? {}
-  const isOlder = asked.stop !== undefined || asked.seed !== undefined
+  const usesChatApi = requested.stop !== undefined || requested.seed !== undefined
   const conversation = new Conversation({
     model: { ...model, parameters: { temperature, topP, maxTokens, maxThinkingTokens } },
     parameters: {
-      ...{ temperature: asked.temperature, topP: asked.topP, maxTokens: asked.maxTokens, effort: asked.effort },
-      ...{ thinking: asked.thinking, maxThinkingTokens: asked.maxThinkingTokens },
-      thoughts: asked.thoughts === 'auto' ? undefined : asked.thoughts,
-      stop: isOlder ? ['.'] : undefined,
+      ...{
+        temperature: requested.temperature,
+        topP: requested.topP,
+        maxTokens: requested.maxTokens,
+        effort: requested.effort,
+      },
+      ...{ thinking: requested.thinking, maxThinkingTokens: requested.maxThinkingTokens },
+      thoughts: requested.thoughts === 'auto' ? undefined : requested.thoughts,
+      stop: usesChatApi ? ['.'] : undefined,
     },
     messages: [
       { role: 'user', content: [{ type: 'text', text: '.' }] },
@@ -151,29 +163,29 @@ async function toOptions(
     ...{ inputTokens: 0, files: noFiles, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
     signal: AbortSignal.abort(),
   })
-  const options = conversation.options(AbortSignal.abort(), false)
-  return model.adapter === 'anthropic' ? boundOptions(upstreamName(model), options) : options
+  const options = conversation.buildOptions(AbortSignal.abort(), false)
+  return model.adapter === 'anthropic' ? limitThinking(upstreamName(model), options) : options
 }
 
 /** Answers with a stream without events: an SDK begins each with its warnings. */
-const answerNothing = async () => new Response('', { headers: { 'content-type': 'text/event-stream' } })
+const respondWithEmptyStream = async () => new Response('', { headers: { 'content-type': 'text/event-stream' } })
 
 /** The names of what the SDK leaves out of a request with these options, which is not sent. */
 async function readWarnings(model: CallableModel, options: LanguageModelV4CallOptions): Promise<ReadonlySet<string>> {
-  const settings = { apiKey: 'none', fetch: answerNothing }
+  const settings = { apiKey: 'none', fetch: respondWithEmptyStream }
   const sdk = await adapterDrivers[model.adapter as Adapter].sdk?.(upstreamName(model), settings, options)
   const answer = await sdk?.doStream({ ...options, prompt: options.prompt.slice(0, 1) })
   const parts: LanguageModelV4StreamPart[] = answer ? await Readable.from(answer.stream).toArray() : []
   const warnings = parts.flatMap((part) => (part.type === 'stream-start' ? part.warnings : []))
-  const isUnthinking = model.adapter === 'openai' && sentEffort(answer?.request?.body) === 'none'
+  const hasNoEffort = model.adapter === 'openai' && readSentEffort(answer?.request?.body) === 'none'
   return new Set([
     ...warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : [])),
-    ...(isUnthinking ? [features.effort] : []),
+    ...(hasNoEffort ? [features.effort] : []),
   ])
 }
 
 /** The SDK of OpenAI says nothing of an effort that it leaves out, or makes none where it takes no tools beside thoughts. */
-function sentEffort(body: unknown): string {
+function readSentEffort(body: unknown): string {
   const { reasoning, reasoning_effort } = (body ?? {}) as { reasoning?: { effort?: string }; reasoning_effort?: string }
   return reasoning_effort ?? reasoning?.effort ?? 'none'
 }

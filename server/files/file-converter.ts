@@ -8,7 +8,7 @@ import { chooseConverter } from '../config/settings/files.ts'
 import type { Env } from '../config/settings.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { HttpResponse } from '../net/response-handler.ts'
-import type { AnswerKind } from './sandbox/content-kinds.ts'
+import type { ConverterResponseKind } from './sandbox/content-kinds.ts'
 
 /** A service elsewhere that turns files into text. */
 export interface Converter {
@@ -16,7 +16,7 @@ export interface Converter {
   accepts(mime: string): Promise<boolean>
   /** What it makes of a file, not read yet; throws where it answers with an error. */
   convert(file: FileToRead, signal?: AbortSignal): Promise<Readable>
-  readonly answers: AnswerKind
+  readonly responseKind: ConverterResponseKind
   close(): Promise<void>
 }
 
@@ -24,39 +24,40 @@ const FORMATS_LIFETIME_MS = 24 * 60 * 60 * 1000
 
 /** The service that the settings name; nothing where they name none. */
 export function createConverter(env: Env): Converter | undefined {
-  const chosen = chooseConverter(env)
-  if (!chosen) return undefined
-  const protocol = protocols[chosen](env)
-  return speak(protocol, createHttpClient({ ...outbound, byteTimeout: protocol.timeout }))
+  const name = chooseConverter(env)
+  if (!name) return undefined
+  const protocol = protocols[name](env)
+  return createClient(protocol, createHttpClient({ ...httpOptions, byteTimeout: protocol.timeout }))
 }
 
-const outbound = { networkPolicy: 'configured', maxBytes: 64 * 1024 * 1024 } as const
+const httpOptions = { networkPolicy: 'configured', maxBytes: 64 * 1024 * 1024 } as const
 
-function speak(protocol: Protocol, client: HttpClient): Converter {
-  const formats = keepForADay(() => readFormats(protocol, client))
+function createClient(protocol: Protocol, client: HttpClient): Converter {
+  const formats = cacheForADay(() => readFormats(protocol, client))
   return {
-    answers: protocol.answers,
+    responseKind: protocol.responseKind,
     async accepts(type) {
-      const taken = await formats()
-      return [...(mime.getAllExtensions(type) ?? [])].some((extension) => taken.has(extension))
+      const extensions = await formats()
+      return [...(mime.getAllExtensions(type) ?? [])].some((extension) => extensions.has(extension))
     },
     async convert(file, signal) {
-      const { headers, body } = multipart({ field: protocol.field, file, fields: protocol.fields ?? {} })
+      const { headers, body } = writeMultipart({ field: protocol.field, file, fields: protocol.fields ?? {} })
       const request = {
         method: 'POST',
-        headers: { ...headers, ...authorization(protocol) },
+        headers: { ...headers, ...buildAuthorization(protocol) },
         body,
         signal: signal ?? null,
       } as const
-      return okBody(await client.send(protocol.url, request))
+      return assertOk(await client.send(protocol.url, request))
     },
     close: () => client.close(),
   }
 }
 
-const authorization = ({ key }: Protocol): Record<string, string> => (key ? { authorization: `Bearer ${key}` } : {})
+const buildAuthorization = ({ key }: Protocol): Record<string, string> =>
+  key ? { authorization: `Bearer ${key}` } : {}
 
-function okBody({ statusCode, body }: HttpResponse): Readable {
+function assertOk({ statusCode, body }: HttpResponse): Readable {
   if (statusCode >= 200 && statusCode < 300) return body
   body.destroy()
   throw new Error(`the file converter answered ${statusCode}`)
@@ -65,8 +66,8 @@ function okBody({ statusCode, body }: HttpResponse): Readable {
 async function readFormats(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
   const { formats } = protocol
   if (!('listedAt' in formats)) return new Set(formats)
-  const request = { method: 'GET', headers: authorization(protocol), body: null, signal: null } as const
-  const answer = listed.parse(await json(okBody(await client.send(formats.listedAt, request))))
+  const request = { method: 'GET', headers: buildAuthorization(protocol), body: null, signal: null } as const
+  const answer = formatList.parse(await json(assertOk(await client.send(formats.listedAt, request))))
   const all = 'supported_formats' in answer ? answer.supported_formats : answer
   return new Set(
     all.map((format) => (typeof format === 'string' ? format : format.extension).replace(/^\./, '').toLowerCase()),
@@ -74,17 +75,17 @@ async function readFormats(protocol: Protocol, client: HttpClient): Promise<Read
 }
 
 const format = z.union([z.string(), z.object({ extension: z.string() })])
-const listed = z.union([z.array(format), z.object({ supported_formats: z.array(format) })])
+const formatList = z.union([z.array(format), z.object({ supported_formats: z.array(format) })])
 
-function keepForADay<Value>(read: () => Promise<Value>): () => Promise<Value> {
-  let kept: { value: Value; until: number } | undefined
+function cacheForADay<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let cached: { value: Value; until: number } | undefined
   return async () => {
-    if (!kept || Date.now() > kept.until) kept = { value: await read(), until: Date.now() + FORMATS_LIFETIME_MS }
-    return kept.value
+    if (!cached || Date.now() > cached.until) cached = { value: await read(), until: Date.now() + FORMATS_LIFETIME_MS }
+    return cached.value
   }
 }
 
-interface Form {
+interface FormContent {
   /** The field of the file. */
   field: string
   file: FileToRead
@@ -92,7 +93,7 @@ interface Form {
 }
 
 /** A form with a file that is sent as it is read. What the file is called stays here: the service learns its kind only. */
-function multipart({ field, file, fields }: Form): { headers: Record<string, string>; body: Readable } {
+function writeMultipart({ field, file, fields }: FormContent): { headers: Record<string, string>; body: Readable } {
   const boundary = `svc-${randomUUID()}`
   const name = `file.${mime.getExtension(file.mime) ?? 'bin'}`
   const part = (disposition: string, more = '') =>
@@ -125,7 +126,7 @@ interface Protocol {
   /** The field of the form that takes the file, and those beside it. */
   field: string
   fields?: Record<string, string>
-  answers: AnswerKind
+  responseKind: ConverterResponseKind
   /** Extensions of the files that it takes, or the address that lists them. */
   formats: readonly string[] | { listedAt: string }
 }
@@ -162,7 +163,7 @@ const protocols = {
     key: env.SVC_FILE_CONVERTER_API_KEY,
     timeout: env.SVC_FILE_CONVERTER_TIMEOUT,
     field: 'file',
-    answers: 'markdown-zip',
+    responseKind: 'markdown-zip',
     formats: { listedAt: new URL('/', env.SVC_FILE_CONVERTER_API_URL).href },
   }),
   gwdg_docling: (env: Env): Protocol => ({
@@ -170,7 +171,7 @@ const protocols = {
     key: env.GWDG_API_KEY,
     timeout: env.GWDG_FILE_CONVERTER_TIMEOUT,
     field: 'document',
-    answers: 'docling-json',
+    responseKind: 'docling-json',
     formats: doclingFormats,
   }),
   kreuzberg: (env: Env): Protocol => ({
@@ -178,7 +179,7 @@ const protocols = {
     timeout: env.KREUZBERG_FILE_CONVERTER_TIMEOUT,
     field: 'files',
     fields: { config: JSON.stringify(kreuzbergConfig) },
-    answers: 'kreuzberg-json',
+    responseKind: 'kreuzberg-json',
     formats: { listedAt: `${env.KREUZBERG_FILE_CONVERTER_API_URL}/formats` },
   }),
 }

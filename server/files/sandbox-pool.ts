@@ -12,13 +12,13 @@ import type { ExtractedText } from '../../routers/ports/files/text-extractor.ts'
 import type { ContentKind } from './sandbox/content-kinds.ts'
 import type { Task } from './sandbox/main.ts'
 
-interface SandboxEnd {
+interface SandboxResult {
   code: number | null
   signal: NodeJS.Signals | null
   /** What it wrote; cut where that is more than the task allows. */
   output: string
   /** Whether it took the whole file. */
-  tookAll: boolean
+  consumedAll: boolean
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, null>
@@ -26,9 +26,9 @@ type Child = ChildProcessByStdio<Writable, Readable, null>
 const MB = 1024 * 1024
 
 /** What the engine holds beside its heap. */
-const BESIDE_HEAP = 96 * MB
+const NON_HEAP_BYTES = 96 * MB
 
-const main = join(import.meta.dirname, 'sandbox/main.ts')
+const mainPath = join(import.meta.dirname, 'sandbox/main.ts')
 
 /** Its own code, and wherever its parsers may be installed. */
 const readableFolders = [
@@ -40,28 +40,32 @@ const readableFolders = [
  * Gives a file to a process that sees nothing else: no environment, no network, no file but the parsers. It gives way
  * to all other work of the machine and is killed when the signal says so. Throws where the file itself cannot be read.
  */
-async function runSandbox(file: Readable, task: Task, signal: AbortSignal): Promise<SandboxEnd> {
-  const child = start(task)
+async function runSandbox(file: Readable, task: Task, signal: AbortSignal): Promise<SandboxResult> {
+  const child = startSandbox(task)
   const kill = () => void child.kill('SIGKILL')
   signal.addEventListener('abort', kill)
   try {
-    const [end, output, tookAll] = await Promise.all([once(child, 'close'), collect(child, task), send(file, child)])
-    return { code: end[0], signal: end[1], output, tookAll }
+    const [end, output, consumedAll] = await Promise.all([
+      once(child, 'close'),
+      collectOutput(child, task),
+      pipeFile(file, child),
+    ])
+    return { code: end[0], signal: end[1], output, consumedAll }
   } finally {
     signal.removeEventListener('abort', kill)
     kill()
   }
 }
 
-function start(task: Task): Child {
+function startSandbox(task: Task): Child {
   const flags = [
     '--permission',
     '--allow-worker',
     ...readableFolders.map((folder) => `--allow-fs-read=${folder}`),
     '--disallow-code-generation-from-strings',
-    `--max-old-space-size=${Math.max(64, Math.round((task.memory - BESIDE_HEAP) / MB))}`,
+    `--max-old-space-size=${Math.max(64, Math.round((task.memory - NON_HEAP_BYTES) / MB))}`,
   ]
-  const child = spawn(process.execPath, [...flags, main, JSON.stringify(task)], {
+  const child = spawn(process.execPath, [...flags, mainPath, JSON.stringify(task)], {
     env: {},
     cwd: tmpdir(),
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -80,21 +84,21 @@ function lowerPriority(pid: number | undefined): void {
 }
 
 /** A character takes at most three bytes in JSON, as all that would be escaped at length are left out. */
-const maxOutput = ({ maxCharacters }: Task) => 3 * maxCharacters + 1024
+const computeMaxOutput = ({ maxCharacters }: Task) => 3 * maxCharacters + 1024
 
-async function collect(child: Child, task: Task): Promise<string> {
+async function collectOutput(child: Child, task: Task): Promise<string> {
   const chunks: Buffer[] = []
-  let left = maxOutput(task)
+  let remaining = computeMaxOutput(task)
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-    left -= chunk.length
-    if (left < 0) child.kill('SIGKILL')
+    remaining -= chunk.length
+    if (remaining < 0) child.kill('SIGKILL')
     else chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
 }
 
 /** Returns whether all of it was taken: a process that ends early does not read on. */
-async function send(file: Readable, { stdin }: Child): Promise<boolean> {
+async function pipeFile(file: Readable, { stdin }: Child): Promise<boolean> {
   let failure: unknown
   file.once('error', (error) => {
     failure ??= stdin.destroyed ? undefined : error
@@ -118,29 +122,29 @@ export interface SandboxPool {
   read(content: Readable, kind: ContentKind, signal?: AbortSignal): Promise<ExtractedText>
 }
 
-export function createSandboxPool({ workers, ...bounds }: SandboxOptions): SandboxPool {
-  const places = bulkhead(workers, Number.POSITIVE_INFINITY)
+export function createSandboxPool({ workers, ...limits }: SandboxOptions): SandboxPool {
+  const slots = bulkhead(workers, Number.POSITIVE_INFINITY)
   return {
     read: (content, kind, signal = new AbortController().signal) =>
-      places.execute(() => run(content, { kind, ...bounds }, signal)),
+      slots.execute(() => readInSandbox(content, { kind, ...limits }, signal)),
   }
 }
 
-async function run(content: Readable, task: Task, signal: AbortSignal): Promise<ExtractedText> {
+async function readInSandbox(content: Readable, task: Task, signal: AbortSignal): Promise<ExtractedText> {
   signal.throwIfAborted()
-  const late = AbortSignal.timeout(CLOCK * task.timeout)
-  const end = await runSandbox(content, task, AbortSignal.any([signal, late]))
+  const deadline = AbortSignal.timeout(CLOCK_FACTOR * task.timeout)
+  const end = await runSandbox(content, task, AbortSignal.any([signal, deadline]))
   signal.throwIfAborted()
-  if (end.signal === 'SIGXCPU' || (late.aborted && end.tookAll)) return { unreadable: 'too-slow' }
-  if (!late.aborted && end.signal && outOfMemory.has(end.signal)) return { unreadable: 'too-much-memory' }
+  if (end.signal === 'SIGXCPU' || (deadline.aborted && end.consumedAll)) return { unreadable: 'too-slow' }
+  if (!deadline.aborted && end.signal && memorySignals.has(end.signal)) return { unreadable: 'too-much-memory' }
   return toExtractedText(end)
 }
 
 /** A file may take so much longer by the clock than it takes the processor: it gives way to everything else. */
-const CLOCK = 10
+const CLOCK_FACTOR = 10
 
 /** How the engine ends when its heap is full, and how the watchdog and the kernel end a process. */
-const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([
+const memorySignals: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGKILL',
   'SIGABRT',
   'SIGTRAP',
@@ -149,20 +153,20 @@ const outOfMemory: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGBUS',
 ])
 
-const note = z.object({ gap: z.enum(textGaps), count: z.int().positive() })
+const noteSchema = z.object({ gap: z.enum(textGaps), count: z.int().positive() })
 
-const result = z.union([
-  z.object({ text: z.string(), truncated: z.boolean(), notes: z.array(note) }),
+const outputSchema = z.union([
+  z.object({ text: z.string(), truncated: z.boolean(), notes: z.array(noteSchema) }),
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 
-function toExtractedText({ code, signal, output, tookAll }: SandboxEnd): ExtractedText {
-  if (code !== 0 || !tookAll) throw new Error(`a file could not be read: its process ended with ${signal ?? code}`)
-  return result.parse(parse(output))
+function toExtractedText({ code, signal, output, consumedAll }: SandboxResult): ExtractedText {
+  if (code !== 0 || !consumedAll) throw new Error(`a file could not be read: its process ended with ${signal ?? code}`)
+  return outputSchema.parse(parseOutput(output))
 }
 
 /** An error of the parser would quote the text. */
-function parse(output: string): unknown {
+function parseOutput(output: string): unknown {
   try {
     return JSON.parse(output)
   } catch {

@@ -13,33 +13,33 @@ interface ExtractorParts {
 
 /** Text is taken as it is; other files are read by the converter, where there is one that takes them, or by our parsers. */
 export function createTextExtractor({ sandboxes, converter, log }: ExtractorParts): TextExtractor {
-  const byConverter = (file: FileToRead, signal?: AbortSignal) => {
+  const tryConverter = (file: FileToRead, signal?: AbortSignal) => {
     if (!converter || findTextKind(file.mime) === 'plain') return undefined
-    return convert(file, converter, sandboxes, signal).catch((error: unknown) => {
+    return convertFile(file, converter, sandboxes, signal).catch((error: unknown) => {
       if (signal?.aborted || !findTextKind(file.mime)) throw error
       log.warn({ error }, 'a file could not be converted, and is read without the converter')
     })
   }
   return {
     canRead: (mime) => converter !== undefined || findTextKind(mime) !== undefined,
-    extract: async (file, signal) => (await byConverter(file, signal)) ?? parse(file, sandboxes, signal),
+    extract: async (file, signal) => (await tryConverter(file, signal)) ?? parseFile(file, sandboxes, signal),
   }
 }
 
 /** Nothing where the converter does not take such files. */
-async function convert(
+async function convertFile(
   file: FileToRead,
-  { accepts, convert, answers }: Converter,
+  { accepts, convert, responseKind: answers }: Converter,
   sandboxes: SandboxPool,
   signal?: AbortSignal,
 ): Promise<ExtractedText | undefined> {
   if (!(await accepts(file.mime))) return undefined
-  const found = await sandboxes.read(await convert(file, signal), answers, signal)
-  if ('text' in found) return found
-  throw new Error(`the answer of the file converter is ${found.unreadable}`)
+  const result = await sandboxes.read(await convert(file, signal), answers, signal)
+  if ('text' in result) return result
+  throw new Error(`the answer of the file converter is ${result.unreadable}`)
 }
 
-async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
+async function parseFile(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
   const kind = findTextKind(file.mime)
   return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
 }
@@ -47,7 +47,7 @@ async function parse(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSig
 const officeDocument = 'application/vnd.openxmlformats-officedocument'
 const openDocument = 'application/vnd.oasis.opendocument'
 
-const kinds: Readonly<Record<string, TextKind>> = {
+const kindsByMediaType: Readonly<Record<string, TextKind>> = {
   'application/pdf': 'pdf',
   [`${officeDocument}.wordprocessingml.document`]: 'docx',
   [`${officeDocument}.spreadsheetml.sheet`]: 'xlsx',
@@ -62,16 +62,16 @@ const kinds: Readonly<Record<string, TextKind>> = {
 }
 
 /** Subtypes of `application/` that are text: sources of programs, data and markup. */
-const plain =
+const plainTextTypes =
   /^application\/(json|schema\+json|xml|xslt\+xml|rss\+xml|wsdl\+xml|xv\+xml|yaml|sql|typescript|javascript|postscript|bat|vnd\.coffeescript|x-(sh|shellscript|bat|csh|tcl|tex|sql|yaml|javascript|perl|php|httpd-php|ruby|gettext|gettext-translation|troff-man|ndjson))$/
 
 /** How the text of a media type is read; nothing where it has none, as pictures. */
 function findTextKind(mime: string): TextKind | undefined {
-  return kinds[mime] ?? (mime.startsWith('text/') || plain.test(mime) ? 'plain' : undefined)
+  return kindsByMediaType[mime] ?? (mime.startsWith('text/') || plainTextTypes.test(mime) ? 'plain' : undefined)
 }
 
 /** What reads the text of files as the settings have it, and the way to close it. */
-export function openTexts(env: Env, log: Log): { extractor: TextExtractor; close(): Promise<void> } {
+export function openTextExtractor(env: Env, log: Log): { extractor: TextExtractor; close(): Promise<void> } {
   const converter = createConverter(env)
   const sandboxes = createSandboxPool({
     workers: env.FILE_TEXT_WORKERS,

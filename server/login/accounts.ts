@@ -9,23 +9,23 @@ import { Problem } from '../../routers/core/problems.ts'
 import { personShape } from '../../routers/ports/login.ts'
 import type { Env } from '../config/settings.ts'
 
-const account = z.strictObject({
+const accountSchema = z.strictObject({
   /** By which its person is known for ever; an account that was written by hand may have none. */
   id: z.uuid().optional(),
   ...personShape,
   hash: z.string().regex(/^\$argon2id\$v=19\$[\w=,]+\$[\w+/]+\$[\w+/]+$/, 'must be an argon2id hash'),
 })
-export type Account = z.output<typeof account>
+export type Account = z.output<typeof accountSchema>
 
 const isUnique = (key: 'id' | 'username' | 'email') => (list: Account[]) => {
   const values = list.flatMap((entry) => entry[key] ?? [])
   return new Set(values).size === values.length
 }
 
-const person = z.object(personShape)
+const personSchema = z.object(personShape)
 
-const accounts = z
-  .array(account)
+const accountsSchema = z
+  .array(accountSchema)
   .refine(isUnique('id'), 'no two accounts may have one id')
   .refine(isUnique('username'), 'no two accounts may have one username')
   .refine(isUnique('email'), 'no two accounts may have one e-mail address')
@@ -39,23 +39,27 @@ export class AccountsError extends Error {
 }
 
 /** Where the accounts of the source `local` stand. */
-export const accountsFile = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
+export const resolveAccountsPath = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
 
 /** The accounts of a JSON or YAML file; none where there is no file. Throws with everything that is wrong in it. */
 export async function readAccounts(file: string): Promise<Account[]> {
-  const text = await readFile(file, 'utf8').catch(ifMissing(''))
-  return checked(file, parsed(file, text) ?? [])
+  const text = await readFile(file, 'utf8').catch(fallbackIfMissing(''))
+  return validateAccounts(file, parseAccounts(file, text) ?? [])
 }
 
 /** Adds an account, with an id of its own, or replaces the one with its username, whose id it keeps. */
-export async function putAccount(file: string, given: z.input<typeof person>, password: string): Promise<Account> {
-  return putHashedAccount(file, { ...person.parse(given), hash: await hashPassword(password) })
+export async function putAccount(
+  file: string,
+  given: z.input<typeof personSchema>,
+  password: string,
+): Promise<Account> {
+  return putHashedAccount(file, { ...personSchema.parse(given), hash: await hashPassword(password) })
 }
 
 /** Adds an account whose password is hashed already; the file has the old list or the new one at any time. */
 export async function putHashedAccount(file: string, given: Account): Promise<Account> {
   const entry = { ...given, id: given.id ?? randomUUID() }
-  const list = await change(file, (list) => {
+  const list = await updateAccounts(file, (list) => {
     const before = list.find(({ username }) => username === entry.username)
     const others = list.filter((other) => other !== before)
     if (others.some(({ email }) => email === entry.email))
@@ -68,7 +72,7 @@ export async function putHashedAccount(file: string, given: Account): Promise<Ac
 /** Whether there was such an account, which has another username now. */
 export async function renameAccount(file: string, from: string, to: string): Promise<boolean> {
   if (!(await readAccounts(file)).some((entry) => entry.username === from)) return false
-  await change(file, (list) => {
+  await updateAccounts(file, (list) => {
     if (list.some((entry) => entry.username === to))
       throw new Problem('conflict', { detail: 'There is an account with this username already.' })
     return list.map((entry) => (entry.username === from ? { ...entry, username: to } : entry))
@@ -80,7 +84,7 @@ export async function renameAccount(file: string, from: string, to: string): Pro
 export async function setAccountPassword(file: string, username: string, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
   let found = false
-  await change(file, (list) => {
+  await updateAccounts(file, (list) => {
     found = list.some((entry) => entry.username === username)
     return list.map((entry) => (entry.username === username ? { ...entry, hash } : entry))
   })
@@ -90,37 +94,38 @@ export async function setAccountPassword(file: string, username: string, passwor
 /** Whether there was such an account. A file without it stays untouched, which may be one that cannot be written. */
 export async function removeAccount(file: string, username: string): Promise<boolean> {
   if (!(await readAccounts(file)).some((entry) => entry.username === username)) return false
-  await change(file, (list) => list.filter((entry) => entry.username !== username))
+  await updateAccounts(file, (list) => list.filter((entry) => entry.username !== username))
   return true
 }
 
 /** Gives letters that keyboards encode in several ways one form. */
-const passwordText = (password: string) => password.normalize('NFC')
+const normalizePassword = (password: string) => password.normalize('NFC')
 
 /** A hash keeps a thread of the process busy, so few are made at a time; a second or two of them may wait. */
-const hashing = createBulkhead(2, 50)
+const hashingQueue = createBulkhead(2, 50)
 
 /** Loaded with the first password: most sources of logins have none that is known here. */
-const argon2 = () => import('@node-rs/argon2')
+const loadArgon2 = () => import('@node-rs/argon2')
 
 /** Throws where the native part of the library is missing. */
-export const assertHashes = async () => void (await argon2())
+export const assertHashingWorks = async () => void (await loadArgon2())
 
 /** The library's choice is argon2id with 19 MiB and two passes. */
-export const hashPassword = (password: string) => hashing(async () => (await argon2()).hash(passwordText(password)))
+export const hashPassword = (password: string) =>
+  hashingQueue(async () => (await loadArgon2()).hash(normalizePassword(password)))
 
-export const verifyPassword = (known: string, password: string) =>
-  hashing(async () => (await argon2()).verify(known, passwordText(password)))
+export const verifyPassword = (hash: string, password: string) =>
+  hashingQueue(async () => (await loadArgon2()).verify(hash, normalizePassword(password)))
 
 /** Accounts without an id get one at the first change of the file. */
-async function change(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
+async function updateAccounts(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
   await mkdir(dirname(file), { recursive: true })
-  const target = await realpath(file).catch(ifMissing(file))
+  const target = await realpath(file).catch(fallbackIfMissing(file))
   const unlock = await lock(target, { realpath: false, retries: { retries: 100, minTimeout: 20, maxTimeout: 100 } })
   try {
     const edited = edit(await readAccounts(target)).map((entry) => ({ id: randomUUID(), ...entry }))
-    const list = checked(file, edited)
-    await replace(target, target.endsWith('.json') ? `${JSON.stringify(list, null, 2)}\n` : stringify(list))
+    const list = validateAccounts(file, edited)
+    await replaceFile(target, target.endsWith('.json') ? `${JSON.stringify(list, null, 2)}\n` : stringify(list))
     return list
   } finally {
     await unlock()
@@ -128,23 +133,23 @@ async function change(file: string, edit: (list: Account[]) => Account[]): Promi
 }
 
 /** Keeps owner and mode, so that a command run by root does not lock the service out. */
-async function replace(file: string, text: string): Promise<void> {
-  const before = await stat(file).catch(ifMissing(undefined))
-  const fresh = `${file}.${randomUUID()}`
+async function replaceFile(file: string, text: string): Promise<void> {
+  const before = await stat(file).catch(fallbackIfMissing(undefined))
+  const temporary = `${file}.${randomUUID()}`
   try {
-    const handle = await open(fresh, 'wx', before ? before.mode & 0o777 : 0o600)
+    const handle = await open(temporary, 'wx', before ? before.mode & 0o777 : 0o600)
     await handle.writeFile(text)
     await handle.sync()
     await handle.close()
-    if (before) await chown(fresh, before.uid, before.gid).catch(() => {})
-    await rename(fresh, file)
+    if (before) await chown(temporary, before.uid, before.gid).catch(() => {})
+    await rename(temporary, file)
   } catch (error) {
-    await rm(fresh, { force: true })
+    await rm(temporary, { force: true })
     throw error
   }
 }
 
-function parsed(file: string, text: string): unknown {
+function parseAccounts(file: string, text: string): unknown {
   try {
     return parse(text)
   } catch {
@@ -153,13 +158,13 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-function checked(file: string, list: unknown): Account[] {
-  const result = accounts.safeParse(list)
+function validateAccounts(file: string, list: unknown): Account[] {
+  const result = accountsSchema.safeParse(list)
   if (!result.success) throw new AccountsError(file, z.prettifyError(result.error))
   return result.data
 }
 
-const ifMissing =
+const fallbackIfMissing =
   <Fallback>(fallback: Fallback) =>
   (error: NodeJS.ErrnoException): Fallback => {
     if (error.code === 'ENOENT') return fallback

@@ -31,13 +31,13 @@ export interface SourceRecord {
 export function toIdentity(source: LoginSourceName, record: SourceRecord, log: Log): Identity {
   try {
     const usernames = record.usernames.filter(isText).map(stripDomain)
-    const found = firstValid(username, usernames, 'account_username_invalid', 'account_without_username')
-    const names = [...record.names.filter(isText).map(toLine), found]
+    const validUsername = pickValid(username, usernames, 'account_username_invalid', 'account_without_username')
+    const names = [...record.names.filter(isText).map(toSingleLine), validUsername]
     return {
       ...readSubjects(record),
-      username: found,
-      email: firstValid(email, record.emails.filter(isText), 'account_email_invalid', 'account_without_email'),
-      name: firstValid(personName, names, 'account_username_invalid'),
+      username: validUsername,
+      email: pickValid(email, record.emails.filter(isText), 'account_email_invalid', 'account_without_email'),
+      name: pickValid(personName, names, 'account_username_invalid'),
       ...(record.groups && { groups: personShape.groups.parse(record.groups) }),
     }
   } catch (error) {
@@ -47,10 +47,13 @@ export function toIdentity(source: LoginSourceName, record: SourceRecord, log: L
   }
 }
 
-function readSubjects({ subject: told, formerSubject }: SourceRecord): Pick<Identity, 'subject' | 'formerSubject'> {
-  const parsed = subject.safeParse(told ?? formerSubject)
+function readSubjects({
+  subject: sourceSubject,
+  formerSubject,
+}: SourceRecord): Pick<Identity, 'subject' | 'formerSubject'> {
+  const parsed = subject.safeParse(sourceSubject ?? formerSubject)
   if (!parsed.success) throw new Problem('account_without_subject')
-  return { subject: parsed.data, ...(told !== undefined && formerSubject !== undefined && { formerSubject }) }
+  return { subject: parsed.data, ...(sourceSubject !== undefined && formerSubject !== undefined && { formerSubject }) }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''
@@ -58,7 +61,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 const MAX_NAME = 120
 
 /** A name that is too long, or of several lines, is still a name. */
-const toLine = (name: string) =>
+const toSingleLine = (name: string) =>
   [
     ...name
       .normalize('NFC')
@@ -69,7 +72,7 @@ const toLine = (name: string) =>
     .join('')
 
 /** The first value that can be used; throws the one problem where none can, and the other where there is none. */
-function firstValid(
+function pickValid(
   schema: z.ZodType<string>,
   values: readonly string[],
   invalid: ErrorCode,

@@ -7,7 +7,7 @@ import { account as accountText, type LoginSources, type PasswordSource } from '
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import { listLoginMethods, usesLocalAccounts } from '../config/settings/login.ts'
 import type { Env } from '../config/settings.ts'
-import { accountsFile } from './accounts.ts'
+import { resolveAccountsPath } from './accounts.ts'
 import type { LdapOptions } from './ldap.ts'
 import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
@@ -39,11 +39,11 @@ export async function openLoginSources(
   const methods = listLoginMethods(env)
   const passwords: PasswordSource[] = []
   for (const method of methods) {
-    if (method === 'local') passwords.push(await checked(localAccounts))
+    if (method === 'local') passwords.push(await openLocalSource(localAccounts))
     if (method === 'ldap') passwords.push(await openLdap(env, log))
   }
   return {
-    ...(passwords.length > 0 && { password: tryInOrder(passwords) }),
+    ...(passwords.length > 0 && { password: trySourcesInOrder(passwords) }),
     ...(methods.includes('oidc') && { redirect: await openOidc(env, log) }),
     ...(methods.includes('proxy') && { header: openProxy(env, log) }),
   }
@@ -52,17 +52,17 @@ export async function openLoginSources(
 const MAX_PASSWORD = 1024
 
 /** Asks all sources, one after the other. A failed sign-in has asked every source, so its duration does not reveal who has the account. */
-function tryInOrder(sources: readonly PasswordSource[]): PasswordSource {
+function trySourcesInOrder(sources: readonly PasswordSource[]): PasswordSource {
   return {
-    async verify(typed, password) {
-      const account = accountText.safeParse(typed)
+    async verify(input, password) {
+      const account = accountText.safeParse(input)
       if (!account.success || password === '' || password.length > MAX_PASSWORD) return undefined
       let failure: unknown
       for (const source of sources) {
-        const found = await source.verify(account.data, password).catch((error: unknown) => {
+        const identity = await source.verify(account.data, password).catch((error: unknown) => {
           failure = error
         })
-        if (found) return found
+        if (identity) return identity
       }
       if (failure) throw failure
       return undefined
@@ -73,14 +73,14 @@ function tryInOrder(sources: readonly PasswordSource[]): PasswordSource {
 const openLocalAccounts = (env: Env, log: Log): OpenedLocalAccounts =>
   createLocalAccounts(
     {
-      file: accountsFile(env),
+      file: resolveAccountsPath(env),
       inUse: usesLocalAccounts(env),
       allowExamples: env.NODE_ENV === 'development',
     },
     log,
   )
 
-async function checked(accounts: OpenedLocalAccounts): Promise<PasswordSource> {
+async function openLocalSource(accounts: OpenedLocalAccounts): Promise<PasswordSource> {
   await accounts.assertUsable()
   return accounts
 }
@@ -88,10 +88,10 @@ async function checked(accounts: OpenedLocalAccounts): Promise<PasswordSource> {
 /** As with the other sources that are no part of this service, what speaks to a directory is loaded where there is one. */
 async function openLdap(env: Env, log: Log): Promise<PasswordSource> {
   const { createLdap } = await import('./ldap.ts')
-  return createLdap(await ldapOptions(env), log)
+  return createLdap(await readLdapOptions(env), log)
 }
 
-async function ldapOptions(env: Env): Promise<LdapOptions> {
+async function readLdapOptions(env: Env): Promise<LdapOptions> {
   const { LDAP_SEARCH_DN: search, LDAP_BASE_DN: base = '', LDAP_BIND_DN: dn = base } = env
   return {
     urls: (env.LDAP_HOST ?? []).map((url) => (env.LDAP_PORT && !/:\d+$/.test(url) ? `${url}:${env.LDAP_PORT}` : url)),

@@ -33,7 +33,7 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
     async verify(account, password) {
       // A bind without a password succeeds on many servers: as nobody.
       if (account.trim() === '' || password === '' || /\p{Cc}/u.test(account)) return undefined
-      const entry = await askServers(options, log, (steps) => authenticate(steps, options, account, password, log))
+      const entry = await askServers(options, log, (runStep) => authenticate(runStep, options, account, password, log))
       return entry && toIdentity('ldap', readEntry(entry, options.attributes), log)
     },
   }
@@ -43,7 +43,7 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
 async function askServers<Result>(
   options: LdapOptions,
   log: Log,
-  work: (steps: Steps) => Promise<Result>,
+  work: (runStep: RunStep) => Promise<Result>,
 ): Promise<Result> {
   let cause: unknown
   for (const url of options.urls) {
@@ -58,51 +58,51 @@ async function askServers<Result>(
 }
 
 /** Runs one step after another on a connection. */
-type Steps = <Result>(step: (client: Client) => Promise<Result>) => Promise<Result>
+type RunStep = <Result>(step: (client: Client) => Promise<Result>) => Promise<Result>
 
 /** Opens a connection for one login, and closes it in any case. */
 async function withClient<Result>(
   url: string,
   { startTls, ca, timeout }: LdapOptions,
-  work: (steps: Steps) => Promise<Result>,
+  work: (runStep: RunStep) => Promise<Result>,
 ): Promise<Result> {
-  const tls = tlsOptions(url, ca)
+  const tls = buildTlsOptions(url, ca)
   const secure = url.startsWith('ldaps:')
   const client = new Client({ url, timeout, connectTimeout: timeout, ...(secure && { tlsOptions: tls }) })
-  let begun = false
-  const steps: Steps = (step) => {
+  let hasStarted = false
+  const runStep: RunStep = (step) => {
     // The library would connect again by itself, and after StartTLS send a password in the clear.
-    if (begun && !client.isConnected) throw new Error('The connection was lost.')
-    begun = true
+    if (hasStarted && !client.isConnected) throw new Error('The connection was lost.')
+    hasStarted = true
     return withTimeout(step(client), timeout * 2)
   }
   try {
-    if (startTls && !secure) await steps((fresh) => fresh.startTLS(tls))
-    return await work(steps)
+    if (startTls && !secure) await runStep((fresh) => fresh.startTLS(tls))
+    return await work(runStep)
   } finally {
     await client.unbind().catch(() => {})
   }
 }
 
-function tlsOptions(url: string, ca: string | undefined): ConnectionOptions {
+function buildTlsOptions(url: string, ca: string | undefined): ConnectionOptions {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   return { host, minVersion: 'TLSv1.2', ...(isIP(host) === 0 && { servername: host }), ...(ca && { ca }) }
 }
 
 async function authenticate(
-  steps: Steps,
+  runStep: RunStep,
   { bind, base, filter, attributes, timeout }: LdapOptions,
   account: string,
   password: string,
   log: Log,
 ): Promise<Entry | undefined> {
-  if (bind) await steps((client) => client.bind(bind.dn, bind.password))
-  const { searchEntries } = await steps((client) =>
+  if (bind) await runStep((client) => client.bind(bind.dn, bind.password))
+  const { searchEntries } = await runStep((client) =>
     client.search(base, {
       scope: 'sub',
       filter: filter.replace(/=username(?=\))/g, () => `=${Filter.escape(account)}`),
-      attributes: attributesToRead(attributes),
-      explicitBufferAttributes: binaryAttributes(attributes),
+      attributes: listAttributes(attributes),
+      explicitBufferAttributes: listBinaryAttributes(attributes),
       sizeLimit: 2,
       timeLimit: Math.ceil(timeout / 1000),
     }),
@@ -110,24 +110,24 @@ async function authenticate(
   const [entry, another] = searchEntries
   if (another) log.warn({ source: 'ldap' }, 'several entries of the directory match one account')
   // As many steps for an unknown account as for a wrong password.
-  if (!entry?.dn || another) await binds(steps, `cn=${randomUUID()},${base}`, randomUUID())
-  else if (await binds(steps, entry.dn, password)) return entry
+  if (!entry?.dn || another) await tryBind(runStep, `cn=${randomUUID()},${base}`, randomUUID())
+  else if (await tryBind(runStep, entry.dn, password)) return entry
   return undefined
 }
 
 /** False where the server says no; throws where it cannot say. */
-async function binds(steps: Steps, dn: string, password: string): Promise<boolean> {
+async function tryBind(runStep: RunStep, dn: string, password: string): Promise<boolean> {
   try {
-    await steps((client) => client.bind(dn, password))
+    await runStep((client) => client.bind(dn, password))
     return true
   } catch (error) {
-    if (error instanceof ResultCodeError && !serverTrouble.has(error.code)) return false
+    if (error instanceof ResultCodeError && !serverErrorCodes.has(error.code)) return false
     throw error
   }
 }
 
 /** Result codes that say nothing about the password: time and size limits, stronger security wanted, busy, unavailable. */
-const serverTrouble = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
+const serverErrorCodes = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
 
 /** The names of the attributes that describe a person. */
 export interface LdapAttributes {
@@ -143,15 +143,15 @@ export interface LdapAttributes {
 }
 
 /** Where an entry has no display name. */
-const otherNames = ['cn', 'givenName', 'sn']
+const fallbackNameAttributes = ['cn', 'givenName', 'sn']
 
 /** The attributes to ask for, by name: directories send what never changes only to those who name it. */
-export const attributesToRead = ({ subject, username, email, name, groups }: LdapAttributes): string[] => [
-  ...new Set([...subject, username, email, ...name, ...otherNames, ...(groups ? [groups] : [])]),
+export const listAttributes = ({ subject, username, email, name, groups }: LdapAttributes): string[] => [
+  ...new Set([...subject, username, email, ...name, ...fallbackNameAttributes, ...(groups ? [groups] : [])]),
 ]
 
 /** Those whose values are bytes, in the spelling of the directories that have them, and in that of the settings. */
-export const binaryAttributes = ({ subject }: LdapAttributes): string[] => ['objectGUID', 'GUID', ...subject]
+export const listBinaryAttributes = ({ subject }: LdapAttributes): string[] => ['objectGUID', 'GUID', ...subject]
 
 /** What a directory entry tells of a person. Its DN names them where it has nothing that never changes. */
 export function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecord {
@@ -179,12 +179,13 @@ function readUsernames(entry: Entry, { username }: LdapAttributes): string[] {
 function readNames(entry: Entry, { name, invertName }: LdapAttributes): string[] {
   const first = (attribute: string) => readValues(entry, attribute)[0]
   const displayName = name.flatMap((attribute) => first(attribute) ?? []).join(' ')
-  const [commonName = '', ...names] = otherNames.map(first)
+  const [commonName = '', ...names] = fallbackNameAttributes.map(first)
   const isSingle = name.length === 1 && invertName
-  return [isSingle ? turned(displayName) : displayName, commonName, names.filter(Boolean).join(' ')]
+  return [isSingle ? swapNames(displayName) : displayName, commonName, names.filter(Boolean).join(' ')]
 }
 
-const turned = (name: string) => name.replace(/^([^,]+),([^,]+)$/, (_, last, first) => `${first.trim()} ${last.trim()}`)
+const swapNames = (name: string) =>
+  name.replace(/^([^,]+),([^,]+)$/, (_, last, first) => `${first.trim()} ${last.trim()}`)
 
 /** As it stands where it is a text; in hexadecimal digits where it is a number of bytes, as `objectGUID` is. */
 function toText(bytes: Buffer): string {

@@ -32,17 +32,17 @@ export interface OpenedLocalAccounts extends LocalAccounts {
 /** The accounts of a file, as it is at the time. */
 export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLocalAccounts {
   const { file, inUse, allowExamples } = options
-  const read = accountsReader(options, log)
+  const read = createAccountsReader(options, log)
 
   /** A file that cannot be used is the operator's matter; callers learn only that it is not their fault. */
-  const guard = <T>(task: Promise<T>): Promise<T> =>
+  const hideErrors = <T>(task: Promise<T>): Promise<T> =>
     task.catch((error: unknown) => {
       if (error instanceof Problem) throw error
       log.error({ error }, 'the accounts file cannot be used')
       throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
     })
-  const find = async (username: string) => (await guard(read())).get(normalizeUsername(username))
-  const hashOfNobody = onceHashed()
+  const find = async (username: string) => (await hideErrors(read())).get(normalizeUsername(username))
+  const readDummyHash = createDummyHash()
 
   return {
     inUse,
@@ -52,26 +52,27 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
     },
     async verify(name, password) {
       const account = await find(name)
-      const unknown = await hashOfNobody()
-      const matches = await verifyPassword(account?.hash ?? unknown, password)
+      const dummyHash = await readDummyHash()
+      const matches = await verifyPassword(account?.hash ?? dummyHash, password)
       if (!account || !matches) return undefined
       return toIdentity(account)
     },
     has: async (username) => (await find(username)) !== undefined,
     async knows(username, subject) {
       const account = await find(username)
-      const known = account && toIdentity(account)
-      return known !== undefined && [known.subject, known.formerSubject].includes(subject)
+      const identity = account && toIdentity(account)
+      return identity !== undefined && [identity.subject, identity.formerSubject].includes(subject)
     },
     async add(person, password) {
       if (!allowExamples && isExample(person)) throw new Problem('invalid', { detail: NO_EXAMPLES })
       if (!z.object(personShape).safeParse(person).success) throw new Problem('invalid', { detail: NO_IDENTITY })
-      return toIdentity(await guard(putAccount(file, person, password))).subject
+      return toIdentity(await hideErrors(putAccount(file, person, password))).subject
     },
     setPassword: async (username, password) =>
-      (await find(username)) !== undefined && guard(setAccountPassword(file, normalizeUsername(username), password)),
-    rename: (from, to) => guard(renameAccount(file, from, to)),
-    remove: (username) => guard(removeAccount(file, normalizeUsername(username))),
+      (await find(username)) !== undefined &&
+      hideErrors(setAccountPassword(file, normalizeUsername(username), password)),
+    rename: (from, to) => hideErrors(renameAccount(file, from, to)),
+    remove: (username) => hideErrors(removeAccount(file, normalizeUsername(username))),
   }
 }
 
@@ -87,10 +88,10 @@ function toIdentity({ hash: _, id, ...person }: Account): Identity {
     : { subject: `local:${id}`, formerSubject: byName, ...person }
 }
 
-const normalizeUsername = (typed: string) => typed.trim().toLowerCase().normalize('NFC')
+const normalizeUsername = (input: string) => input.trim().toLowerCase().normalize('NFC')
 
 /** A hash to verify in place of an unknown account's, so that this takes as long as a wrong password. */
-function onceHashed(): () => Promise<string> {
+function createDummyHash(): () => Promise<string> {
   let hash: Promise<string> | undefined
   return () => {
     hash ??= hashPassword(randomUUID()).catch((error: unknown) => {
@@ -102,7 +103,7 @@ function onceHashed(): () => Promise<string> {
 }
 
 /** Reads the file again whenever it has changed. */
-function accountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {
+function createAccountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {
   let latest: { version: string; accounts: Map<string, Account> } | undefined
   return async () => {
     const version = await readVersion(file)

@@ -25,12 +25,12 @@ const TIMEOUT_SECONDS = 10
 export function createOidc(options: OidcOptions, log: Log): RedirectSource {
   const { scopes, claims: names, baseUrl } = options
   const redirectUri = `${baseUrl}/req/login`
-  const provider = discoverOnce(options)
+  const provider = createDiscovery(options)
 
   return {
     async begin() {
-      const config = await provider().catch((error: unknown) => fail(error, log))
-      const pending = newPending()
+      const config = await provider().catch((error: unknown) => throwUnavailable(error, log))
+      const pending = createPending()
       const url = client.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
         scope: [...new Set(['openid', ...scopes])].join(' '),
@@ -44,14 +44,14 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
 
     async finish(query, pending) {
       if (Date.now() > pending.until) return undefined
-      const back = new URL(redirectUri)
-      back.search = query
+      const returnUrl = new URL(redirectUri)
+      returnUrl.search = query
       try {
-        const claims = await fetchClaims(await provider(), { back, pending, names }, log)
+        const claims = await fetchClaims(await provider(), { returnUrl, pending, names }, log)
         return toIdentity('oidc', readClaims(claims, names), log)
       } catch (error) {
         if (error instanceof Problem) throw error
-        if (!isRefusal(error)) fail(error, log)
+        if (!isLoginRefused(error)) throwUnavailable(error, log)
         log.info({ source: 'oidc', code: readErrorCode(error) }, 'a login at the provider was refused')
         return undefined
       }
@@ -59,53 +59,53 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
 
     async logoutUrl() {
       const config = await provider().catch(() => undefined)
-      return config && signOutUrl(config, options)
+      return config && buildLogoutUrl(config, options)
     },
   }
 }
 
 /** Asks the provider for its addresses when they are first needed, and again only after a failure. */
-function discoverOnce({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) {
-  let known: Promise<client.Configuration> | undefined
+function createDiscovery({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) {
+  let configuration: Promise<client.Configuration> | undefined
   const discover = () =>
     client.discovery(
       new URL(issuer),
       clientId,
       clientSecret,
-      clientSecret ? inHeaderOrBody(clientSecret) : client.None(),
+      clientSecret ? createClientAuth(clientSecret) : client.None(),
       {
         timeout: TIMEOUT_SECONDS,
         execute: [client.enableNonRepudiationChecks, ...(allowHttp ? [client.allowInsecureRequests] : [])],
       },
     )
   return () => {
-    known ??= discover().catch((error: unknown) => {
-      known = undefined
+    configuration ??= discover().catch((error: unknown) => {
+      configuration = undefined
       throw error
     })
-    return known
+    return configuration
   }
 }
 
 /** The way of sending the secret that the provider takes. */
-const inHeaderOrBody =
+const createClientAuth =
   (secret: string): client.ClientAuth =>
   (server, ...request) => {
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-    const way = methods.includes('client_secret_basic') ? client.ClientSecretBasic : client.ClientSecretPost
-    way(secret)(server, ...request)
+    const method = methods.includes('client_secret_basic') ? client.ClientSecretBasic : client.ClientSecretPost
+    method(secret)(server, ...request)
   }
 
-const newPending = (): AuthorizationState => ({
+const createPending = (): AuthorizationState => ({
   state: client.randomState(),
   nonce: client.randomNonce(),
   verifier: client.randomPKCECodeVerifier(),
   until: Date.now() + MINUTES_TO_RETURN * 60_000,
 })
 
-interface Return {
+interface AuthorizationReturn {
   /** The address at which the browser came back. */
-  back: URL
+  returnUrl: URL
   pending: AuthorizationState
   names: OidcClaims
 }
@@ -114,29 +114,36 @@ interface Return {
  * Exchanges the authorization code for the claims of the person, from the ID token and the userinfo endpoint. That endpoint is
  * not needed where the ID token has them. The issuer and the subject are those of the ID token, which is signed.
  */
-async function fetchClaims(config: client.Configuration, { back, pending, names }: Return, log: Log): Promise<Claims> {
-  const tokens = await client.authorizationCodeGrant(config, back, {
+async function fetchClaims(
+  config: client.Configuration,
+  { returnUrl, pending, names }: AuthorizationReturn,
+  log: Log,
+): Promise<Claims> {
+  const tokens = await client.authorizationCodeGrant(config, returnUrl, {
     expectedState: pending.state,
     expectedNonce: pending.nonce,
     pkceCodeVerifier: pending.verifier,
   })
-  const signed: Claims = { ...tokens.claims() }
-  if (!config.serverMetadata().userinfo_endpoint) return signed
+  const idTokenClaims: Claims = { ...tokens.claims() }
+  if (!config.serverMetadata().userinfo_endpoint) return idTokenClaims
   try {
-    const told = await client.fetchUserInfo(config, tokens.access_token, String(signed['sub']))
-    return { ...signed, ...told, iss: signed['iss'], sub: signed['sub'] }
+    const userInfo = await client.fetchUserInfo(config, tokens.access_token, String(idTokenClaims['sub']))
+    return { ...idTokenClaims, ...userInfo, iss: idTokenClaims['iss'], sub: idTokenClaims['sub'] }
   } catch (error) {
-    if (!hasNeededClaims(signed, names)) throw error
+    if (!hasNeededClaims(idTokenClaims, names)) throw error
     log.warn(
       { source: 'oidc', code: readErrorCode(error) },
       'the userinfo endpoint failed; the ID token has what is needed',
     )
-    return signed
+    return idTokenClaims
   }
 }
 
 /** Sends the client id and the return address but no id_token_hint, for which the token would have to be stored. */
-function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl }: OidcOptions): string | undefined {
+function buildLogoutUrl(
+  config: client.Configuration,
+  { logoutUrl, clientId, baseUrl }: OidcOptions,
+): string | undefined {
   const parameters = { client_id: clientId, post_logout_redirect_uri: `${baseUrl}/login` }
   if (!logoutUrl) {
     return config.serverMetadata().end_session_endpoint && client.buildEndSessionUrl(config, parameters).href
@@ -146,7 +153,7 @@ function signOutUrl(config: client.Configuration, { logoutUrl, clientId, baseUrl
   return url.href
 }
 
-function fail(error: unknown, log: Log): never {
+function throwUnavailable(error: unknown, log: Log): never {
   log.warn({ source: 'oidc', code: readErrorCode(error) }, 'the OpenID provider failed')
   throw new Problem('unavailable', { cause: error })
 }
@@ -184,23 +191,23 @@ const hasNeededClaims = (claims: Claims, { username, email, groups }: OidcClaims
 const toList = (claim: unknown): unknown[] => [claim ?? []].flat()
 
 function readNames(claims: Claims, { name, firstName, lastName }: OidcClaims): unknown[] {
-  const joined = (first: string, last: string) =>
+  const joinClaims = (first: string, last: string) =>
     [claims[first], claims[last]].filter((part) => typeof part === 'string').join(' ')
   const isInParts = !name && (firstName !== undefined || lastName !== undefined)
-  const parts = joined(firstName ?? 'given_name', lastName ?? 'family_name')
+  const parts = joinClaims(firstName ?? 'given_name', lastName ?? 'family_name')
   const whole = [...toList(claims[name ?? 'name']), ...toList(claims['name'])]
   return isInParts ? [parts, ...whole] : [...whole, parts]
 }
 
 /** What the browser brought back is not good; anything else is the provider's or the operator's fault. */
-function isRefusal(error: unknown): boolean {
+function isLoginRefused(error: unknown): boolean {
   if (error instanceof client.AuthorizationResponseError) return !serverErrors.has(error.error)
   if (error instanceof client.ResponseBodyError) return error.error === 'invalid_grant'
-  return error instanceof client.ClientError && refusals.has(error.code ?? '')
+  return error instanceof client.ClientError && refusedCodes.has(error.code ?? '')
 }
 
 const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
-const refusals = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'])
+const refusedCodes = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'])
 
 /** The machine's word for it: sentences may quote a token. */
 function readErrorCode(error: unknown): string {

@@ -15,7 +15,7 @@ export interface ProxyOptions {
 
 /** Reads from the proxy's headers who signed in; only headers on connections from the proxy count. */
 export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
-  const isTrusted = createTrust(addresses)
+  const isTrusted = createTrustCheck(addresses)
   return {
     loginUrl,
     logoutUrl,
@@ -50,11 +50,11 @@ function readPerson(headers: DistinctHeaders, names: ProxyOptions['headers'], us
 function readHeader(headers: DistinctHeaders, name: string): string | undefined {
   const [value, ...more] = headers[name] ?? []
   if (value === undefined || more.length > 0) return undefined
-  return utf8(value)
+  return decodeUtf8(value)
 }
 
 /** HTTP hands over bytes as Latin-1; proxies send UTF-8. */
-function utf8(value: string): string | undefined {
+function decodeUtf8(value: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'))
   } catch {
@@ -62,7 +62,7 @@ function utf8(value: string): string | undefined {
   }
 }
 
-function createTrust(addresses: readonly string[]): (address: string | undefined) => boolean {
+function createTrustCheck(addresses: readonly string[]): (address: string | undefined) => boolean {
   const networks = addresses.map(parseNetwork)
   return (address) => {
     if (!address || !ipaddr.isValid(address)) return false

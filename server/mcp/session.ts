@@ -33,20 +33,20 @@ export async function withSession<T>(
   { total, signal }: SessionTimes,
   use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const broken = new AbortController()
-  const ends = AbortSignal.any([signal, broken.signal, AbortSignal.timeout(total)])
-  const wire = new Wire(source.fetch, source.server.transport)
+  const disconnected = new AbortController()
+  const sessionSignal = AbortSignal.any([signal, disconnected.signal, AbortSignal.timeout(total)])
+  const requests = new SessionRequests(source.fetch, source.server.transport)
   let client: MCPClient | undefined
   try {
     return await runUntilAborted(async () => {
-      const opened = await createMCPClient(toConfig(source, { wire, signal: ends, broken }))
-      client = opened
-      return use(opened, ends)
-    }, ends)
+      const newClient = await createMCPClient(toConfig(source, { requests, signal: sessionSignal, disconnected }))
+      client = newClient
+      return use(newClient, sessionSignal)
+    }, sessionSignal)
   } finally {
-    const cancelled = ends.aborted ? wire.cancelCall() : Promise.resolve()
-    void wire.close(
-      cancelled.then(() => client?.close()),
+    const cancellation = sessionSignal.aborted ? requests.cancelCall() : Promise.resolve()
+    void requests.close(
+      cancellation.then(() => client?.close()),
       CLOSING_MS,
     )
   }
@@ -54,25 +54,28 @@ export async function withSession<T>(
 
 type Config = MCPClientConfig & { experimental_events?: never }
 
-interface Parts {
-  wire: Wire
+interface ConfigParts {
+  requests: SessionRequests
   signal: AbortSignal
-  broken: AbortController
+  disconnected: AbortController
 }
 
-const toConfig = ({ server, headers, program }: SessionSource, { wire, signal, broken }: Parts): Config => ({
+const toConfig = (
+  { server, headers, program }: SessionSource,
+  { requests, signal, disconnected }: ConfigParts,
+): Config => ({
   transport: program ?? {
     type: server.transport === 'sse' ? 'sse' : 'http',
     url: server.url,
     headers,
     redirect: 'error',
-    fetch: wire.fetch,
+    fetch: requests.fetch,
   },
   clientName: 'svc',
   protocolVersionDiscovery: server.protocolVersion === null || server.protocolVersion === STATELESS,
   initializationOptions: { signal },
   // The client wraps what it cannot read in an error class of its own; any other error is one of the connection.
-  onUncaughtError: (error) => MCPClientError.isInstance(error) || broken.abort(error),
+  onUncaughtError: (error) => MCPClientError.isInstance(error) || disconnected.abort(error),
 })
 
 interface SentCall {
@@ -82,27 +85,27 @@ interface SentCall {
 }
 
 /** The requests of one session, all of which end with it. */
-class Wire {
+class SessionRequests {
   readonly #fetch: typeof globalThis.fetch
-  readonly #listens: boolean
-  readonly #ended = new AbortController()
+  readonly #canStream: boolean
+  readonly #closed = new AbortController()
   #call: SentCall | undefined
 
   constructor(fetch: typeof globalThis.fetch, transport: ToolServer['transport']) {
     this.#fetch = fetch
-    this.#listens = transport === 'sse'
+    this.#canStream = transport === 'sse'
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const { method = 'GET', body, headers, signal } = init
     // Nothing that a server says unasked is taken, so there is no stream of it.
-    if (method === 'GET' && !this.#listens) return new Response(null, { status: 405 })
-    this.#noteCall(String(input), { body, headers })
-    const signals = signal ? [signal, this.#ended.signal] : [this.#ended.signal]
+    if (method === 'GET' && !this.#canStream) return new Response(null, { status: 405 })
+    this.#rememberCall(String(input), { body, headers })
+    const signals = signal ? [signal, this.#closed.signal] : [this.#closed.signal]
     return this.#fetch(input, { ...init, signal: AbortSignal.any(signals) })
   }
 
-  #noteCall(url: string, { body, headers }: { body: unknown; headers: SentCall['headers'] }): void {
+  #rememberCall(url: string, { body, headers }: { body: unknown; headers: SentCall['headers'] }): void {
     if (typeof body !== 'string' || !body.includes('"tools/call"')) return
     this.#call = { url, headers, id: (JSON.parse(body) as { id?: unknown }).id }
   }
@@ -113,7 +116,7 @@ class Wire {
     const { url, headers, id } = this.#call
     const params = { requestId: id, reason: 'The caller went away.' }
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-    const init = { method: 'POST', body, signal: this.#ended.signal, ...(headers && { headers }) }
+    const init = { method: 'POST', body, signal: this.#closed.signal, ...(headers && { headers }) }
     // A server that cannot be told has lost the connection anyway.
     const response = await this.#fetch(url, init).catch(() => undefined)
     await response?.body?.cancel()
@@ -122,17 +125,17 @@ class Wire {
   /** Ends what is still under way once the session is closed, or the time for that is up. */
   async close(closing: Promise<void>, ms: number): Promise<void> {
     await Promise.race([closing, pause(ms, undefined, { ref: false })]).catch(() => {})
-    this.#ended.abort()
+    this.#closed.abort()
   }
 }
 
 /** A server's own words are left out: they may quote the question, or be meant for a model. */
-export function explain(error: unknown, signal: AbortSignal): never {
+export function throwToolServerError(error: unknown, signal: AbortSignal): never {
   if (signal.aborted || error instanceof ToolServerError) throw error
-  throw new ToolServerError(explainError(error), { cause: error })
+  throw new ToolServerError(describeError(error), { cause: error })
 }
 
-function explainError(error: unknown): string {
+function describeError(error: unknown): string {
   const { name, code, statusCode } = (error ?? {}) as { name?: string; code?: unknown; statusCode?: number }
   if (name === 'TimeoutError' || /TIMEOUT/.test(String(code))) return 'it did not answer in time'
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'its answer is too large'

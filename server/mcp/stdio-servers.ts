@@ -20,33 +20,37 @@ interface Failures {
 }
 
 /** For whom a program runs, and until when; no person is named where it is asked what it offers. */
-interface ProgramUse {
+interface ServerUse {
   person: number | undefined
   signal: AbortSignal
 }
 
 /** The programs that run as tool servers now, each for one session. */
-export class Programs {
-  readonly #bounds: ProgramBounds
-  readonly #configured: () => Promise<readonly ServerConfig[]>
+export class StdioServers {
+  readonly #limits: StdioLimits
+  readonly #readConfig: () => Promise<readonly ServerConfig[]>
   readonly #failures = new Map<string, Failures>()
   /** By whom. */
-  readonly #running = new Map<Program, ProgramUse['person']>()
+  readonly #running = new Map<StdioTransport, ServerUse['person']>()
 
   /** Only the configuration file says what is started, whatever a row of the database holds. */
-  constructor(configured: () => Promise<readonly ServerConfig[]>, bounds: ProgramBounds) {
-    this.#configured = configured
-    this.#bounds = bounds
+  constructor(readConfig: () => Promise<readonly ServerConfig[]>, limits: StdioLimits) {
+    this.#readConfig = readConfig
+    this.#limits = limits
   }
 
   /** Gives a program to one use, and kills it at the end. Throws `ToolServerError` where it may not be started now. */
-  async with<T>(url: string, { person, signal }: ProgramUse, use: (program: Program) => Promise<T>): Promise<T> {
-    const server = (await this.#configured()).find((server) => server.url === url)
+  async withServer<T>(
+    url: string,
+    { person, signal }: ServerUse,
+    use: (program: StdioTransport) => Promise<T>,
+  ): Promise<T> {
+    const server = (await this.#readConfig()).find((server) => server.url === url)
     if (!server || !('program' in server)) throw new ToolServerError('its program is not in the configuration file')
     if (performance.now() < (this.#failures.get(url)?.until ?? 0))
       throw new ToolServerError('its program failed, and is not started again so soon')
-    this.#assertRoom(person)
-    const program = new Program(server.program, this.#bounds)
+    this.#assertCapacity(person)
+    const program = new StdioTransport(server.program, this.#limits)
     this.#running.set(program, person)
     try {
       return await use(program)
@@ -54,21 +58,21 @@ export class Programs {
       await program.close()
       this.#running.delete(program)
       // A caller who goes away says nothing about the program.
-      if (program.hasFailed || !(program.hasSpoken || signal.aborted)) this.#noteFailure(url)
-      else if (program.hasSpoken) this.#failures.delete(url)
+      if (program.hasFailed || !(program.hasResponded || signal.aborted)) this.#recordFailure(url)
+      else if (program.hasResponded) this.#failures.delete(url)
     }
   }
 
-  #assertRoom(person: ProgramUse['person']): void {
+  #assertCapacity(person: ServerUse['person']): void {
     if (this.#running.size >= MAX_AT_ONCE) throw new ToolServerError('too many programs of tool servers run already')
-    const own = [...this.#running.values()].filter((other) => person !== undefined && other === person)
-    if (own.length >= MAX_PER_PERSON)
+    const ofPerson = [...this.#running.values()].filter((other) => person !== undefined && other === person)
+    if (ofPerson.length >= MAX_PER_PERSON)
       throw new ToolServerError('too many programs of tool servers run already for the same person')
   }
 
-  #noteFailure(url: string): void {
+  #recordFailure(url: string): void {
     const { count = 0 } = this.#failures.get(url) ?? {}
-    this.#failures.set(url, { count: count + 1, until: performance.now() + pauseAfter(count) })
+    this.#failures.set(url, { count: count + 1, until: performance.now() + computePause(count) })
   }
 
   close(): void {
@@ -76,9 +80,9 @@ export class Programs {
   }
 }
 
-const pauseAfter = (count: number) => Math.min(FIRST_PAUSE_MS * 2 ** count, LONGEST_PAUSE_MS)
+const computePause = (count: number) => Math.min(FIRST_PAUSE_MS * 2 ** count, LONGEST_PAUSE_MS)
 
-interface ProgramBounds {
+interface StdioLimits {
   /** Of all that it says in a session. */
   maxBytes: number
   /** Where programs are looked for: the variable PATH. */
@@ -86,9 +90,9 @@ interface ProgramBounds {
 }
 
 /** A tool server that is a program of this host, for one session. It sees the variables that the file gives it, and PATH. */
-class Program implements MCPTransport {
+class StdioTransport implements MCPTransport {
   readonly #config: ProgramConfig
-  readonly #bounds: ProgramBounds
+  readonly #limits: StdioLimits
   #child: ChildProcessByStdio<Writable, Readable, null> | undefined
   #line: Buffer[] = []
   #bytes = 0
@@ -98,20 +102,20 @@ class Program implements MCPTransport {
   /** Whether it could not be started, or ended by itself. */
   hasFailed = false
   /** Whether it said anything by the protocol: one that starts and is silent has failed, one whose tool is slow has not. */
-  hasSpoken = false
+  hasResponded = false
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
 
-  constructor(config: ProgramConfig, bounds: ProgramBounds) {
+  constructor(config: ProgramConfig, limits: StdioLimits) {
     this.#config = config
-    this.#bounds = bounds
+    this.#limits = limits
   }
 
   async start(): Promise<void> {
     const { command, args, env } = this.#config
     const child = spawn(command, args, {
-      env: { PATH: this.#bounds.path, ...env },
+      env: { PATH: this.#limits.path, ...env },
       cwd: tmpdir(),
       stdio: ['pipe', 'pipe', 'ignore'],
       // A group of its own, so that what it starts ends with it.
@@ -153,13 +157,13 @@ class Program implements MCPTransport {
   #read(chunk: Buffer): void {
     if (this.#isClosed) return
     this.#bytes += chunk.length
-    if (this.#bytes > this.#bounds.maxBytes) {
+    if (this.#bytes > this.#limits.maxBytes) {
       this.#fail('its answer is too large')
       return
     }
     let rest = chunk
     for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      this.#hear(Buffer.concat([...this.#line, rest.subarray(0, end)]))
+      this.#handleLine(Buffer.concat([...this.#line, rest.subarray(0, end)]))
       this.#line = []
       rest = rest.subarray(end + 1)
     }
@@ -167,19 +171,19 @@ class Program implements MCPTransport {
   }
 
   /** Programs also print lines that are meant for people. */
-  #hear(line: Buffer): void {
+  #handleLine(line: Buffer): void {
     if (line[0] !== '{'.charCodeAt(0)) return
     try {
       const message: JSONRPCMessage = JSON.parse(line.toString())
-      this.hasSpoken = true
+      this.hasResponded = true
       // The client throws for an answer that nobody waits for, such as one given twice; the session is well nevertheless.
-      if (this.#isAwaited(message)) this.onmessage?.(message)
+      if (this.#isExpected(message)) this.onmessage?.(message)
     } catch {
       this.#fail('it does not speak the protocol as it should')
     }
   }
 
-  #isAwaited(message: JSONRPCMessage): boolean {
+  #isExpected(message: JSONRPCMessage): boolean {
     return 'method' in message || message.id == null || this.#pending.delete(Number(message.id))
   }
 }

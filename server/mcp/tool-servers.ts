@@ -13,7 +13,7 @@ import {
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
-import { Programs } from './stdio-servers.ts'
+import { StdioServers } from './stdio-servers.ts'
 
 /** In milliseconds, where a server has no times of its own. */
 const CONNECT_MS = 5000
@@ -24,7 +24,7 @@ const LISTING_MS = 20_000
 interface ToolServerOptions {
   vault: Vault
   /** The tool servers of the configuration file. */
-  configured(): Promise<readonly ServerConfig[]>
+  readConfig(): Promise<readonly ServerConfig[]>
   /** The variable PATH for those that are programs. */
   path: string | undefined
   /** How long a call may take, in milliseconds, where its server has no time of its own. */
@@ -47,76 +47,76 @@ export class ConnectedToolServers implements ToolServers {
   readonly #vault: Vault
   readonly #timeout: number
   readonly #maxResult: number
-  readonly #programs: Programs
-  readonly #clients = new Map<number, { of: object; http: HttpClient }>()
+  readonly #stdioServers: StdioServers
+  readonly #clients = new Map<number, { config: object; http: HttpClient }>()
 
-  constructor({ vault, configured, path, timeout, maxResult }: ToolServerOptions) {
+  constructor({ vault, readConfig, path, timeout, maxResult }: ToolServerOptions) {
     this.#vault = vault
     this.#timeout = timeout
     this.#maxResult = maxResult
-    this.#programs = new Programs(configured, { maxBytes: maxAnswer(maxResult), path })
+    this.#stdioServers = new StdioServers(readConfig, { maxBytes: computeMaxResponseBytes(maxResult), path })
   }
 
-  listTools(server: ToolServer, signal = never): Promise<ToolListing> {
-    return this.#speak({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readOffer)
+  listTools(server: ToolServer, signal = neverAborted): Promise<ToolListing> {
+    return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readOffer)
   }
 
   call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
     const times = { total: server.timeouts.read ?? this.#timeout, signal, person }
-    return this.#speak(server, times, async (client, signal) =>
-      toldToModel(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
+    return this.#withClient(server, times, async (client, signal) =>
+      toModelResult(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
     )
   }
 
   async close(): Promise<void> {
-    this.#programs.close()
+    this.#stdioServers.close()
     await Promise.all([...this.#clients.values()].map(({ http }) => http.close()))
   }
 
-  #speak<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+  #withClient<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
-    const answer = isProgram ? this.#speakToProgram(server, times, use) : this.#speakOverHttp(server, times, use)
-    return answer.catch(async (error) => (await import('./session.ts')).explain(error, times.signal))
+    const answer = isProgram ? this.#withStdioClient(server, times, use) : this.#withHttpClient(server, times, use)
+    return answer.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, times.signal))
   }
 
-  #speakToProgram<T>(server: ToolServer, { total, signal, person }: Times, use: Use<T>): Promise<T> {
-    return this.#programs.with(server.url, { person, signal }, async (program) => {
+  #withStdioClient<T>(server: ToolServer, { total, signal, person }: Times, use: Use<T>): Promise<T> {
+    return this.#stdioServers.withServer(server.url, { person, signal }, async (program) => {
       const { withSession } = await import('./session.ts')
       const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
-      return withSession({ server, headers: {}, fetch: noFetch, program }, times, use)
+      return withSession({ server, headers: {}, fetch: rejectFetch, program }, times, use)
     })
   }
 
-  async #speakOverHttp<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
-    const headers = openHeaders(this.#vault, server)
-    const { fetch } = this.#httpFor(server)
+  async #withHttpClient<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+    const headers = buildHeaders(this.#vault, server)
+    const { fetch } = this.#findHttpClient(server)
     const { withSession } = await import('./session.ts')
     return withSession({ server, headers, fetch }, times, use)
   }
 
   /** The connections to a server, which are made anew where its address or its times have changed. */
-  #httpFor({ id, url, transport, timeouts }: ToolServer): HttpClient {
-    const of = { url, transport, timeouts }
+  #findHttpClient({ id, url, transport, timeouts }: ToolServer): HttpClient {
+    const config = { url, transport, timeouts }
     const known = this.#clients.get(id)
-    if (known && isDeepStrictEqual(known.of, of)) return known.http
+    if (known && isDeepStrictEqual(known.config, config)) return known.http
     const http = createHttpClient({
       connectTimeout: timeouts.connect ?? CONNECT_MS,
       byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? this.#timeout),
-      maxBytes: maxAnswer(this.#maxResult),
+      maxBytes: computeMaxResponseBytes(this.#maxResult),
       networkPolicy: 'configured',
     })
-    this.#clients.set(id, { of, http })
+    this.#clients.set(id, { config, http })
     void known?.http.close()
     return http
   }
 }
 
 /** Quotes and what stands around a result take room, too. */
-const maxAnswer = (maxResult: number) => 2 * maxResult + 64 * 1024
+const computeMaxResponseBytes = (maxResult: number) => 2 * maxResult + 64 * 1024
 
-const noFetch = () => Promise.reject(new TypeError('a program is not fetched'))
+const rejectFetch = () => Promise.reject(new TypeError('a program is not fetched'))
 
-const never = new AbortController().signal
+const neverAborted = new AbortController().signal
 
 async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolListing> {
   const { serverInfo, protocolVersion } = client.initializeResult
@@ -125,12 +125,12 @@ async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolLi
 }
 
 /** The key as a bearer token, beside the headers of the additional configuration. */
-function openHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
+function buildHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
   const config = additionalConfig
     ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
     : {}
-  const given = Object.entries((config.headers ?? {}) as Record<string, unknown>)
-  const headers = given.flatMap(([name, value]) => (typeof value === 'string' ? [[name.toLowerCase(), value]] : []))
+  const entries = Object.entries((config.headers ?? {}) as Record<string, unknown>)
+  const headers = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name.toLowerCase(), value]] : []))
   return {
     ...Object.fromEntries(headers),
     ...(apiKey && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
@@ -147,17 +147,17 @@ interface Part {
 }
 
 /** What a model is told of a result: its texts, or its structure where there are none, or of its failure. Throws where it is too large. */
-function toldToModel(result: CallToolResult, maxBytes: number): unknown {
+function toModelResult(result: CallToolResult, maxBytes: number): unknown {
   const { content, structuredContent, isError } = result as {
     content?: Part[]
     structuredContent?: unknown
     isError?: boolean
   }
   const texts = (content ?? []).map(toText)
-  const told = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
-  const bytes = Buffer.byteLength(JSON.stringify(told) ?? '')
+  const value = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '')
   if (bytes > maxBytes) throw new ToolServerError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
-  return isError ? new ToolFailure(told) : told
+  return isError ? new ToolFailure(value) : value
 }
 
 function toText({ type, text, data, mimeType, uri, resource }: Part): string {
@@ -191,28 +191,29 @@ async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools>
     const { tools, nextCursor } = await client.listTools({ ...params, options: { signal } })
     listed.push(...tools)
     if (listed.length > MAX_TOOLS) throw new ToolServerError(`it offers more than ${MAX_TOOLS} tools`)
-    if (nextCursor === undefined) return sorted(listed)
+    if (nextCursor === undefined) return validateTools(listed)
     cursor = nextCursor
   }
   throw new ToolServerError(`its list of tools has more than ${MAX_PAGES} pages`)
 }
 
-function sorted(listed: readonly Tool[]): Tools {
+function validateTools(listed: readonly Tool[]): Tools {
   const offer: Tools = { tools: [], rejected: [] }
   const names = new Set<string>()
   for (const tool of listed) {
-    const name = visible(tool.name).slice(0, MAX_NAME)
-    const reason = names.has(tool.name) ? 'there are two of this name' : reasonAgainst(tool)
+    const name = removeInvisible(tool.name).slice(0, MAX_NAME)
+    const reason = names.has(tool.name) ? 'there are two of this name' : findObjection(tool)
     names.add(tool.name)
-    if (reason === undefined) offer.tools.push(asOffered(tool))
+    if (reason === undefined) offer.tools.push(toOfferedTool(tool))
     else if (offer.rejected.length < MAX_REFUSED) offer.rejected.push({ name, reason })
   }
   return offer
 }
 
-function reasonAgainst(tool: Tool): string | undefined {
+function findObjection(tool: Tool): string | undefined {
   const { name, description = '', inputSchema } = tool
-  if (name.length > MAX_NAME || name !== visible(name)) return 'its name is too long, or has invisible characters'
+  if (name.length > MAX_NAME || name !== removeInvisible(name))
+    return 'its name is too long, or has invisible characters'
   // The depth goes first: what is too deep cannot be written as JSON either.
   if (measureDepth(inputSchema) > MAX_DEPTH) return `its schema is more than ${MAX_DEPTH} levels deep`
   if (Buffer.byteLength(JSON.stringify([description, inputSchema])) > MAX_BYTES)
@@ -226,29 +227,31 @@ function reasonAgainst(tool: Tool): string | undefined {
 }
 
 /** Said by the server about itself; what it means is for an administrator to judge. */
-const CAPABILITY = 'svcCapability'
+const CAPABILITY_MEMBER = 'svcCapability'
 
-function asOffered({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
-  const capability = (more as Record<string, unknown>)[CAPABILITY] ?? _meta?.[CAPABILITY]
+function toOfferedTool({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
+  const capability = (more as Record<string, unknown>)[CAPABILITY_MEMBER] ?? _meta?.[CAPABILITY_MEMBER]
   return {
     name,
-    description: visible(description),
-    inputSchema: visibleIn(inputSchema) as Record<string, unknown>,
-    capability: typeof capability === 'string' && isKey(capability) ? capability : null,
+    description: removeInvisible(description),
+    inputSchema: removeInvisibleDeep(inputSchema) as Record<string, unknown>,
+    capability: typeof capability === 'string' && isCapabilityKey(capability) ? capability : null,
   }
 }
 
 /** What a reference to a tool can name. */
-const isKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
+const isCapabilityKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
 
 /** Without what a person who reads it would not see, but a model would: control, format and tag characters. */
-const visible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()
+const removeInvisible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()
 
-function visibleIn(value: unknown): unknown {
-  if (typeof value === 'string') return visible(value)
-  if (Array.isArray(value)) return value.map(visibleIn)
+function removeInvisibleDeep(value: unknown): unknown {
+  if (typeof value === 'string') return removeInvisible(value)
+  if (Array.isArray(value)) return value.map(removeInvisibleDeep)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [visible(name), visibleIn(member)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [removeInvisible(name), removeInvisibleDeep(member)]),
+  )
 }
 
 function measureDepth(value: unknown, limit = MAX_DEPTH + 1): number {

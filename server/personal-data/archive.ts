@@ -8,8 +8,8 @@ import { createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { createCaller } from '../../routers/index.ts'
-import { contents } from './contents.ts'
-import { type OwnRows, type RowParts, readOwnRows } from './rows.ts'
+import { personalTables } from './contents.ts'
+import { type PersonalRows, type RowParts, readPersonalRows } from './rows.ts'
 
 export interface ArchiveParts {
   services: Services
@@ -37,18 +37,18 @@ export async function* writeArchive(
   userId: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void> {
-  const passing = new PassThrough()
-  const zip = new ZipWriter(Writable.toWeb(passing), { useWebWorkers: false, signal })
+  const output = new PassThrough()
+  const zip = new ZipWriter(Writable.toWeb(output), { useWebWorkers: false, signal })
   const archive = new PersonArchive(parts, zip)
-  const written = archive
+  const writing = archive
     .write(userId)
     .then(() => zip.close())
-    .catch((error: Error) => passing.destroy(error))
+    .catch((error: Error) => output.destroy(error))
   try {
-    yield* passing
+    yield* output
   } finally {
-    passing.destroy()
-    await written
+    output.destroy()
+    await writing
   }
 }
 
@@ -84,25 +84,25 @@ class PersonArchive {
     const person = await this.#services.em.fork().findOne(User, userId)
     if (!person || userId === AI_USER_ID) throw new Problem('not_found')
     const { username, name: displayName, avatar } = person
-    const manifest = this.#begin({ id: userId, username, displayName })
-    await this.#add('README.txt', inOnePiece(README))
-    await this.#add('open.html', inOnePiece(await this.#readPage()))
-    const rows = this.#rowParts(person)
-    for (const content of contents) await this.#addRows(manifest, readOwnRows(content, rows))
-    await this.#addRows(manifest, { type: 'usage-limits', batches: this.#limits(person) })
-    if (avatar) await this.#addFile(manifest, 'picture.webp', this.#picture(avatar))
+    const manifest = this.#createManifest({ id: userId, username, displayName })
+    await this.#add('README.txt', toIterable(README))
+    await this.#add('open.html', toIterable(await this.#readPage()))
+    const rows = this.#buildRowParts(person)
+    for (const content of personalTables) await this.#addRows(manifest, readPersonalRows(content, rows))
+    await this.#addRows(manifest, { type: 'usage-limits', batches: this.#readLimits(person) })
+    if (avatar) await this.#addFile(manifest, 'picture.webp', this.#readPicture(avatar))
     await this.#addFiles(manifest, userId)
     // The last one, which says that nothing is missing.
-    await this.#add('manifest.json', inOnePiece(JSON.stringify(manifest, null, 2)))
+    await this.#add('manifest.json', toIterable(JSON.stringify(manifest, null, 2)))
   }
 
-  #begin(person: Manifest['person']): Manifest {
+  #createManifest(person: Manifest['person']): Manifest {
     const { baseUrl, version, public: open } = this.#services.settings
     const facts = { format: 1 as const, createdAt: new Date().toISOString(), service: baseUrl, version }
     return { ...facts, salts: open.salts, person, types: {}, files: {}, damagedFiles: [] }
   }
 
-  #rowParts({ id: viewer, groups }: User): RowParts {
+  #buildRowParts({ id: viewer, groups }: User): RowParts {
     const { em, readInBatches, resources, settings } = this.#services
     const { baseUrl: origin, brand, defaultLocale } = settings
     const names = createWireNames(brand)
@@ -118,23 +118,23 @@ class PersonArchive {
   }
 
   /** Writes a document of JSON:API for each thousand rows, and one where there is none. */
-  async #addRows(manifest: Manifest, { type, batches }: OwnRows): Promise<void> {
-    const told = { files: [] as string[], rows: 0 }
-    manifest.types[type] = told
+  async #addRows(manifest: Manifest, { type, batches }: PersonalRows): Promise<void> {
+    const listing = { files: [] as string[], rows: 0 }
+    manifest.types[type] = listing
     const batch = batches[Symbol.asyncIterator]()
     try {
       let next = await batch.next()
       do {
-        const path = `data/${type}${told.files.length > 0 ? `-${told.files.length + 1}` : ''}.json`
-        told.files.push(path)
-        await this.#add(path, document())
+        const path = `data/${type}${listing.files.length > 0 ? `-${listing.files.length + 1}` : ''}.json`
+        listing.files.push(path)
+        await this.#add(path, writeDocument())
       } while (!next.done)
-      async function* document() {
+      async function* writeDocument() {
         yield '{"jsonapi":{"version":"1.1"},"data":['
         for (let rows = 0; !next.done && rows < ROWS_PER_FILE; next = await batch.next()) {
           yield `${rows > 0 ? ',' : ''}\n${next.value.map((row) => JSON.stringify(row)).join(',\n')}`
           rows += next.value.length
-          told.rows += next.value.length
+          listing.rows += next.value.length
         }
         yield '\n]}\n'
       }
@@ -144,7 +144,7 @@ class PersonArchive {
   }
 
   /** The limits that hold for the person, as they are told of them. */
-  async *#limits({ id, username, name, email, role, groups }: User): OwnRows['batches'] {
+  async *#readLimits({ id, username, name, email, role, groups }: User): PersonalRows['batches'] {
     const caller = { type: 'user' as const, person: { id, username, name, email, role, groups } }
     const limits = await createCaller(createContext(this.#services, { caller, requestId: 'export' })).usage.limits()
     if (limits.length > 0)
@@ -155,7 +155,7 @@ class PersonArchive {
       }))
   }
 
-  async *#picture(key: string) {
+  async *#readPicture(key: string) {
     yield await this.#services.storage.get(key)
   }
 
@@ -176,7 +176,7 @@ class PersonArchive {
 
   /** A file that is damaged keeps nobody from the others; where nobody can be asked for it, all is tried again. */
   async #addFile(manifest: Manifest, path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    async function* asFarAsPossible() {
+    async function* readUntilDamaged() {
       try {
         yield* content
       } catch (error) {
@@ -185,7 +185,7 @@ class PersonArchive {
       }
     }
     // A file that is encrypted, or packed already, gets no smaller.
-    await this.#add(path, asFarAsPossible(), 0)
+    await this.#add(path, readUntilDamaged(), 0)
   }
 
   async #add(path: string, content: AsyncIterable<Uint8Array | string>, level = 6): Promise<void> {
@@ -194,7 +194,7 @@ class PersonArchive {
   }
 }
 
-async function* inOnePiece(content: Uint8Array | string) {
+async function* toIterable(content: Uint8Array | string) {
   yield content
 }
 

@@ -27,22 +27,22 @@ import { AnnouncementReceipt, AnnouncementTarget } from '../../entities/system/a
 import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
 
 /** A table in which something belongs to a person. */
-export interface Content {
+export interface PersonalTable {
   entity: object
   /** The type of its rows, where that is not the name of the table or of the declared type. */
   type?: string
   /** The properties that lead from a row to the person. */
   path?: readonly string[]
   /** Which rows are theirs, where no property says so. */
-  own?: SqlPredicate
+  predicate?: SqlPredicate
   /** SQL for what is told of a row, where that is not all of its columns. */
-  told?: Readonly<Record<string, SqlPredicate>> | undefined
+  columns?: Readonly<Record<string, SqlPredicate>> | undefined
 }
 
-const isViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
+const compareToViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
 
 /** The facts about a person that others do not see. */
-const accountColumns: Content['told'] = {
+const accountColumns: PersonalTable['columns'] = {
   subject: (row) => `${row}.subject`,
   groups: (row) => `${row}.groups`,
   disabled: (row) => `${row}.disabled`,
@@ -51,26 +51,31 @@ const accountColumns: Content['told'] = {
 }
 
 /** SQL for the name of a person in the audit log. */
-const auditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
+const writeAuditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
 
 /** The acts of a person, and those that were done to them: nobody else is named, and the origin is told of their own alone. */
-const auditColumns: Content['told'] = {
+const auditColumns: PersonalTable['columns'] = {
   at: (row) => isoTime(`${row}.at`),
   act: (row) => `${row}.act`,
   outcome: (row) => `${row}.outcome`,
-  actor: (row, sql) => withoutOthers(`${row}.actor`, sql),
-  subject: (row, sql) => withoutOthers(`${row}.subject`, sql),
-  origin: (row, sql) => `case when ${row}.actor = ${auditName(sql)} then ${row}.origin::jsonb - 'salt' end`,
-  change: (row, sql) => `case when ${row}.subject = ${auditName(sql)} then ${row}.change::jsonb - 'salt' end`,
+  actor: (row, sql) => maskOtherUsers(`${row}.actor`, sql),
+  subject: (row, sql) => maskOtherUsers(`${row}.subject`, sql),
+  origin: (row, sql) => `case when ${row}.actor = ${writeAuditName(sql)} then ${row}.origin::jsonb - 'salt' end`,
+  change: (row, sql) => `case when ${row}.subject = ${writeAuditName(sql)} then ${row}.change::jsonb - 'salt' end`,
 }
 
-const withoutOthers = (column: string, sql: ParameterBinder) =>
-  `case when ${column} like 'user:%' and ${column} <> ${auditName(sql)} then 'user' else ${column} end`
+const maskOtherUsers = (column: string, sql: ParameterBinder) =>
+  `case when ${column} like 'user:%' and ${column} <> ${writeAuditName(sql)} then 'user' else ${column} end`
 
 /** The tables that an archive is made of, in its order. */
-export const contents: readonly Content[] = [
-  { entity: User, own: (row, sql) => isViewer(`${row}.id`, sql) },
-  { type: 'accounts', entity: User, own: (row, sql) => isViewer(`${row}.id`, sql), told: accountColumns },
+export const personalTables: readonly PersonalTable[] = [
+  { entity: User, predicate: (row, sql) => compareToViewer(`${row}.id`, sql) },
+  {
+    type: 'accounts',
+    entity: User,
+    predicate: (row, sql) => compareToViewer(`${row}.id`, sql),
+    columns: accountColumns,
+  },
   { entity: UserKeychainValue, path: ['user'] },
   { entity: PasskeyBackup, path: ['user'] },
   { entity: Session, path: ['user'] },
@@ -81,11 +86,11 @@ export const contents: readonly Content[] = [
   { entity: PersonExport, path: ['user'] },
   { entity: Conversation, path: ['user'] },
   { entity: ConversationMessage, path: ['conversation', 'user'] },
-  { entity: Room, own: joinedRooms },
+  { entity: Room, predicate: joinedRooms },
   { entity: RoomMember, path: ['user'] },
   {
     entity: RoomKeyEpoch,
-    own: (row, sql) => `${row}.room_id in (select j.id from ${Room.tableName} j where ${joinedRooms('j', sql)})`,
+    predicate: (row, sql) => `${row}.room_id in (select j.id from ${Room.tableName} j where ${joinedRooms('j', sql)})`,
   },
   { entity: RoomKey, path: ['user'] },
   { entity: RoomMessage, path: ['member', 'user'] },
@@ -101,13 +106,13 @@ export const contents: readonly Content[] = [
   { entity: DeprecatedCall, path: ['user'] },
   {
     entity: AuditEntry,
-    own: (row, sql) => `(${row}.actor = ${auditName(sql)} or ${row}.subject = ${auditName(sql)})`,
-    told: auditColumns,
+    predicate: (row, sql) => `(${row}.actor = ${writeAuditName(sql)} or ${row}.subject = ${writeAuditName(sql)})`,
+    columns: auditColumns,
   },
 ]
 
 /** Columns that lead to a person and are in no archive, and why. */
-export const leftOut: Readonly<Record<string, string>> = {
+export const excludedColumns: Readonly<Record<string, string>> = {
   'ext_app_connect_requests.user_id': 'a request that somebody has opened, which is gone within minutes',
   'room_members.inviter_id': 'an invitation of somebody else, whose name it has',
 }
@@ -115,8 +120,11 @@ export const leftOut: Readonly<Record<string, string>> = {
 type Metadata = Pick<EntityMetadata, 'properties' | 'tableName' | 'className'>
 
 /** SQL for the rows of a table that are the person's, who is the viewer. */
-export function ownRowsOf({ entity, path = [], own }: Content, metadata: MetadataStorage): SqlPredicate {
-  if (own) return own
+export function buildOwnerPredicate(
+  { entity, path = [], predicate }: PersonalTable,
+  metadata: MetadataStorage,
+): SqlPredicate {
+  if (predicate) return predicate
   const meta = metadata.get(entity as never) as Metadata
   return (row, sql) => followPath(meta, path, row, sql)
 }
@@ -131,7 +139,7 @@ function followPath(
   const [column] = property?.fieldNames ?? []
   const target = property?.targetMeta
   if (!column || !target) throw new Error(`${meta.className}.${name} leads to no table`)
-  if (rest.length === 0) return isViewer(`${row}.${column}`, sql)
+  if (rest.length === 0) return compareToViewer(`${row}.${column}`, sql)
   const next = sql.alias()
   return `${row}.${column} in (select ${next}.id from ${target.tableName} ${next} where ${followPath(target as Metadata, rest, next, sql)})`
 }

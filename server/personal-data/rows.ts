@@ -7,7 +7,7 @@ import type { Services } from '../../routers/core/services.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { createPlainShape } from '../../routers/resource/query-shape.ts'
 import { ResourceStatements } from '../../routers/resource/statements.ts'
-import { type Content, ownRowsOf } from './contents.ts'
+import { buildOwnerPredicate, type PersonalTable } from './contents.ts'
 
 export interface RowParts {
   services: Pick<Services, 'readInBatches' | 'resources'>
@@ -17,19 +17,21 @@ export interface RowParts {
 }
 
 /** The rows of a person in one table, as resource objects of JSON:API, some at a time. */
-export interface OwnRows {
+export interface PersonalRows {
   type: string
   batches: AsyncIterable<Pick<ResourceObject, 'type' | 'id' | 'attributes'>[]>
 }
 
 /** The rows of a declared type are written as JSON:API writes them; those of other tables by their columns. */
-export function readOwnRows(content: Content, parts: RowParts): OwnRows {
-  const own = ownRowsOf(content, parts.metadata)
-  const of = content.told ? undefined : parts.services.resources.all.find(({ entity }) => entity === content.entity)
-  if (of) return { type: of.type, batches: readResources(of, own, parts) }
-  const meta = parts.metadata.get(content.entity as never) as EntityMetadata
-  const type = content.type ?? typeOf(meta)
-  return { type, batches: readColumns(meta, { type, own, told: content.told }, parts) }
+export function readPersonalRows(table: PersonalTable, parts: RowParts): PersonalRows {
+  const predicate = buildOwnerPredicate(table, parts.metadata)
+  const resource = table.columns
+    ? undefined
+    : parts.services.resources.all.find(({ entity }) => entity === table.entity)
+  if (resource) return { type: resource.type, batches: readResources(resource, predicate, parts) }
+  const meta = parts.metadata.get(table.entity as never) as EntityMetadata
+  const type = table.type ?? typeOf(meta)
+  return { type, batches: readColumns(meta, { type, predicate, columns: table.columns }, parts) }
 }
 
 const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
@@ -39,20 +41,24 @@ const ALL = 2 ** 31 - 1
 /** So many are held at a time: a message may have 180 KB. */
 const BATCH = 100
 
-async function* readResources(of: Resource, own: SqlPredicate, { services, documentContext, viewer }: RowParts) {
-  const { total: _, coalesced: __, ...declared } = of
-  const statements = new ResourceStatements({ ...declared, scope: own, listed: () => 'true' }, services.resources)
+async function* readResources(
+  resource: Resource,
+  predicate: SqlPredicate,
+  { services, documentContext, viewer }: RowParts,
+) {
+  const { total: _, coalesced: __, ...declared } = resource
+  const statements = new ResourceStatements({ ...declared, scope: predicate, listed: () => 'true' }, services.resources)
   const { statement, values } = statements.page(createPlainShape(false))
   for await (const rows of services.readInBatches(statement, values({ ...viewer, limit: ALL, offset: 0 }), BATCH))
-    yield rows.map((row) => writeRecord(documentContext, of, (statement.read?.(row) ?? row).record))
+    yield rows.map((row) => writeRecord(documentContext, resource, (statement.read?.(row) ?? row).record))
 }
 
-interface Columns extends Pick<Content, 'told'> {
+interface ColumnSelection extends Pick<PersonalTable, 'columns'> {
   type: string
-  own: SqlPredicate
+  predicate: SqlPredicate
 }
 
-async function* readColumns(meta: EntityMetadata, columns: Columns, { services, viewer }: RowParts) {
+async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { services, viewer }: RowParts) {
   const { statement, values } = compile<{ object: ResourceObject }>(
     { unrestricted: false, plannedOnce: false },
     (sql) => selectObjects(meta, columns, sql),
@@ -62,25 +68,29 @@ async function* readColumns(meta: EntityMetadata, columns: Columns, { services, 
 }
 
 /** SQL for resource objects of a table that is no declared type: hidden columns are in none, and references are relationships. */
-function selectObjects(meta: EntityMetadata, { type, own, told }: Columns, sql: ParameterBinder): string {
-  const columns = meta.props.filter(isShown)
+function selectObjects(
+  meta: EntityMetadata,
+  { type, predicate, columns: expressions }: ColumnSelection,
+  sql: ParameterBinder,
+): string {
+  const columns = meta.props.filter(isExported)
   const keys = meta.props.filter(({ primary }) => primary).map(({ fieldNames: [column] }) => `t.${column}`)
-  const attributes = told
-    ? Object.entries(told).map(([name, value]) => `'${name}', ${value('t', sql)}`)
+  const attributes = expressions
+    ? Object.entries(expressions).map(([name, value]) => `'${name}', ${value('t', sql)}`)
     : columns.filter((property) => !isReference(property) && !property.primary).map(writeAttribute)
-  const relationships = told ? [] : columns.filter(isReference).map(writeRelationship)
+  const relationships = expressions ? [] : columns.filter(isReference).map(writeRelationship)
   const members = [
     `'type', '${type}'`,
-    `'id', ${keysOf(meta, keys)}`,
+    `'id', ${writeId(meta, keys)}`,
     `'attributes', json_build_object(${attributes.join(', ')})`,
     ...(relationships.length > 0 ? [`'relationships', json_build_object(${relationships.join(', ')})`] : []),
   ]
   return `select json_build_object(${members.join(', ')}) as object from ${meta.tableName} t
-    where ${own('t', sql)} order by ${keys.join(', ')}`
+    where ${predicate('t', sql)} order by ${keys.join(', ')}`
 }
 
 /** A key that is hidden is a secret: its rows are numbered. */
-const keysOf = ({ props }: EntityMetadata, keys: readonly string[]) =>
+const writeId = ({ props }: EntityMetadata, keys: readonly string[]) =>
   props.some(({ primary, hidden }) => primary && hidden)
     ? `(row_number() over (order by ${keys.join(', ')}))::text`
     : `concat_ws('-', ${keys.join(', ')})`
@@ -88,7 +98,7 @@ const keysOf = ({ props }: EntityMetadata, keys: readonly string[]) =>
 const isReference = ({ kind }: EntityProperty) =>
   kind === ReferenceKind.MANY_TO_ONE || kind === ReferenceKind.ONE_TO_ONE
 
-const isShown = ({ kind, hidden, persist, fieldNames }: EntityProperty) =>
+const isExported = ({ kind, hidden, persist, fieldNames }: EntityProperty) =>
   !hidden && persist !== false && fieldNames?.length === 1 && kind !== ReferenceKind.ONE_TO_MANY
 
 function writeAttribute({

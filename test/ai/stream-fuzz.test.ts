@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { adapterDrivers } from '../../server/ai/adapters.ts'
 import type { ModelConnection } from '../../server/ai/chat-model.ts'
 import { toFinishReason } from '../../server/ai/finish-reason.ts'
-import { sdkUsage } from '../../server/ai/reported-usage.ts'
-import { collect } from '../../server/ai/whole-answer.ts'
+import { fromSdkUsage } from '../../server/ai/reported-usage.ts'
+import { collectStream } from '../../server/ai/generate-result.ts'
 import {
   completionStreams,
   type GeneratedStream,
@@ -42,10 +42,10 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
   const model = driver.model('m', connectionTo(pieces))
   try {
     const asked = options(adapter)
-    const answer = isStream ? await collect((await model.doStream(asked)).stream) : await model.doGenerate(asked)
+    const answer = isStream ? await collectStream((await model.doStream(asked)).stream) : await model.doGenerate(asked)
     const textOf = (type: 'text' | 'reasoning') =>
       answer.content.map((part) => (part.type === type ? part.text : '')).join('')
-    const { input = 0, output = 0 } = sdkUsage(answer.usage)
+    const { input = 0, output = 0 } = fromSdkUsage(answer.usage)
     const end = toFinishReason(answer.finishReason)
     if (!end) return { end: 'error' }
     return {

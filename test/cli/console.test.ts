@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findCommand } from '../../cli/command-tree.ts'
-import { consoleCommands, replacedCommands, sameCommands } from '../../cli/console-commands.ts'
+import { consoleCommands, replacedCommands, aliases } from '../../cli/console-commands.ts'
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { openHost, runCommand } from '../kit/command-line.ts'
 
@@ -21,7 +21,7 @@ test('svc-console knows every older name, and no other', async () => {
   expect(Object.keys(consoleCommands({} as never)).sort()).toEqual([...older].sort())
 })
 
-test.each(Object.keys(sameCommands))('%s is a command, which explains itself', async (name) => {
+test.each(Object.keys(aliases))('%s is a command, which explains itself', async (name) => {
   expect(await console(name, '--help')).toMatchObject({
     exitCode: 0,
     stderr: '',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { extract } from '../../server/files/sandbox/extract.ts'
+import { extractText } from '../../server/files/sandbox/extract.ts'
 import { samples } from '../kit/sample-files/corpus.ts'
 
 /** Returns the lines of a reference that the text does not contain in their order. */
@@ -13,7 +13,7 @@ function missingIn(text: string, reference: readonly string[]): string[] {
 }
 
 test.for(Object.entries(samples))('%s gives all of its reference text, in its order', async ([, sample]) => {
-  const found = await extract(sample.bytes, sample.kind, 100_000)
+  const found = await extractText(sample.bytes, sample.kind, 100_000)
 
   expect(found).toMatchObject({ truncated: false, notes: [] })
   expect(missingIn('text' in found ? found.text : '', sample.reference)).toEqual([])
@@ -22,7 +22,7 @@ test.for(Object.entries(samples))('%s gives all of its reference text, in its or
 /** These words stand in deleted or machine-readable parts of the samples. */
 test.for(['Streichung', 'steal', 'FORMCHECKBOX', 'Alt'])('the text of no sample has %s in it', async (word) => {
   for (const { bytes, kind } of Object.values(samples))
-    expect(await extract(bytes, kind, 100_000)).toMatchObject({
+    expect(await extractText(bytes, kind, 100_000)).toMatchObject({
       text: expect.not.stringMatching(new RegExp(`\\b${word}\\b`)),
     })
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { extract } from '../../server/files/sandbox/extract.ts'
+import { extractText } from '../../server/files/sandbox/extract.ts'
 import { encodeText } from '../kit/sample-files/encodings.ts'
 
-const read = (bytes: Buffer) => extract(bytes, 'plain', 10_000)
+const read = (bytes: Buffer) => extractText(bytes, 'plain', 10_000)
 const text = (text: string) => ({ text, truncated: false, notes: [] })
 
 const german = 'Name;Straße;Betrag\nMüller;Königsallee 5;12,50 €\nÖzdemir;Grüner Weg 7;8,00 €'

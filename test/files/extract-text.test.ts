@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { TextKind } from '../../server/files/sandbox/content-kinds.ts'
-import { extract } from '../../server/files/sandbox/extract.ts'
+import { extractText } from '../../server/files/sandbox/extract.ts'
 import { createSandboxPool } from '../../server/files/sandbox-pool.ts'
 import { makeDocx, makeXlsx } from '../kit/sample-files/documents.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
@@ -19,7 +19,7 @@ const sandboxes = createSandboxPool(bounds)
 const read = (bytes: Buffer, kind: TextKind, by = sandboxes) => by.read(Readable.from([bytes]), kind)
 
 /** Extracts within this process, for files that cannot endanger it. */
-const extractHere = (bytes: Buffer, kind: TextKind) => extract(bytes, kind, bounds.maxCharacters)
+const extractHere = (bytes: Buffer, kind: TextKind) => extractText(bytes, kind, bounds.maxCharacters)
 
 const bomb = (claimedSize: number) =>
   makeDocx(['x'], [{ name: 'word/media/a', content: '', deflated: deflateZeros(2048), claimedSize }])
@@ -143,14 +143,14 @@ const sandbox = join(dirname(fileURLToPath(import.meta.url)), '../../server/file
 test('a parser could reach neither the network nor a file nor a program', async () => {
   await using outside = await listener()
   const probe = `
-    import { cutOff } from ${JSON.stringify(join(sandbox, 'no-network.ts'))}
+    import { blockNetwork } from ${JSON.stringify(join(sandbox, 'no-network.ts'))}
     const { default: http } = await import('node:http')
     const { default: net } = await import('node:net')
     const { default: dns } = await import('node:dns')
     const { default: dgram } = await import('node:dgram')
     const { execFileSync } = await import('node:child_process')
     const { readFileSync, writeFileSync } = await import('node:fs')
-    cutOff()
+    blockNetwork()
     const url = ${JSON.stringify(outside.url)}
     const tries = {
       fetch: () => fetch(url),

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
-import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
+import { readAccounts, resolveAccountsPath } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
@@ -167,19 +167,19 @@ test.for([
   expect(await browser.standing()).toBe('internal')
   expect((await svc.send('GET', '/api/user', { token: ada.token })).status).toBe(401)
   expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
-  expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['root'])
+  expect((await readAccounts(resolveAccountsPath(svc.env))).map(({ username }) => username)).toEqual(['root'])
 })
 
 test('removing a user changes nothing where the accounts cannot be changed', async () => {
   const { browser } = await signIn(svc, 'ada')
-  const accounts = await readFile(accountsFile(svc.env), 'utf8')
-  await writeFile(accountsFile(svc.env), '[{')
+  const accounts = await readFile(resolveAccountsPath(svc.env), 'utf8')
+  await writeFile(resolveAccountsPath(svc.env), '[{')
 
   await expect(svc.host.admin.removeUser({ user: { username: 'ada' } })).rejects.toMatchObject({
     problem: 'unavailable',
   })
 
-  await writeFile(accountsFile(svc.env), accounts)
+  await writeFile(resolveAccountsPath(svc.env), accounts)
   expect(await browser.standing()).not.toBe('internal')
   expect((await openBrowser(svc.url).login('ada')).status).toBe(200)
 })

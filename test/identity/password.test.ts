@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { accountsFile, readAccounts } from '../../server/login/accounts.ts'
+import { readAccounts, resolveAccountsPath } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 afterEach(async () => {
-  await rm(accountsFile(svc.env), { force: true })
+  await rm(resolveAccountsPath(svc.env), { force: true })
   await removeEverybody(svc)
 })
 
@@ -48,12 +48,12 @@ test.for([
   ['the current one', PASSWORD, 422],
 ] as const)('a new password that is %s is refused and changes nothing', async ([, password, expected]) => {
   const { browser } = await signIn(svc, 'long-username')
-  const before = await readFile(accountsFile(svc.env), 'utf8')
+  const before = await readFile(resolveAccountsPath(svc.env), 'utf8')
 
   const { status, body } = await change(browser, password)
 
   expect([status, body]).toMatchObject([expected, { error: { message: expect.any(String) } }])
-  expect(await readFile(accountsFile(svc.env), 'utf8')).toBe(before)
+  expect(await readFile(resolveAccountsPath(svc.env), 'utf8')).toBe(before)
   expect(await isSignedIn(browser)).toBe(true)
 })
 
@@ -101,7 +101,7 @@ test('people without a local account are told so, also beforehand', async () => 
   const state = async () => (await browser.send('GET', '/trpc/password.state')).body
   expect(await state()).toEqual({ result: { data: { canChange: true } } })
 
-  await writeFile(accountsFile(svc.env), '[]')
+  await writeFile(resolveAccountsPath(svc.env), '[]')
 
   expect(await state()).toEqual({ result: { data: { canChange: false } } })
   expect(await change(browser)).toMatchObject({ status: 404 })
@@ -109,7 +109,7 @@ test('people without a local account are told so, also beforehand', async () => 
 
 test('a broken accounts file answers 503 with the remedy, and is logged', async () => {
   const { browser } = await signIn(svc)
-  await writeFile(accountsFile(svc.env), '[{"username": "ada"}]')
+  await writeFile(resolveAccountsPath(svc.env), '[{"username": "ada"}]')
 
   expect(await change(browser)).toMatchObject({
     status: 503,
@@ -158,5 +158,5 @@ test('people are added with a password and an account, or not at all', async () 
   await expect(svc.host.admin.addUser({ ...bea, password: NEXT })).rejects.toThrow(/one e-mail address/)
 
   expect(await svc.rows('select id from users where id > 1')).toEqual([])
-  expect((await readAccounts(accountsFile(svc.env))).map(({ username }) => username)).toEqual(['ada'])
+  expect((await readAccounts(resolveAccountsPath(svc.env))).map(({ username }) => username)).toEqual(['ada'])
 })

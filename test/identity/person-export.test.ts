@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { resources } from '../../routers/index.ts'
-import { contents, leftOut } from '../../server/personal-data/contents.ts'
+import { excludedColumns, personalTables } from '../../server/personal-data/contents.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
@@ -51,19 +51,19 @@ const fetchArchive = async (person: Awaited<ReturnType<typeof personWithData>>) 
 }
 
 test('every column that leads to a person is archived, or says why not', () => {
-  const told = contents.flatMap(({ entity, path: [name] = [] }) => {
+  const told = personalTables.flatMap(({ entity, path: [name] = [] }) => {
     const meta = metadata.get(entity as never)
     const property = (meta.properties as Record<string, { fieldNames: string[] }>)[name ?? '']
     return property ? `${meta.tableName}.${property.fieldNames[0]}` : []
   })
 
   const leading = eraseRules(metadata).map(({ table, column }) => `${table}.${column}`)
-  expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(leftOut).sort())
+  expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(excludedColumns).sort())
 })
 
 test("no column of an archive sounds like a secret except the person's sealed ones", () => {
   const declared = new Set(resources.map(({ entity }) => entity))
-  const shown = contents.flatMap(({ entity, told }) => {
+  const shown = personalTables.flatMap(({ entity, columns: told }) => {
     const { tableName, props } = metadata.get(entity as never)
     const columns = declared.has(entity) || told ? [] : props.filter(({ hidden, fieldNames }) => !hidden && fieldNames)
     return columns.flatMap(({ fieldNames }) => fieldNames.map((column) => `${tableName}.${column}`))

@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/argon2'
-import { accountsFile, putHashedAccount } from '../../server/login/accounts.ts'
+import { resolveAccountsPath, putHashedAccount } from '../../server/login/accounts.ts'
 import type { TestApp } from './app.ts'
 import { makePublicKey } from './identity/people.ts'
 
@@ -85,7 +85,7 @@ function hashCheaply(): Promise<string> {
 
 /** Adds a local account of a person who has not signed in yet. */
 export async function putAccount(env: TestApp['env'], username: string): Promise<void> {
-  await putHashedAccount(accountsFile(env), { ...buildIdentity(username), hash: await hashCheaply() })
+  await putHashedAccount(resolveAccountsPath(env), { ...buildIdentity(username), hash: await hashCheaply() })
 }
 
 /** Adds a local account, and if `known` a person, by default with keys. */

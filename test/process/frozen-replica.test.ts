@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
-import { accountsFile } from '../../server/login/accounts.ts'
+import { resolveAccountsPath } from '../../server/login/accounts.ts'
 import { buildQuestion } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
@@ -36,7 +36,7 @@ beforeAll(async () => {
   catalogue = await addCatalogue(svc)
   await svc.host.limits.set({ name: 'ada', for: 'user:ada', cap: 1000, unit: 'requests', per: 'day' } as never)
   settings = { ...limits, DATABASE_URL: String(svc.env.DATABASE_URL), DATA_DIR: folder.path, PORT: '0' }
-  settings['ACCOUNTS_FILE'] = accountsFile(svc.env)
+  settings['ACCOUNTS_FILE'] = resolveAccountsPath(svc.env)
   const kept = resources.move()
   stop = () => kept.disposeAsync()
 })

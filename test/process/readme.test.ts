@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createCommandContext } from '../../cli/command-context.ts'
-import { findCommand, resolve } from '../../cli/command-tree.ts'
+import { findCommand, resolveValue } from '../../cli/command-tree.ts'
 import { checkFlags } from '../../cli/flags.ts'
 import { createRoot, svc } from '../../cli/programs.ts'
 import { processTerminal } from '../../cli/prompts.ts'
@@ -118,7 +118,7 @@ describe('the guides', () => {
     const known = words && findCommand(root, ['svc'], words)
     return (
       known
-        ?.then(async ({ command, rest }) => void checkFlags((await resolve(command.args)) ?? {}, rest))
+        ?.then(async ({ command, rest }) => void checkFlags((await resolveValue(command.args)) ?? {}, rest))
         .catch(({ message }: Error) => message.split('\n').find((line) => !line.endsWith(' is missing.'))) ??
       'nobody runs it'
     )

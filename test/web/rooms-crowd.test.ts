@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { accountsFile } from '../../server/login/accounts.ts'
+import { resolveAccountsPath } from '../../server/login/accounts.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
@@ -32,7 +32,7 @@ async function openWorld() {
   const svc = resources.use(await startJsonApi({ ...shared, DATABASE_POOL: '5' }))
   const replicas = ports.map((port) => {
     const settings = { ...shared, DATA_DIR: folder.path, HOST: '127.0.0.1', PORT: String(port) }
-    return resources.use(startProcess({ ...settings, ACCOUNTS_FILE: accountsFile(svc.env) }))
+    return resources.use(startProcess({ ...settings, ACCOUNTS_FILE: resolveAccountsPath(svc.env) }))
   })
   await Promise.all(replicas.map((replica) => replica.ready()))
   await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)

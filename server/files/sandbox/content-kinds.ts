@@ -2,10 +2,11 @@
 export type TextKind = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf' | 'html' | 'plain'
 
 /** What services that convert files answer with: an archive of Markdown files, or JSON in one of two shapes. */
-const answerKinds = ['markdown-zip', 'docling-json', 'kreuzberg-json'] as const
-export type AnswerKind = (typeof answerKinds)[number]
+const converterResponseKinds = ['markdown-zip', 'docling-json', 'kreuzberg-json'] as const
+export type ConverterResponseKind = (typeof converterResponseKinds)[number]
 
-export const isAnswer = (kind: string): kind is AnswerKind => (answerKinds as readonly string[]).includes(kind)
+export const isConverterResponse = (kind: string): kind is ConverterResponseKind =>
+  (converterResponseKinds as readonly string[]).includes(kind)
 
 /** A file, or the response of a converter for one. */
-export type ContentKind = TextKind | AnswerKind
+export type ContentKind = TextKind | ConverterResponseKind

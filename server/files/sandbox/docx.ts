@@ -1,71 +1,71 @@
 import { hex } from 'dingbat-to-unicode'
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { DomUtils } from 'htmlparser2'
-import type { Collector } from './collector.ts'
+import type { TextCollector } from './text-collector.ts'
 import { attributeOf, childOf, childrenOf, type Document, type Element, parseXml, writeXml } from './xml.ts'
 
 /** Parts with text: the document, its notes, comments, headers and footers. */
-const withText = /^word\/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml$/
+const partsWithText = /^word\/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml$/
 
 /**
  * Writes as text into a Word document what its reader passes over: the numbers of lists and headings, tick boxes, choices,
  * symbols, readings above characters, and descriptions of pictures.
  */
-export function spellOut(bytes: Buffer, text: Collector): Buffer {
+export function insertImplicitText(bytes: Buffer, text: TextCollector): Buffer {
   const parts = unzipSync(bytes, { filter: ({ name }) => /\.(?:xml|rels)$/.test(name) || /^word\/afchunk/i.test(name) })
   const parse = (name: string) => parts[name] && parseXml(strFromU8(parts[name]))
   const numbers = new WordNumbers(parse('word/numbering.xml'), parse('word/styles.xml'))
   for (const [name, part] of Object.entries(parts)) {
-    if (!withText.test(name)) continue
+    if (!partsWithText.test(name)) continue
     const document = parseXml(strFromU8(part))
-    for (const paragraph of elements(document, 'w:p')) number(paragraph, numbers)
-    for (const element of elements(document, ...Object.keys(spelled))) spell(element, text)
+    for (const paragraph of findElements(document, 'w:p')) insertNumber(paragraph, numbers)
+    for (const element of findElements(document, ...Object.keys(textWriters))) insertText(element, text)
     parts[name] = strToU8(writeXml(document))
   }
   return Buffer.from(zipSync(parts, { level: 0 }))
 }
 
-const elements = (document: Document, ...names: string[]): Element[] =>
+const findElements = (document: Document, ...names: string[]): Element[] =>
   DomUtils.getElementsByTagName((name) => names.includes(name), document)
 
 /** Puts the number of a paragraph into it, and takes away what says that it has one. */
-function number(paragraph: Element, numbers: WordNumbers): void {
+function insertNumber(paragraph: Element, numbers: WordNumbers): void {
   const properties = childOf(paragraph, 'w:pPr')
   const isDeleted = childOf(childOf(properties, 'w:rPr'), 'w:del') !== undefined
   const label = isDeleted ? undefined : numbers.writeLabel(properties)
   for (const numbered of childrenOf(properties, 'w:numPr')) DomUtils.removeElement(numbered)
   if (label === undefined || !properties) return
-  const run = parseXml(`<w:r>${textElement(`${label} `)}</w:r>`).children[0]
+  const run = parseXml(`<w:r>${writeTextElement(`${label} `)}</w:r>`).children[0]
   if (run) DomUtils.append(properties, run)
 }
 
-const textElement = (text: string) => `<w:t xml:space="preserve">${text}</w:t>`
+const writeTextElement = (text: string) => `<w:t xml:space="preserve">${text}</w:t>`
 
 /** What stands for an element in a run, as it is written in XML; undefined where nothing does. */
-const spelled: Record<string, (element: Element, text: Collector) => string | undefined> = {
+const textWriters: Record<string, (element: Element, text: TextCollector) => string | undefined> = {
   'w:noBreakHyphen': () => '\u2011',
   'w:sym': writeSymbol,
-  'w:ruby': (ruby) => `${textsIn(childOf(ruby, 'w:rubyBase'))}(${textsIn(childOf(ruby, 'w:rt'))})`,
+  'w:ruby': (ruby) => `${joinTexts(childOf(ruby, 'w:rubyBase'))}(${joinTexts(childOf(ruby, 'w:rt'))})`,
   'w:fldChar': writeChoice,
   'w:drawing': findDescription,
 }
 
-function spell(element: Element, text: Collector): void {
-  const found = spelled[element.name]?.(element, text)
-  const spelledOut = found === undefined ? undefined : parseXml(textElement(found)).children[0]
+function insertText(element: Element, text: TextCollector): void {
+  const found = textWriters[element.name]?.(element, text)
+  const spelledOut = found === undefined ? undefined : parseXml(writeTextElement(found)).children[0]
   if (spelledOut) DomUtils.append(element, spelledOut)
 }
 
 /** Fonts of symbols may name them in a range of their own. */
-function writeSymbol(symbol: Element, text: Collector): string | undefined {
+function writeSymbol(symbol: Element, text: TextCollector): string | undefined {
   const font = attributeOf(symbol, 'w:font') ?? ''
   const code = attributeOf(symbol, 'w:char') ?? ''
   const known = hex(font, code) ?? hex(font, code.replace(/^F0/i, ''))
-  if (!known) text.note('characters')
+  if (!known) text.reportGap('characters')
   return known && `&#${known.codePoint};`
 }
 
-const textsIn = (element: Element | undefined): string =>
+const joinTexts = (element: Element | undefined): string =>
   element ? DomUtils.getElementsByTagName('w:t', element).map(DomUtils.textContent).join('') : ''
 
 /** A tick box or a list of choices in a form. */
@@ -119,13 +119,13 @@ class WordNumbers {
   readonly #lists = new Map<string, List>()
   readonly #styles = new Map<string, Style>()
   readonly #counts = new Map<string, (number | undefined)[]>()
-  readonly #begun = new Set<string>()
+  readonly #startedLevels = new Set<string>()
 
   constructor(numbering: Document | undefined, styles: Document | undefined) {
-    for (const style of namedElements('w:style', styles)) this.#addStyle(style)
-    for (const definition of namedElements('w:abstractNum', numbering)) this.#addDefinition(definition)
-    for (const list of namedElements('w:num', numbering)) this.#addList(list)
-    for (const definition of namedElements('w:abstractNum', numbering)) this.#linkDefinition(definition)
+    for (const style of findOptionalElements('w:style', styles)) this.#addStyle(style)
+    for (const definition of findOptionalElements('w:abstractNum', numbering)) this.#addDefinition(definition)
+    for (const list of findOptionalElements('w:num', numbering)) this.#addList(list)
+    for (const definition of findOptionalElements('w:abstractNum', numbering)) this.#linkDefinition(definition)
   }
 
   /** "§ 3", "1.2.", or "-" before a paragraph with these properties; undefined where nothing stands. */
@@ -136,21 +136,21 @@ class WordNumbers {
     const found = list === undefined ? undefined : this.#lists.get(list)
     const levels = found && this.#definitions.get(found.definition)
     if (list === undefined || !found || !levels) return undefined
-    const at = levelNumber(childOf(own, 'w:ilvl')) ?? this.#levelOfStyle(style, levels)
+    const at = readLevelNumber(childOf(own, 'w:ilvl')) ?? this.#levelOfStyle(style, levels)
     const level = levels.get(at)
     if (!level) return undefined
     const counts = this.#count(list, found, at, levels)
-    return level.format === 'bullet' ? `${'  '.repeat(at)}-` : fill(level, levels, counts)
+    return level.format === 'bullet' ? `${'  '.repeat(at)}-` : fillLabel(level, levels, counts)
   }
 
   #count(name: string, { definition, starts }: List, at: number, levels: ReadonlyMap<number, Level>) {
     const counts = this.#counts.get(definition) ?? []
     this.#counts.set(definition, counts)
     const start = starts.get(at)
-    const isAnew = start !== undefined && !this.#begun.has(`${name} ${at}`)
-    this.#begun.add(`${name} ${at}`)
+    const isRestarted = start !== undefined && !this.#startedLevels.has(`${name} ${at}`)
+    this.#startedLevels.add(`${name} ${at}`)
     const last = counts[at]
-    counts[at] = isAnew || last === undefined ? (start ?? levels.get(at)?.start ?? 1) : last + 1
+    counts[at] = isRestarted || last === undefined ? (start ?? levels.get(at)?.start ?? 1) : last + 1
     counts.length = at + 1
     return counts
   }
@@ -170,7 +170,7 @@ class WordNumbers {
   #addStyle(style: Element): void {
     const id = style.attribs['w:styleId']
     const numbered = childOf(childOf(style, 'w:pPr'), 'w:numPr')
-    const [list, level] = [attributeOf(childOf(numbered, 'w:numId')), levelNumber(childOf(numbered, 'w:ilvl'))]
+    const [list, level] = [attributeOf(childOf(numbered, 'w:numId')), readLevelNumber(childOf(numbered, 'w:ilvl'))]
     if (id !== undefined) this.#styles.set(id, { basedOn: attributeOf(childOf(style, 'w:basedOn')), list, level })
   }
 
@@ -206,10 +206,10 @@ class WordNumbers {
   }
 }
 
-const namedElements = (name: string, document: Document | undefined) =>
+const findOptionalElements = (name: string, document: Document | undefined) =>
   document ? DomUtils.getElementsByTagName(name, document) : []
 
-function levelNumber(element: Element | undefined): number | undefined {
+function readLevelNumber(element: Element | undefined): number | undefined {
   const level = Number(attributeOf(element))
   return Number.isInteger(level) && level >= 0 && level < MAX_LEVELS ? level : undefined
 }
@@ -234,24 +234,28 @@ function toLevel(level: Element): [number, Level][] {
 
 const isOff = (element: Element): boolean => ['0', 'false', 'off'].includes(attributeOf(element) ?? '')
 
-function fill({ text, isLegal }: Level, levels: ReadonlyMap<number, Level>, counts: readonly (number | undefined)[]) {
+function fillLabel(
+  { text, isLegal }: Level,
+  levels: ReadonlyMap<number, Level>,
+  counts: readonly (number | undefined)[],
+) {
   const label = text.replace(/%([1-9])/g, (_, digit: string) => {
     const at = Number(digit) - 1
     const level = levels.get(at)
-    return write(counts[at] ?? level?.start ?? 1, isLegal ? 'decimal' : (level?.format ?? 'decimal'))
+    return formatCount(counts[at] ?? level?.start ?? 1, isLegal ? 'decimal' : (level?.format ?? 'decimal'))
   })
   return label.trim() || undefined
 }
 
-function write(count: number, format: string): string {
+function formatCount(count: number, format: string): string {
   if (format === 'none' || format === 'bullet') return ''
   if (format === 'decimalZero') return `${count}`.padStart(2, '0')
-  const written = format.endsWith('Letter') ? letters(count) : format.endsWith('Roman') ? roman(count) : `${count}`
+  const written = format.endsWith('Letter') ? toLetters(count) : format.endsWith('Roman') ? toRoman(count) : `${count}`
   return format.startsWith('lower') ? written.toLowerCase() : written
 }
 
 /** A to Z, then AA to ZZ. */
-function letters(count: number): string {
+function toLetters(count: number): string {
   if (count < 1 || count > 26 * 20) return `${count}`
   return String.fromCharCode(65 + ((count - 1) % 26)).repeat(Math.ceil(count / 26))
 }
@@ -272,12 +276,12 @@ const numerals: readonly [number, string][] = [
   [1, 'I'],
 ]
 
-function roman(count: number): string {
+function toRoman(count: number): string {
   if (count < 1 || count > 3999) return `${count}`
-  let left = count
+  let rest = count
   return numerals.reduce((written, [value, numeral]) => {
-    const times = Math.floor(left / value)
-    left -= times * value
+    const times = Math.floor(rest / value)
+    rest -= times * value
     return written + numeral.repeat(times)
   }, '')
 }

@@ -1,20 +1,21 @@
-import { type Collector, createCollector, Unreadable } from './collector.ts'
-import { type ContentKind, isAnswer } from './content-kinds.ts'
+import { type ContentKind, isConverterResponse } from './content-kinds.ts'
+import { createTextCollector, type TextCollector, UnreadableError } from './text-collector.ts'
 
 /** Reads the text of a file, or why there is none. */
-export async function extract(bytes: Buffer, kind: ContentKind, maxCharacters: number) {
-  const text = createCollector(maxCharacters)
+export async function extractText(bytes: Buffer, kind: ContentKind, maxCharacters: number) {
+  const text = createTextCollector(maxCharacters)
   try {
-    await read(bytes, kind, text)
+    await readContent(bytes, kind, text)
     return text.result()
   } catch (error) {
-    return { unreadable: error instanceof Unreadable ? error.reason : ('damaged' as const) }
+    return { unreadable: error instanceof UnreadableError ? error.reason : ('damaged' as const) }
   }
 }
 
 /** A parser is loaded only for files that need it. */
-async function read(bytes: Buffer, kind: ContentKind, text: Collector): Promise<void> {
-  if (isAnswer(kind)) return (await import('./converter-answers.ts')).readAnswer(bytes, kind, text)
+async function readContent(bytes: Buffer, kind: ContentKind, text: TextCollector): Promise<void> {
+  if (isConverterResponse(kind))
+    return (await import('./converter-responses.ts')).readConverterResponse(bytes, kind, text)
   if (kind === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, text)
   if (kind === 'plain') return (await import('./plain.ts')).readPlain(bytes, text)
   return (await import('./office.ts')).readOffice(bytes, kind, text)

@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers'
 import type { ContentKind } from './content-kinds.ts'
-import { extract } from './extract.ts'
-import { cutOff } from './no-network.ts'
-import { watch } from './watchdog.ts'
+import { extractText } from './extract.ts'
+import { blockNetwork } from './no-network.ts'
+import { startWatchdog } from './watchdog.ts'
 
 export interface Task {
   kind: ContentKind
@@ -15,7 +15,7 @@ export interface Task {
 
 /** Reads a file from standard input and writes its text, or why there is none, to standard output as JSON. */
 const task = JSON.parse(process.argv[2] ?? '') as Task
-watch(task)
-cutOff()
+startWatchdog(task)
+blockNetwork()
 const { kind, maxCharacters } = task
-process.stdout.write(JSON.stringify(await extract(await buffer(process.stdin), kind, maxCharacters)))
+process.stdout.write(JSON.stringify(await extractText(await buffer(process.stdin), kind, maxCharacters)))

@@ -7,15 +7,15 @@ function refuse(): never {
 }
 
 /** A parser has no business on the network: what would open a connection throws from now on, whatever a file asks for. */
-export function cutOff(): void {
+export function blockNetwork(): void {
   Object.assign(Socket.prototype, { connect: refuse })
   Object.assign(Server.prototype, { listen: refuse })
   Object.assign(dgram, { createSocket: refuse })
   Object.assign(dgram.Socket.prototype, { bind: refuse, connect: refuse, send: refuse })
-  for (const part of [dns, dns.promises]) Object.assign(part, refusing(part))
+  for (const part of [dns, dns.promises]) Object.assign(part, refuseCalls(part))
 }
 
-const refusing = (part: object) =>
-  Object.fromEntries(Object.entries(part).flatMap(([name, value]) => (isCall(value) ? [[name, refuse]] : [])))
+const refuseCalls = (part: object) =>
+  Object.fromEntries(Object.entries(part).flatMap(([name, value]) => (isFunction(value) ? [[name, refuse]] : [])))
 
-const isCall = (value: unknown) => typeof value === 'function' && !/^class\b/.test(String(value))
+const isFunction = (value: unknown) => typeof value === 'function' && !/^class\b/.test(String(value))

@@ -1,39 +1,39 @@
-import { type Collector, Unreadable } from './collector.ts'
+import { type TextCollector, UnreadableError } from './text-collector.ts'
 
 /** Text in any encoding that is told by a mark or by its characters. */
-export async function readPlain(bytes: Buffer, text: Collector): Promise<void> {
-  text.add(await decode(bytes))
+export async function readPlain(bytes: Buffer, text: TextCollector): Promise<void> {
+  text.add(await decodeText(bytes))
 }
 
 /** As much as the detector looks at. */
 const SAMPLE = 64 * 1024
 
-export async function decode(bytes: Buffer): Promise<string> {
+export async function decodeText(bytes: Buffer): Promise<string> {
   const marked = findByteOrderMark(bytes)
   if (marked) return new TextDecoder(marked).decode(bytes)
   if (bytes.includes(0)) return decodeUtf16(bytes)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    return guess(bytes)
+    return decodeByGuess(bytes)
   }
 }
 
-const marks = [
+const byteOrderMarks = [
   { encoding: 'utf-8', bytes: [0xef, 0xbb, 0xbf] },
   { encoding: 'utf-16le', bytes: [0xff, 0xfe] },
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ]
 
 const findByteOrderMark = (bytes: Buffer) =>
-  marks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte))?.encoding
+  byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte))?.encoding
 
 /** No other encoding has zeros. */
 async function decodeUtf16(bytes: Buffer): Promise<string> {
   const { detect } = await import('jschardet')
   const [, order] = detect(bytes.subarray(0, SAMPLE)).encoding?.match(/^utf-16-([bl]e)$/) ?? []
   const text = order ? new TextDecoder(`utf-16${order}`).decode(bytes) : '\0'
-  if (text.includes('\0')) throw new Unreadable('damaged')
+  if (text.includes('\0')) throw new UnreadableError('damaged')
   return text
 }
 
@@ -54,35 +54,36 @@ const encodings: Readonly<Record<string, string>> = {
 }
 
 /** What most programs wrote. Texts in it are seldom Icelandic, but Turkish in its own encoding looks so. */
-const USUAL = 'windows-1252'
+const DEFAULT_ENCODING = 'windows-1252'
 const ICELANDIC = /[ÐðÞþÝý]/
 
 /** Words in two alphabets, of those in another than the Latin one. */
-const MOST_MIXED = 0.5
+const MAX_MIXED_SHARE = 0.5
 
 /** How sure the usual encoding must be, compared with the surest, and what leaves nobody sure of the surest. */
-const USUAL_ENOUGH = 0.7
-const MOST_DOUBT = 0.95
+const MIN_DEFAULT_CONFIDENCE = 0.7
+const MAX_RUNNER_UP_CONFIDENCE = 0.95
 
-async function guess(bytes: Buffer): Promise<string> {
+async function decodeByGuess(bytes: Buffer): Promise<string> {
   const { detectAll } = await import('jschardet')
   const sample = bytes.subarray(0, SAMPLE)
   const options = { minimumThreshold: 0, detectEncodings: Object.keys(encodings) }
-  const readings = detectAll(sample, options).flatMap(({ encoding, confidence }) => {
+  const candidates = detectAll(sample, options).flatMap(({ encoding, confidence }) => {
     const name = encoding && findCharset(encoding)
     // A character at the end of the sample may be cut.
     const text = name ? new TextDecoder(name).decode(sample, { stream: true }) : ''
     return name && isPlausible(text) ? [{ name, text, confidence }] : []
   })
-  const [best] = readings
-  if (!best) throw new Unreadable('unknown-encoding')
-  const isUsual = readings.some(
+  const [best] = candidates
+  if (!best) throw new UnreadableError('unknown-encoding')
+  const isDefault = candidates.some(
     ({ name, text, confidence }) =>
-      name === USUAL && !ICELANDIC.test(text) && confidence >= USUAL_ENOUGH * best.confidence,
+      name === DEFAULT_ENCODING && !ICELANDIC.test(text) && confidence >= MIN_DEFAULT_CONFIDENCE * best.confidence,
   )
-  if (isUsual) return new TextDecoder(USUAL).decode(bytes)
-  const other = readings.find(({ text }) => text !== best.text)
-  if (other && other.confidence > MOST_DOUBT * best.confidence) throw new Unreadable('unknown-encoding')
+  if (isDefault) return new TextDecoder(DEFAULT_ENCODING).decode(bytes)
+  const other = candidates.find(({ text }) => text !== best.text)
+  if (other && other.confidence > MAX_RUNNER_UP_CONFIDENCE * best.confidence)
+    throw new UnreadableError('unknown-encoding')
   return new TextDecoder(best.name).decode(bytes)
 }
 
@@ -93,10 +94,10 @@ function findCharset(encoding: string): string | undefined {
 }
 
 const alphabet = '[\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Hebrew}\\p{Script=Arabic}\\p{Script=Thai}]'
-const words = new RegExp(`\\p{L}*${alphabet}\\p{L}*`, 'gu')
+const nonLatinWords = new RegExp(`\\p{L}*${alphabet}\\p{L}*`, 'gu')
 /** Few words have letters of two alphabets, and no text has controls or characters that its encoding does not know. */
 function isPlausible(text: string): boolean {
   if (/[\ufffd\u0080-\u009f]/.test(text)) return false
-  const found = text.match(words) ?? []
-  return found.filter((word) => /\p{Script=Latin}/u.test(word)).length <= MOST_MIXED * found.length
+  const found = text.match(nonLatinWords) ?? []
+  return found.filter((word) => /\p{Script=Latin}/u.test(word)).length <= MAX_MIXED_SHARE * found.length
 }

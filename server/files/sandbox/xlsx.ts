@@ -13,52 +13,54 @@ const isBuiltIn = (id: number) =>
   (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58)
 
 /** A cell with a number and a style, as programs write it. */
-const NUMBER =
+const numberCells =
   /<c\b([^>]*?) s="(\d+)"([^>]*)>(<f\b[^>]*(?:\/>|>[^<]*<\/f>))?<v>(\d+(?:\.\d+)?(?:E[+-]?\d+)?)<\/v><\/c>/g
 
 /** Writes the dates and times of a workbook as such: its cells have numbers of days, which only their formats tell of. */
-export function spellOutDates(bytes: Buffer): Buffer {
+export function writeDatesAsText(bytes: Buffer): Buffer {
   const parts = unzipSync(bytes, { filter: ({ name }) => /\.(?:xml|rels)$/.test(name) })
-  const styles = datesIn(parts['xl/styles.xml'])
+  const styles = findDateStyles(parts['xl/styles.xml'])
   if (styles.size === 0) return bytes
   const is1904 = /date1904="(?:1|true)"/.test(parts['xl/workbook.xml'] ? strFromU8(parts['xl/workbook.xml']) : '')
   for (const [name, part] of Object.entries(parts)) {
     if (!/^xl\/worksheets\/[^/]+\.xml$/.test(name)) continue
-    const written = strFromU8(part).replace(
-      NUMBER,
+    const iso = strFromU8(part).replace(
+      numberCells,
       (cell, before: string, style: string, after: string, _, value: string) => {
         const isDate = styles.has(Number(style)) && !/ t="(?!n")/.test(before + after)
-        const date = isDate ? toDate(Number(value), is1904) : undefined
+        const date = isDate ? formatDate(Number(value), is1904) : undefined
         return date === undefined ? cell : `<c${before}${after} t="inlineStr"><is><t>${date}</t></is></c>`
       },
     )
-    parts[name] = strToU8(written)
+    parts[name] = strToU8(iso)
   }
   return Buffer.from(zipSync(parts, { level: 0 }))
 }
 
 /** The numbers of the styles that show dates or times. */
-function datesIn(part: Uint8Array | undefined): ReadonlySet<number> {
+function findDateStyles(part: Uint8Array | undefined): ReadonlySet<number> {
   if (!part) return new Set()
   const styles = parseXml(strFromU8(part))
   const formats = DomUtils.getElementsByTagName('numFmt', styles)
-  const own = new Map(formats.map(({ attribs }) => [Number(attribs['numFmtId']), showsDate(attribs['formatCode'])]))
+  const isDateByFormat = new Map(
+    formats.map(({ attribs }) => [Number(attribs['numFmtId']), isDateFormat(attribs['formatCode'])]),
+  )
   const [cells] = DomUtils.getElementsByTagName('cellXfs', styles, true, 1)
-  const used = (cells?.children ?? []).filter((child): child is Element => (child as Element).name === 'xf')
+  const cellStyles = (cells?.children ?? []).filter((child): child is Element => (child as Element).name === 'xf')
   const isDate = ({ attribs }: Element) =>
-    own.get(Number(attribs['numFmtId'])) ?? isBuiltIn(Number(attribs['numFmtId']))
-  return new Set(used.flatMap((style, at) => (isDate(style) ? [at] : [])))
+    isDateByFormat.get(Number(attribs['numFmtId'])) ?? isBuiltIn(Number(attribs['numFmtId']))
+  return new Set(cellStyles.flatMap((style, at) => (isDate(style) ? [at] : [])))
 }
 
 /** Texts in quotes, and conditions and colours in brackets, are no part of a date. */
-const showsDate = (format = ''): boolean =>
+const isDateFormat = (format = ''): boolean =>
   /[dmyhs]/i.test(format.replace(/&quot;.*?&quot;|"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, ''))
 
 /** A day, a time, or both. */
-function toDate(days: number, is1904: boolean): string | undefined {
+function formatDate(days: number, is1904: boolean): string | undefined {
   if (days > LAST_DAY) return undefined
-  const written = new Date(Math.round((is1904 ? EPOCHS.of1904 : EPOCHS.usual) + days * DAY_MS)).toISOString()
-  const [day, time] = [written.slice(0, 10), written.slice(11, 19).replace(/:00$/, '')]
+  const iso = new Date(Math.round((is1904 ? EPOCHS.of1904 : EPOCHS.usual) + days * DAY_MS)).toISOString()
+  const [day, time] = [iso.slice(0, 10), iso.slice(11, 19).replace(/:00$/, '')]
   if (days < 1) return time
   return Number.isInteger(days) ? day : `${day} ${time}`
 }

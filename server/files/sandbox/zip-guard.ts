@@ -1,6 +1,6 @@
 import { finished } from 'node:stream/promises'
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
-import { Unreadable } from './collector.ts'
+import { UnreadableError } from './text-collector.ts'
 
 const MAX_ENTRIES = 10_000
 const MAX_NAME_LENGTH = 512
@@ -11,21 +11,21 @@ const MAX_RATIO = 250
 const RATIO_FROM = 1024 * 1024
 
 /** Where documents keep other documents, such as the workbook of a chart; no parser opens those. */
-export const embedding = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
+export const embeddedDocument = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
 
 /**
  * Inflates every entry through a counter before a parser holds any of it. What the directory of the archive says of
  * sizes is the sender's word and is not asked. Returns the names of the entries; throws `Unreadable` where the archive is
  * not one that is handed on.
  */
-export async function guardZip(bytes: Buffer): Promise<ReadonlySet<string>> {
-  const zip = await fromBufferPromise(bytes, { strictFileNames: false, validateEntrySizes: true }).catch(damaged)
+export async function inspectZip(bytes: Buffer): Promise<ReadonlySet<string>> {
+  const zip = await fromBufferPromise(bytes, { strictFileNames: false, validateEntrySizes: true }).catch(throwDamaged)
   const budget = { bytes: MAX_BYTES, names: new Set<string>() }
-  if (zip.entryCount > MAX_ENTRIES) throw new Unreadable('too-large')
+  if (zip.entryCount > MAX_ENTRIES) throw new UnreadableError('too-large')
   try {
-    for await (const entry of zip.eachEntry()) await count(zip, entry, budget)
+    for await (const entry of zip.eachEntry()) await countEntry(zip, entry, budget)
   } catch (error) {
-    throw error instanceof Unreadable ? error : new Unreadable('damaged', error)
+    throw error instanceof UnreadableError ? error : new UnreadableError('damaged', error)
   }
   return budget.names
 }
@@ -36,26 +36,27 @@ interface Budget {
   names: Set<string>
 }
 
-async function count(zip: ZipFile, entry: Entry, budget: Budget): Promise<void> {
+async function countEntry(zip: ZipFile, entry: Entry, budget: Budget): Promise<void> {
   assertName(entry.fileName, budget.names)
-  if (entry.isEncrypted()) throw new Unreadable('encrypted')
+  if (entry.isEncrypted()) throw new UnreadableError('encrypted')
   if (entry.fileName.endsWith('/')) return
   const stream = await zip.openReadStreamPromise(entry)
   let size = 0
   stream.on('data', (chunk: Buffer) => {
-    if (size === 0 && isArchive(chunk) && !embedding.test(entry.fileName)) stream.destroy(new Unreadable('damaged'))
+    if (size === 0 && isArchive(chunk) && !embeddedDocument.test(entry.fileName))
+      stream.destroy(new UnreadableError('damaged'))
     size += chunk.length
     budget.bytes -= chunk.length
-    if (budget.bytes < 0 || isBomb(size, entry.compressedSize)) stream.destroy(new Unreadable('too-large'))
+    if (budget.bytes < 0 || isBomb(size, entry.compressedSize)) stream.destroy(new UnreadableError('too-large'))
   })
   await finished(stream)
 }
 
 /** Two entries of one name would let the guard and the parser look at different ones. */
 function assertName(name: string, names: Set<string>): void {
-  if (name.length > MAX_NAME_LENGTH || names.has(name)) throw new Unreadable('damaged')
+  if (name.length > MAX_NAME_LENGTH || names.has(name)) throw new UnreadableError('damaged')
   names.add(name)
-  if (names.size > MAX_ENTRIES) throw new Unreadable('too-large')
+  if (names.size > MAX_ENTRIES) throw new UnreadableError('too-large')
 }
 
 const isBomb = (size: number, compressed: number) => size > RATIO_FROM && size > compressed * MAX_RATIO
@@ -75,6 +76,6 @@ const isArchive = (chunk: Buffer) => {
   return signatures.some((signature) => head.startsWith(signature))
 }
 
-function damaged(error: unknown): never {
-  throw new Unreadable('damaged', error)
+function throwDamaged(error: unknown): never {
+  throw new UnreadableError('damaged', error)
 }

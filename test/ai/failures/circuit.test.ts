@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { FileReadError } from '../../../routers/ports/ai/prompt-files.ts'
-import { Guard } from '../../../server/ai/circuit.ts'
-import { Refusal } from '../../../server/ai/provider-errors.ts'
+import { CircuitBreaker } from '../../../server/ai/circuit.ts'
+import { ProviderStatusError } from '../../../server/ai/provider-errors.ts'
 import {
   answers,
   type Behaviour,
@@ -186,10 +186,10 @@ test("the circuit of a provider stays open when its probe's caller goes away", a
 
 test('the circuit of a provider stays open when its probe fails early', async () => {
   const by = { userId: 1, signal: new AbortController().signal }
-  const guard = new Guard({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
-  const fail = (error: Error) => guard.once(() => Promise.reject(error), by)
-  await expect(fail(new Refusal(503))).rejects.toThrow()
-  await vi.waitFor(() => expect(guard.isOpen).toBe(false), SLOW)
+  const guard = new CircuitBreaker({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
+  const fail = (error: Error) => guard.run(() => Promise.reject(error), by)
+  await expect(fail(new ProviderStatusError(503))).rejects.toThrow()
+  await vi.waitFor(() => expect(guard.isRejecting).toBe(false), SLOW)
 
   await expect(fail(new FileReadError('gone'))).rejects.toThrow(FileReadError)
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
-import { accountsFile, putAccount, readAccounts, removeAccount } from '../../../server/login/accounts.ts'
+import { putAccount, readAccounts, removeAccount, resolveAccountsPath } from '../../../server/login/accounts.ts'
 import { openLoginSources } from '../../../server/login/index.ts'
 import { recordLog } from '../../kit/log.ts'
 
@@ -48,7 +48,7 @@ describe('local accounts', () => {
     await putAccount(t.file, ann, 'correct horse')
     const source = await t.open()
 
-    expect(accountsFile(readEnv({ DATA_DIR: t.folder }))).toBe(t.file)
+    expect(resolveAccountsPath(readEnv({ DATA_DIR: t.folder }))).toBe(t.file)
     expect(await source.verify('ann', 'correct horse')).toEqual(expectedLogin(ann))
     expect(await source.verify(' ANN ', 'correct horse')).toEqual(expectedLogin(ann))
     expect((await readAccounts(t.file))[0]!.hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)

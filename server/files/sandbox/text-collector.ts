@@ -2,35 +2,35 @@ import type { TextNote } from '../../../entities/rooms/attachment.ts'
 import type { Unreadable as Reason } from '../../../routers/ports/files/text-extractor.ts'
 
 /** Takes text up to a number of characters; what comes after is left out. */
-export interface Collector {
+export interface TextCollector {
   add(text: string): void
   /** Says that something of the file is not in its text. */
-  note(gap: TextNote['gap'], count?: number): void
+  reportGap(gap: TextNote['gap'], count?: number): void
   readonly isFull: boolean
   /** What was taken, without characters that no text has. */
   result(): { text: string; truncated: boolean; notes: TextNote[] }
 }
 
-export function createCollector(max: number): Collector {
+export function createTextCollector(max: number): TextCollector {
   const parts: string[] = []
   const gaps = new Map<TextNote['gap'], number>()
-  let left = max
+  let remaining = max
   let truncated = false
   return {
     add(text) {
-      if (text.length > left) truncated = true
-      const part = text.slice(0, left)
-      left -= part.length
+      if (text.length > remaining) truncated = true
+      const part = text.slice(0, remaining)
+      remaining -= part.length
       if (part) parts.push(part)
     },
-    note(gap, count = 1) {
+    reportGap(gap, count = 1) {
       if (count > 0) gaps.set(gap, (gaps.get(gap) ?? 0) + count)
     },
     get isFull() {
-      return left <= 0
+      return remaining <= 0
     },
     result: () => ({
-      text: clean(parts.join('')),
+      text: cleanText(parts.join('')),
       truncated,
       notes: Array.from(gaps, ([gap, count]) => ({ gap, count })),
     }),
@@ -38,7 +38,7 @@ export function createCollector(max: number): Collector {
 }
 
 /** A model reads no control characters, no half characters, and no more than one empty line. */
-const clean = (text: string) =>
+const cleanText = (text: string) =>
   text
     .toWellFormed()
     .replace(/\r\n?/g, '\n')
@@ -49,7 +49,7 @@ const clean = (text: string) =>
     .trim()
 
 /** Ends an extraction: the file gives no text, for this reason. */
-export class Unreadable extends Error {
+export class UnreadableError extends Error {
   override name = 'Unreadable'
   readonly reason: Reason
 
