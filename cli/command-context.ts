@@ -8,33 +8,33 @@ import { UsageError } from './errors.ts'
 import { writeAll } from './output.ts'
 import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
 
-/** The result of a command: a record for programs, a text for people. */
+/** Result of a command: a record for programs, and a text for people. */
 interface CommandResult {
   record: unknown
   text: string
 }
 
-/** The parts that every command is given. */
+/** Services and options that each command gets. */
 export interface CommandContext {
-  /** Settings in place of those of the process. */
+  /** Settings that replace those of the process. */
   env: NodeJS.ProcessEnv | undefined
   prompts: Prompts
   /**
-   * Opens the database for one task. Never across a question: a stopped service's database runs while it is open, and
-   * somebody may take an hour to answer.
+   * Opens the database for one task. Don't ask questions meanwhile: if the service is stopped, its database runs while
+   * it is open, and a person may take an hour to answer.
    */
   open<T>(task: (core: CoreService) => Promise<T>, use?: ClusterUse): Promise<T>
-  /** Runs a task that ends by itself, and puts away what it opened, once the signal says so, as after Ctrl-C. */
+  /** Runs a task that cleans up when its signal aborts, as after Ctrl-C. */
   runInterruptible<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T>
-  /** What was piped in, without the line end. */
+  /** Returns the piped input without the final line break. */
   readStdin(): Promise<string>
   /** Prints the result, as JSON with --json. */
   print(result: CommandResult): void
-  /** Set by a command that has printed what is wrong: its exit code is 1. */
+  /** True if the command has printed a failure, so that the exit code is 1. */
   hasFailed: boolean
-  /** Whether --json was given. */
+  /** True with --json. */
   json: boolean
-  /** Writes text that comes piece by piece. */
+  /** Writes text in chunks. */
   write(chunks: AsyncIterable<string>): Promise<void>
 }
 
@@ -68,12 +68,12 @@ interface CoreOptions {
 
 async function withCore<T>({ terminal, env: source, use }: CoreOptions, task: (core: CoreService) => Promise<T>) {
   const env = readEnv(source)
-  // Imported on demand: loading the whole service takes longer than `--help` should.
+  // Imported on demand, because loading the whole service takes longer than `--help` should.
   const { openCore } = await import('../server/service.ts')
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
   const interruption = catchInterruption()
   try {
-    // What a service tells its operator would stand between questions and answers, unless somebody asks for it.
+    // By default only errors are logged, since other messages would appear between questions and answers.
     const output = shouldPrettyPrint(env.LOG_FORMAT, terminal.interactive)
       ? await createPrettyOutput(terminal.stderr, false)
       : terminal.stderr
@@ -98,32 +98,32 @@ async function runInterruptible<T>(task: (signal: AbortSignal) => Promise<T>): P
   }
 }
 
-/** The flag that every command has. */
+/** The flag that all commands have. */
 export const json = { type: 'boolean', description: 'Print exactly one JSON document' } as const
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-/** A terminal and npm both pass on one Ctrl-C: what comes this soon after the first is no second. */
+/** A terminal and npm both forward a single Ctrl-C, so a second signal within this time is ignored. */
 const SAME_SIGNAL_MS = 500
 
-/** Ends a command before it is done. */
+/** Interrupts a running command. */
 interface Interruption {
-  /** Aborted as soon as a signal comes or standard output cannot be written any more. */
+  /** Aborts when a signal arrives or standard output cannot be written any more. */
   signal: AbortSignal
-  /** Rejects once `signal` is aborted, else as the task does. A task is not begun after it. */
+  /** Runs a task, and rejects as soon as `signal` aborts. Does not start the task after that. */
   runUntilAborted<T>(task: () => Promise<T>): Promise<T>
-  /** Ends the process with 128 and the number of the signal that came; without one, signals are no longer caught. */
+  /** Stops catching signals; ends the process with 128 and the signal number if a signal arrived. */
   release(): void
 }
 
 /**
- * Catches Ctrl-C, `kill` and a closed terminal, so that a command closes what it opened before it ends. A second signal
- * ends the process at once: a database that it started then runs on until the next start takes it over.
+ * Catches Ctrl-C, `kill` and a closed terminal, so that a command cleans up before it ends. A second signal ends the
+ * process at once; a database that it started then runs until the next start takes it over.
  */
 function catchInterruption(): Interruption {
   const ending = new AbortController()
   const { signal } = ending
   const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  // Nobody may wait for it yet.
+  // Avoids an unhandled rejection, since no task may be running yet.
   aborted.catch(() => {})
   let caught: { name: NodeJS.Signals; at: number } | undefined
   const exit = (name: NodeJS.Signals) => process.exit(128 + constants.signals[name])

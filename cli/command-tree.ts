@@ -12,7 +12,7 @@ interface FoundCommand {
   rest: string[]
 }
 
-/** Follows the words of a command line as far as they name commands; throws where one names none. */
+/** Finds the command that the first words of a command line name; throws if a word names none. */
 export async function findCommand(command: AnyCommand, path: string[], argv: string[]): Promise<FoundCommand> {
   const commands = (await resolveValue(command.subCommands)) ?? {}
   const [word = '', ...rest] = argv
@@ -26,7 +26,7 @@ export async function findCommand(command: AnyCommand, path: string[], argv: str
 export const resolveValue = <T>(value: Resolvable<T>): Promise<T> =>
   Promise.resolve(typeof value === 'function' ? (value as () => T | Promise<T>)() : value)
 
-/** The help of a command: its purpose and flags, in lines that fit a terminal. */
+/** Returns the help of a command in lines that fit a terminal. */
 export async function writeUsage({ path, command }: FoundCommand): Promise<string> {
   const meta = { ...(await resolveValue(command.meta)), name: path.join(' ') }
   const usage = stripVTControlCharacters(await renderUsage({ ...command, meta })).replace(commandList, '<command>')
@@ -36,13 +36,13 @@ export async function writeUsage({ path, command }: FoundCommand): Promise<strin
 
 const commandList = /(?:\S+\|){4,}\S+/
 
-/** Prints each flag or command in front of its description. */
+/** Wraps the description behind its flag or command. */
 function wrapLine(line: string): string {
   const [, lead, text] = /^( +\S+ {2,})(\S.*)$/.exec(line.trimEnd()) ?? []
   return lead && text ? wrapText(lead, text) : line.trimEnd()
 }
 
-/** A command that is only a group of others needs one of their names. */
+/** Throws if the command is only a group of other commands. */
 export function assertRunnable({ path, command, rest: [word] }: FoundCommand): void {
   if (command.run) return
   throw new UsageError(

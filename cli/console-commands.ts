@@ -14,7 +14,7 @@ import { UsageError } from './errors.ts'
 // biome-ignore lint/suspicious/noExplicitAny: so does citty declare a command with any arguments.
 type CommandFactory = (context: CommandContext) => CommandDef<any>
 
-/** Names of the specification and of earlier versions that are other names of commands. */
+/** Commands under the names of the specification and of earlier versions. */
 export const aliases: Readonly<Record<string, CommandFactory>> = {
   'app:token': token,
   'app:removeuser': removeUser,
@@ -39,7 +39,7 @@ export const aliases: Readonly<Record<string, CommandFactory>> = {
   migrate,
 }
 
-/** Names of earlier versions that are no commands any more, and what does their work now. */
+/** Names of earlier versions without a command, and what replaces them. */
 export const replacedCommands: Readonly<Record<string, string>> = {
   'app:fetch-user-records': '`svc usage --by user` sums up the use of models.',
   'usage:top-users': '`svc usage --by user` lists who uses models most.',
@@ -76,7 +76,7 @@ export const replacedCommands: Readonly<Record<string, string>> = {
   'backup:monitor': 'Backups are where `pg_dump` put them.',
 }
 
-/** All older names: each works, or says what replaces it. */
+/** Returns all older names: each one either works or says what replaces it. */
 export const consoleCommands = (context: CommandContext): SubCommandsDef => ({
   ...Object.fromEntries(Object.entries(aliases).map(([name, command]) => [name, command(context)])),
   ...Object.fromEntries(
@@ -84,7 +84,7 @@ export const consoleCommands = (context: CommandContext): SubCommandsDef => ({
   ),
 })
 
-/** Has no flags of its own, so that whatever the command once took is no other error. */
+/** Has no flags, so that old flags of the command cause no other error. */
 const createReplacedCommand = (name: string, sentence: string) =>
   defineCommand({
     meta: { description: `Replaced. ${sentence}` },
@@ -93,7 +93,7 @@ const createReplacedCommand = (name: string, sentence: string) =>
     },
   })
 
-/** Also takes flags of earlier versions that change nothing. */
+/** Also accepts flags of earlier versions, which have no effect. */
 function withIgnoredFlags(command: CommandFactory, flags: Readonly<Record<string, string>>): CommandFactory {
   const more = Object.fromEntries(
     Object.entries(flags).map(([name, reason]) => [

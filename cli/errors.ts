@@ -2,17 +2,17 @@ import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
 import { type Issue, Problem } from '../routers/core/problems.ts'
 
-/** Thrown when the command line itself is wrong; exit code 2. */
+/** Thrown if the command line itself is wrong; exit code 2. */
 export class UsageError extends Error {}
 
-/** Thrown when a prompt is cancelled; says what was changed by then. */
+/** Thrown if a prompt is cancelled; the message says what was changed before. */
 export class Cancelled extends Error {
   constructor(message = 'Nothing was changed.') {
     super(message)
   }
 }
 
-/** How a failed command ends: its exit code, a stable code for programs, a message for people. */
+/** The end of a failed command: exit code, a stable code for programs, and a message for people. */
 export interface ExitError {
   exitCode: 1 | 2
   code: string
@@ -32,12 +32,12 @@ export function toExitError(error: unknown): ExitError {
 function toProblemExitError({ problem, issues, message }: Problem): ExitError {
   if (issues.length === 0) return { exitCode: 1, code: problem, message }
   const named = issues.map((issue) => writeIssue(issue)).join('\n')
-  // The command line is right, and would work by itself.
+  // The command line itself is correct.
   if (problem === 'conflict') return { exitCode: 1, code: problem, message: named }
   return { exitCode: 2, code: 'usage', message: named }
 }
 
-/** Every wrong value in a sentence that names its flag. */
+/** Writes a sentence with the flag of each invalid value. */
 export function writeIssues({ issues }: z.ZodError, flag?: string): string {
   return issues
     .flatMap(flattenUnion)
@@ -47,10 +47,10 @@ export function writeIssues({ issues }: z.ZodError, flag?: string): string {
 
 const writeIssue = (issue: Issue | z.core.$ZodIssue, flag?: string) => `${flag ?? toFlag(issue.path)} ${issue.message}.`
 
-/** The first issue, where it is clear which value is meant. */
+/** Returns the message of the first issue, for cases in which the value is obvious. */
 export const writeFirstIssue = ({ issues }: z.ZodError) => issues.flatMap(flattenUnion)[0]?.message
 
-/** Of a union, the issues of the alternative that was meant. */
+/** Returns the issues of the union's alternative that comes closest. */
 function flattenUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue]
   const [closest] = issue.errors.toSorted((a, b) => a.length - b.length)
@@ -64,7 +64,7 @@ function toFlag(path: readonly PropertyKey[]): string {
   return flagNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-/** A refused connection is an AggregateError without a message of its own. */
+/** A refused connection is an AggregateError without a message. */
 function writeMessage(error: unknown): string {
   const { message, errors } = error as { message?: string; errors?: Error[] }
   return message || errors?.map((each) => each.message).join('; ') || String(error)

@@ -3,12 +3,12 @@ import type { ArgsDef } from 'citty'
 import { findNearest } from '../server/config/spelling.ts'
 import { UsageError } from './errors.ts'
 
-/** What the help says of the value of a flag that is a list: its parts come with commas between, or each by a flag of its own. */
+/** Shown in the help as the value of a list flag, which takes comma separated values or may be repeated. */
 export const LIST = 'A,B'
 
 /**
- * Checks the flags strictly, as the parser of citty accepts unknown flags and missing values. Returns the words with each list
- * in one; throws with all that is wrong.
+ * Checks flags strictly, because citty accepts unknown flags and missing values. Returns the arguments with repeated
+ * list flags joined; throws with all errors.
  */
 export function checkFlags(args: ArgsDef, argv: string[]): string[] {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
@@ -19,7 +19,7 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
   const givenOptions = tokens.filter((token) => token.kind === 'option')
   const words = tokens.filter((token) => token.kind === 'positional').map(({ value }) => value)
   const positionals = Object.entries(args).filter(([, { type }]) => type === 'positional')
-  // Of several values the parser of citty would take the last, and say nothing of the others.
+  // citty would use the last of several values and ignore the others.
   const repeated = flags.filter(([name]) => givenOptions.filter((option) => option.name === name).length > 1)
   const refused = repeated.filter(([, { valueHint }]) => valueHint !== LIST || argv.includes('--'))
   const isMissing = ([name, { required, type }]: (typeof flags)[number]) =>
@@ -62,7 +62,7 @@ function findFault(
   return isGiven ? [] : [`Option '${rawName} <value>' argument missing.`]
 }
 
-/** Earlier versions gave switches a value: `--force=true` and `--force=1` are `--force`. Another value is refused. */
+/** Earlier versions gave switches a value: `--force=true` and `--force=1` mean `--force`. Other values are refused. */
 export const normalizeSwitches = (args: ArgsDef, argv: readonly string[]): string[] =>
   argv.map((word) => {
     const [, name = ''] = /^--([\w-]+)=(?:true|1)$/.exec(word) ?? []

@@ -12,7 +12,7 @@ const programs = { svc, 'svc-console': svcConsole }
 
 /** Runs the command line of this process. */
 export async function run(name: keyof typeof programs): Promise<void> {
-  // As of a program that the signal for it ends: `svc users list | head -1` wants no more.
+  // Use the exit code of a program that SIGPIPE ends, as after `svc users list | head -1`.
   process.stdout.on('error', (error) => {
     process.exitCode = isBrokenPipe(error) ? 128 + constants.signals.SIGPIPE : 1
   })
@@ -20,10 +20,10 @@ export async function run(name: keyof typeof programs): Promise<void> {
   process.exitCode ??= exitCode
 }
 
-/** Whether nobody reads what is printed any more. */
+/** True if the reader of standard output has closed it. */
 const isBrokenPipe = (error: unknown) => (error as NodeJS.ErrnoException).code === 'EPIPE'
 
-/** Runs a command line; returns the exit code: 0 done, 1 refused, 2 the command line is wrong. */
+/** Runs a command line and returns the exit code: 0 for success, 1 for a refusal, 2 for a wrong command line. */
 export async function main(
   program: Program,
   argv: string[],
@@ -47,7 +47,7 @@ export async function main(
     const args = (await resolveValue(command.args)) ?? {}
     const normalized = normalizeSwitches(args, rest)
     const words = command.args ? checkFlags(args, normalized) : normalized
-    // None of its subcommands was named, and citty would take the value of a flag for one.
+    // No subcommand was named, but citty would take the value of a flag for one.
     const { subCommands: _, ...withoutSubCommands } = command
     await runCommand(withoutSubCommands, { rawArgs: words })
     return Number(context.hasFailed)
@@ -59,6 +59,6 @@ export async function main(
   }
 }
 
-/** `help token` is `token --help`. */
+/** Converts `help token` to `token --help`. */
 const moveHelpToEnd = ([first, ...rest]: string[]): string[] =>
   first === 'help' ? [...rest, '--help'] : first === undefined ? [] : [first, ...rest]

@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 
 interface TableOptions {
-  /** How wide it may be: the longest texts of these columns are cut. */
+  /** Maximum width of the table; the longest texts of the cuttable columns are cut. */
   width: number
   cuttable: readonly string[]
 }
 
-/** Records as columns under the names of their members. */
+/** Formats records as a table with the member names as header. */
 export function formatTable(records: readonly object[], none: string, options?: TableOptions): string {
   const [first] = records
   if (!first) return none
@@ -27,7 +27,7 @@ export function formatTable(records: readonly object[], none: string, options?: 
 
 const GAP = '  '
 
-/** Takes from the widest column that may be cut, down to its name, until all have room. */
+/** Shrinks the widest cuttable column, down to the width of its name, until the table fits. */
 function shrinkColumns(
   fullWidths: readonly number[],
   names: readonly string[],
@@ -48,7 +48,7 @@ function shrinkColumns(
 
 const truncate = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text)
 
-/** One record, a line for each member. */
+/** Formats a record with one line for each member. */
 export function formatProperties(record: object): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length))
   return Object.entries(record)
@@ -56,7 +56,7 @@ export function formatProperties(record: object): string {
     .join('\n')
 }
 
-/** A point in time, of which the minute is enough. */
+/** Matches a time, which is shown in minutes. */
 const timestamp = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z$/
 
 function formatCell(value: unknown): string {
@@ -67,7 +67,9 @@ function formatCell(value: unknown): string {
 
 const WIDTH = 80
 
-/** The text in lines that fit a terminal, the first behind `lead` and the others below it. */
+/**
+ * Wraps a text to the width of a terminal, with `lead` before the first line and as much indentation before the others.
+ */
 export function wrapText(lead: string, text: string): string {
   const lines = [lead]
   let isEmpty = true
@@ -88,26 +90,26 @@ interface AmountUnit {
 
 const numberFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
 
-/** Millionths of a currency in the currency; exact, whatever their number. */
+/** Formats millionths of a currency in currency units, exactly. */
 export const formatMicros = (micros: number) => numberFormat.format(`${micros}E-6` as `${number}`)
 
-/** For people: `1.234567 EUR`; nothing where no price is known. */
+/** Formats an amount such as `1.234567 EUR`; null if the price is unknown. */
 export const formatMoney = (micros: number | null, currency: string | null) =>
   micros === null || currency === null ? null : `${formatMicros(micros)} ${currency}`
 
-/** For people: these members of a record in the currency where it is one of money, and as they are elsewhere. */
+/** Converts members of a record from millionths to currency units if its unit is money. */
 export function formatMoneyMembers<Row extends AmountUnit>(row: Row, names: readonly (keyof Row)[]): object {
   if (row.unit !== 'money') return row
   return { ...row, ...Object.fromEntries(names.map((name) => [name, formatMicros(row[name] as number)])) }
 }
 
-/** For people: `50 EUR`, `3 requests`. */
+/** Formats an amount such as `50 EUR` or `3 requests`. */
 export const formatAmount = (amount: number, { unit, currency }: AmountUnit) =>
   unit === 'money' ? `${formatMicros(amount)} ${currency}` : `${amount} ${unit}`
 
 type Batches = AsyncIterable<readonly object[]>
 
-/** One JSON array, a record a line. */
+/** Writes a JSON array with one record per line. */
 export async function* writeJsonRows(batches: Batches): AsyncGenerator<string, void> {
   let before = '['
   for await (const records of batches) {
@@ -119,7 +121,7 @@ export async function* writeJsonRows(batches: Batches): AsyncGenerator<string, v
   yield before === '[' ? '[]\n' : '\n]\n'
 }
 
-/** By what values and decimals are separated. */
+/** Separators of values and decimals. */
 interface CsvForm {
   separator: string
   decimal: string
@@ -127,14 +129,14 @@ interface CsvForm {
 
 const plainForm: CsvForm = { separator: ',', decimal: '.' }
 
-/** Chooses what spreadsheets of a country read: a semicolon between values where a comma stands before decimals. */
+/** Returns the separators that spreadsheets of a locale expect: semicolons if it uses decimal commas. */
 export function chooseCsvForm(locale: string): CsvForm {
   const parts = new Intl.NumberFormat(locale.replace('_', '-')).formatToParts(0.5)
   const decimal = parts.find(({ type }) => type === 'decimal')?.value ?? '.'
   return decimal === ',' ? { separator: ';', decimal } : plainForm
 }
 
-/** Comma separated values as RFC 4180 has them, under the names of the members. */
+/** Writes comma separated values as RFC 4180 defines them, with the member names as header. */
 export async function* writeCsvRows(
   batches: Batches,
   names: readonly string[],
@@ -151,7 +153,7 @@ export async function* writeCsvRows(
 
 function formatCsvValue(value: unknown, { separator, decimal }: CsvForm): string {
   const text = typeof value === 'number' ? String(value).replace('.', decimal) : String(value ?? '')
-  // Escapes what a spreadsheet would run as a formula.
+  // Escapes text that a spreadsheet would run as a formula.
   const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return plain.includes(separator) || /["\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

@@ -33,7 +33,7 @@ import {
 } from './commands/users.ts'
 import { consoleCommands } from './console-commands.ts'
 
-/** A command line: its name, and its commands by name. */
+/** A program with its commands by name. */
 export interface Program {
   name: string
   description: string
@@ -78,7 +78,7 @@ export const svc: Program = {
   }),
 }
 
-/** The names of the specification and of earlier versions. */
+/** The program with the command names of the specification and of earlier versions. */
 export const svcConsole: Program = {
   name: 'svc-console',
   description: 'Administration on the host',

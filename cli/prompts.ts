@@ -4,14 +4,14 @@ import type { z } from 'zod'
 import { Cancelled, UsageError, writeFirstIssue } from './errors.ts'
 import { parseFlag } from './flag-values.ts'
 
-/** Where a command line reads and writes. */
+/** The streams that a command line reads and writes. */
 export interface Terminal {
   input: Readable
-  /** Results, and nothing else. */
+  /** For results only. */
   stdout: Writable
-  /** Questions and refusals. */
+  /** For questions and errors. */
   stderr: Writable
-  /** Whether somebody is there to answer questions. */
+  /** True if a person can answer questions. */
   interactive: boolean
 }
 
@@ -35,34 +35,36 @@ interface Choice<S extends z.ZodType> extends Question<S> {
 }
 
 export interface Prompts {
-  /** Whether somebody is there to answer. */
+  /** True if a person can answer. */
   readonly interactive: boolean
   text<S extends z.ZodType>(question: Question<S>): Promise<z.output<S>>
   choice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
-  /** A secret that is typed twice and never shown; once where nothing is typed, if the schema takes that. */
+  /** Asks twice for a secret without showing it; once if the first input is empty and the schema allows that. */
   newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
-  /** Whether the answer is yes. */
+  /** Returns true if the person agrees. */
   confirm(flag: string, message: string): Promise<boolean>
-  /** Returns only when the answer is yes. */
+  /** Throws `Cancelled` if the person does not agree. */
   requireConsent(flag: string, message: string): Promise<void>
-  /** Throws where nobody is there to answer a question in place of the flag. */
+  /** Throws if there is no terminal at which to ask for the value of the flag. */
   requireTerminal(flag: string): void
-  /** Shows what somebody needs to see for their answer. */
+  /** Shows information that the person needs for an answer. */
   show(lines: string): void
-  /** Reads values one after the other; throws once, with all that is wrong with them, and asks nothing after the first fault. */
+  /**
+   * Reads values one after the other and throws once with all errors. Asks no further questions after the first error.
+   */
   readAll<R extends Readers>(readers: R): Promise<Values<R>>
 }
 
 type Readers = Record<string, () => unknown>
 type Values<R extends Readers> = { [name in keyof R]: Awaited<ReturnType<R[name]>> }
 
-/** In place of a question, where the command line is refused anyway. */
+/** Thrown instead of a question if the command line will be refused anyway. */
 class SkippedQuestion extends Error {}
 
-/** Prompts at the terminal of whoever runs the command. */
+/** Asks questions at a terminal. */
 export class TerminalPrompts implements Prompts {
   readonly interactive: boolean
-  /** Where questions are asked and answered. */
+  /** The streams for questions and answers. */
   readonly #streams: { input: Terminal['input']; output: Terminal['stderr'] }
   #isRefused = false
 
@@ -127,7 +129,7 @@ export class TerminalPrompts implements Prompts {
     return this.#ask<string>('--password-stdin', () => password({ message, validate, ...this.#streams }))
   }
 
-  /** Unwraps an answer; Ctrl-C ends the command. */
+  /** Shows a prompt and returns the answer; Ctrl-C cancels the command. */
   async #ask<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
     this.requireTerminal(flag)
     if (this.#isRefused) throw new SkippedQuestion()

@@ -3,7 +3,7 @@ import { type UserChoice, userChoice } from '../routers/identity/user-selector.t
 import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
 
-/** The flags that select a user. */
+/** Flags that select a user. */
 export const userFlags = {
   username: { type: 'string', description: 'The user by username' },
   email: { type: 'string', description: 'The user by e-mail address' },
@@ -16,8 +16,7 @@ const identifiers = z.enum(['username', 'email', 'id'])
 const labels = { username: 'username', email: 'email address', id: 'user id' }
 
 /**
- * Who is meant; `missing` are the flags of questions that follow. Somebody who does not exist is told before they answer
- * those.
+ * Selects a user. If flags are `missing`, so that questions follow, an unknown user is reported before they are asked.
  */
 export async function chooseKnownUser(context: CommandContext, flags: UserFlags, missing: readonly string[]) {
   const user = await chooseUser(context, flags)

@@ -57,7 +57,7 @@ export const publish = (context: CommandContext) =>
     },
   })
 
-/** What the flags say; title and folder are asked for where they are missing. */
+/** Reads the input from flags, and asks for a missing title and folder. */
 async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Prompts) {
   const { force = false, anchor, start, expire } = args
   if (args.global && args.users !== undefined)

@@ -9,7 +9,7 @@ import { lifetime, optionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
 
-/** Off works for apps of the file, too: it holds until somebody switches them on. */
+/** Switching off works for apps of the configuration file, too, until somebody switches them on. */
 const switchApp = (context: CommandContext, active: boolean) =>
   defineCommand({
     meta: {
@@ -184,7 +184,7 @@ const credentialExpires = {
 
 const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
 
-/** A key as people keep it, of the text that apps read: its first part is the PEM in base64. */
+/** Returns the PEM of a key. Its first part is the PEM in base64. */
 const toPem = (key: string) =>
   Buffer.from(key.split('|', 1)[0] ?? '', 'base64')
     .toString()

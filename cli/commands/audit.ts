@@ -68,7 +68,7 @@ interface Anchor {
   seal?: string
 }
 
-/** The last anchors among the lines of a log. */
+/** Returns the last anchors in a log. */
 async function readAnchors(path: string) {
   const anchors: Anchor[] = []
   for await (const line of createInterface({ input: createReadStream(path) })) {

@@ -45,7 +45,7 @@ const restore = (context: CommandContext) =>
       const { restoreBackup } = await import('../../server/backup/restore.ts')
       const env = readEnv(context.env)
       const record = await context.runInterruptible((signal) => restoreBackup(resolve(args.folder), env, signal))
-      // Brings it to the newest schema, and leaves an entry in the audit log.
+      // Migrates the database to the newest schema, and adds an entry to the audit log.
       await context.open(({ host }) => host.changeLog.restored(), 'migration')
       printSummary(context, record, 'It is restored. Start the service, then run `npx svc files verify`.')
     },

@@ -29,10 +29,10 @@ export const completion = (context: CommandContext, program: string, commands: (
 const shells = ['bash', 'zsh'] as const
 export type Shell = (typeof shells)[number]
 
-/** What may follow the words of a command, by these words; nothing stands in front of the first. */
+/** Words that may follow a command, by the path of the command; the root has an empty path. */
 export type WordsByCommand = Map<string, string[]>
 
-/** All commands below one, each with the commands and flags that go on from there. */
+/** Lists the subcommands and flags of all commands. */
 async function listWords(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {
   const words: WordsByCommand = new Map([[path.join(' '), Object.keys(commands)]])
   for (const [name, command] of Object.entries(commands)) {
@@ -48,11 +48,11 @@ async function listWords(commands: SubCommandsDef, path: string[] = []): Promise
   return words
 }
 
-/** A script that a shell reads once, so that Tab completes the commands and flags of a program without starting it. */
+/** Writes a script with which the shell completes commands and flags without starting the program. */
 const writeScript = (shell: Shell, program: string, words: WordsByCommand): string =>
   shell === 'bash' ? writeBashScript(program, words) : writeZshScript(program, words)
 
-/** Follows the words before the cursor as far as they are commands. Programs are asked for by name alone. */
+/** Writes shell code that follows the words before the cursor as long as they are commands. */
 const writePathCases = (words: WordsByCommand) => `\
     case "$at $word" in
       ${[...words.keys()]
@@ -64,7 +64,7 @@ const writePathCases = (words: WordsByCommand) => `\
 const writeCandidates = (words: WordsByCommand) =>
   [...words].map(([path, next]) => `    '${path && ` ${path}`}') next='${next.join(' ')}' ;;`).join('\n')
 
-/** bash ends a word at a colon, so what stands before the last one is typed already and not completed again. */
+/** bash splits words at colons, so the part before the last colon must not be completed again. */
 const writeBashScript = (program: string, words: WordsByCommand) => `\
 _${toFunctionName(program)}() {
   local at='' next='' word line current

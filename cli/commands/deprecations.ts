@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatTable } from '../output.ts'
 
-/** The terminal shows at most so many rows of a table. */
+/** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
 const MAX_RECORDS = 100_000
 

@@ -28,7 +28,7 @@ async function writeArchive(context: CommandContext, user: Awaited<ReturnType<ty
   if (await stat(path).catch(() => undefined)) throw new UsageError(`${path} is there already.`)
   const record = await context.open(async ({ host }) => {
     const { username, content } = await host.personExports.write({ user })
-    // A file that breaks off has another name than a whole one.
+    // An incomplete file has another name than a complete one.
     const draft = `${path}.part`
     const file = createWriteStream(draft, { mode: 0o600, flush: true })
     await pipeline(content, file).catch(async (error: unknown) => {

@@ -6,7 +6,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { optionalFlag } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 
-/** Links with which people set the password of their local account themselves. */
+/** Manages links with which people set the password of their local account themselves. */
 export const invitation = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Invite people to local accounts, by links with which they set their password' },

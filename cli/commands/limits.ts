@@ -11,7 +11,7 @@ import { formatAmount, formatMoneyMembers, formatTable, writeCsvRows, writeJsonR
 
 type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 
-/** The terminal shows at most so many rows of a table. */
+/** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
 
 const APPROXIMATIONS = `A call is counted when it began, by what it took in the end: a limit in tokens or money holds more while the call is

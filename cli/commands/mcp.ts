@@ -11,7 +11,7 @@ interface DescribedTool {
   approved: ToolDefinition | null
 }
 
-/** A tool as it describes itself now, below how it did when it was approved: - is gone, + is new. */
+/** Shows how the description of a tool differs from the approved one; removed lines start with -, new ones with +. */
 function describeDifference({ name, server, definition, approved }: DescribedTool): string {
   const now = writeLines(definition)
   if (!approved) return [`${name} of ${server}, which is new:`, ...now].join('\n')
@@ -28,7 +28,7 @@ const writeLines = ({ description, capability, inputSchema }: ToolDefinition): s
   ...JSON.stringify(inputSchema, null, 2).split('\n'),
 ]
 
-/** The places of the lines that both have in the same order, so that all others are told. */
+/** Returns the indexes of lines that both have in the same order. */
 function commonLines(before: readonly string[], now: readonly string[]) {
   const found = { before: new Set<number>(), now: new Set<number>() }
   let from = 0
@@ -148,7 +148,7 @@ function describeApprovals(approved: readonly string[], selected: readonly { nam
 
 type Tool = Parameters<typeof describeDifference>[0]
 
-/** Shows a tool and asks; who goes away halfway keeps what they have approved, and no more. */
+/** Shows a tool and asks for approval. Somebody who cancels keeps the approvals that they have already given. */
 async function confirmTool({ prompts }: CommandContext, tool: Tool, approved: readonly string[]): Promise<boolean> {
   prompts.requireTerminal('--yes')
   prompts.show(describeDifference(tool))

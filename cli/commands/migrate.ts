@@ -11,7 +11,7 @@ export const migrate = (context: CommandContext) =>
     run: ({ args }) => (args.generate ? generate(context) : apply(context)),
   })
 
-/** Opening the database migrates it, as every start does. */
+/** Opening the database migrates it, as each start does. */
 async function apply(context: CommandContext): Promise<void> {
   const applied = await context.open(async ({ migrated }) => migrated, 'migration')
   const text = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'The database is up to date.'

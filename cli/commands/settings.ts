@@ -4,7 +4,7 @@ import { listCurrentSettings } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { wrapText } from '../output.ts'
 
-/** Works with invalid settings, as it helps to find what is wrong with them. */
+/** Works with invalid settings, because it helps to find the mistakes. */
 export const settings = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List all settings with their type, default, current value and meaning' },

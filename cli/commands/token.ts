@@ -100,7 +100,7 @@ async function revoke(context: CommandContext, flags: TokenFlags): Promise<void>
   context.print({ record: { id: revoked.id, revoked: true }, text: `Token ${revoked.id} is revoked.` })
 }
 
-/** Refuses flags that belong to another action of the command, as they would have no effect. */
+/** Refuses flags of other actions of the command, since they would have no effect. */
 function rejectFlags(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {
   const stray = others.filter((name) => flags[name] !== undefined)
   if (stray.length > 0) throw new UsageError(stray.map((name) => `--${name} ${why}.`).join('\n'))

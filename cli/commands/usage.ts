@@ -12,10 +12,10 @@ import { chooseCsvForm, formatMicros, formatMoney, formatTable, writeCsvRows, wr
 
 type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
-/** The terminal shows at most so many rows of a table. */
+/** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
 
-/** What fits most terminals. */
+/** Width of most terminals. */
 const WIDTH = 100
 
 const none = 'No model was used in this time.'
@@ -61,10 +61,10 @@ async function printReport(context: CommandContext, { by, from, to, csv }: Repor
   return context.print({ record, text: formatUsage(record) })
 }
 
-/** Who or what a row sums up; a model says enough of its provider. */
+/** Columns that identify a row. The provider is omitted if there is a model. */
 const keyColumns: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
 
-/** What fits a terminal: who or what, and the sums that are asked for most; --json and --csv have all of them. */
+/** Formats the main columns for a terminal; --json and --csv have all of them. */
 const formatUsage = (rows: readonly UsageSum[]) =>
   formatTable(
     rows.map((row) => {
@@ -117,7 +117,7 @@ interface BillFlags {
 
 const PAGE = 1000
 
-/** Prints what a month costs by one thing: as it was when the month was closed, or as it is until then. */
+/** Prints the costs of a month in groups, as they were when the month was closed, or as they are now. */
 function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
   const grouping = parseFlag(z.enum(billGroupings), by ?? '', '--by')
   const form = chooseCsvForm(parseFlag(localeName, locale, '--locale'))
@@ -145,7 +145,7 @@ const toBillLine = ({ name, requests, inputTokens: input, outputTokens: output, 
   cost: formatMoney(costMicros, currency),
 })
 
-/** With the cost in the currency, in which bills are written. */
+/** Converts the cost to currency units, as bills have them. */
 const toBillRow = ({ costMicros, ...row }: BillRow) => ({
   ...row,
   cost: costMicros === null ? null : Number(formatMicros(costMicros)),

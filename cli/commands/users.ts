@@ -40,7 +40,7 @@ export const addUser = (context: CommandContext) =>
     },
   })
 
-/** Prompts for a password if local accounts are in use and somebody is at the terminal; it may be left empty. */
+/** Asks for an optional password if local accounts are in use and somebody is at the terminal. */
 async function offerPassword(context: CommandContext): Promise<string> {
   if (!context.prompts.interactive || !usesLocalAccounts(readEnv(context.env))) return ''
   return readPassword(context, { optional: true })
@@ -96,7 +96,7 @@ export const setGroups = (context: CommandContext) =>
     },
   })
 
-/** Tokens and keys stay, and work again once the user is enabled. */
+/** Tokens and keys are kept, and work again once the user is enabled. */
 export const switchUser = (context: CommandContext, disabled: boolean) =>
   defineCommand({
     meta: {
@@ -216,7 +216,7 @@ const passwordStdin = {
   'password-stdin': { type: 'boolean', description: 'Read the password from standard input; at a terminal ask for it' },
 } as const
 
-/** A new password: typed twice where somebody is at the terminal, who may type none where it is optional; else piped in. */
+/** Reads a new password: typed twice at a terminal, perhaps left empty if it is optional, or piped in. */
 async function readPassword(
   { prompts: ask, readStdin: piped }: CommandContext,
   { optional = false } = {},

@@ -21,22 +21,25 @@ interface SdkSettings {
 }
 
 interface AdapterDriver {
-  /** The model of an SDK that asks with such options; undefined where it takes all that it is told. */
+  /**
+   * Creates the SDK's model for requests with these options. Absent if we read the provider's responses ourselves or
+   * nothing is left out.
+   */
   sdk?(modelId: string, settings: SdkSettings, options: LanguageModelV4CallOptions): Promise<LanguageModelV4>
-  /** The model of this name at the provider. */
+  /** Creates the model that the provider knows by this id. */
   model(modelId: string, connection: ModelConnection): ChatModel
-  /** Where the provider lists its models, and what a request for it carries; undefined where there is no such list. */
+  /** Returns the address and the headers for the provider's list of models; undefined if it has none. */
   listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
 }
 
 const bearerHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
-/** Streams one part per step. An SDK is imported at the first call of a model, as most services need only one or two. */
+/** Creates a model that imports its SDK at the first call, since most installations need only one or two SDKs. */
 function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   const model = lazyPromise(load)
   const generate = async (options: LanguageModelV4CallOptions) => (await model()).doGenerate(options)
-  // The SDK reports usage at the end only, while the raw events of most providers report it earlier.
+  // The SDK reports usage only at the end of a stream, while the raw events of most providers report it earlier.
   const begin = async (options: LanguageModelV4CallOptions) =>
     (await model()).doStream({ ...options, includeRawChunks: true })
   const parts = async (options: LanguageModelV4CallOptions) =>
@@ -62,7 +65,7 @@ function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader 
   }
 }
 
-/** Some SDKs read an error as an answer that says nothing. */
+/** Throws if the response is an error that the SDK has read as an empty answer. */
 function rejectErrorResponse(answer: GenerateResult): GenerateResult {
   const refusal = answer.content.length === 0 ? findReportedError(answer.response?.body) : undefined
   if (refusal) throw refusal
@@ -78,7 +81,7 @@ async function* batchEach(
   }
 }
 
-/** The events of a stream that begins with a refusal, which some SDKs throw. */
+/** Returns a stream with the error that an SDK throws when a stream begins with one. */
 async function toErrorStream(error: unknown, readUsage: UsageReader): Promise<AsyncIterable<PartBatch>> {
   if (!isSdkStatusError(error)) throw error
   const batch: PartBatch = [
@@ -90,7 +93,7 @@ async function toErrorStream(error: unknown, readUsage: UsageReader): Promise<As
 
 type Api = Pick<LanguageModelV4CallOptions, 'stopSequences' | 'seed'>
 
-/** OpenAI's newer API has no word for `stop` and `seed`, which its older one has. */
+/** OpenAI's Responses API supports neither `stop` nor `seed`; its Chat Completions API supports both. */
 const needsOlderApi = ({ stopSequences, seed }: Api): boolean => stopSequences !== undefined || seed !== undefined
 
 function selectApi(newer: ChatModel, older: ChatModel): ChatModel {
@@ -108,7 +111,7 @@ function withThinkingBudget(id: string, model: ChatModel): ChatModel {
   }
 }
 
-/** The settings of an SDK, without the members that are not set. */
+/** Returns the settings of an SDK, without undefined members. */
 const buildSdkSettings = (connection: ModelConnection, end: StreamEnding): SdkSettings => ({
   fetch: withExtraMembers(createSdkFetch(connection, end), connection.extraMembers),
   ...buildSdkAddress(connection),

@@ -17,7 +17,7 @@ import { joinSignatures } from './sanitize-parts.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
-/** A text or a thought, with what its provider wants back of it. */
+/** A text or a reasoning block, with the provider metadata that has to be sent back with it. */
 interface Block {
   type: 'text' | 'reasoning'
   id: string
@@ -29,13 +29,13 @@ type MessagePart = Block | LanguageModelV4ToolCall | LanguageModelV4ToolResult |
 
 type ContentPart = TextPart | Exclude<AssistantPart, ToolCall> | Source
 
-/** What all rounds of an answer share. */
+/** State that all rounds of an answer share. */
 interface AnswerState {
   citations: CitationTracker
   callIds: CallIds
 }
 
-/** What a model says in one round. */
+/** Collects the model's output of one round. */
 export class AssistantMessage {
   readonly #parts: MessagePart[] = []
   readonly #citations: CitationTracker
@@ -46,7 +46,7 @@ export class AssistantMessage {
     this.#callIds = callIds
   }
 
-  /** Of an answer that comes in one piece. */
+  /** Creates a message from a response that was not streamed. */
   static fromContent(content: readonly LanguageModelV4Content[], state: AnswerState): AssistantMessage {
     const message = new AssistantMessage(state)
     for (const part of content) {
@@ -60,7 +60,7 @@ export class AssistantMessage {
     return message
   }
 
-  /** Keeps a part of a stream, and returns what of it is handed out at once. */
+  /** Adds a part of a stream and returns the piece of it that is passed on to the caller at once. */
   append(part: LanguageModelV4StreamPart): AnswerPart | undefined {
     switch (part.type) {
       case 'text-delta':
@@ -92,7 +92,7 @@ export class AssistantMessage {
     }
   }
 
-  /** Of tools that its provider does not run itself. */
+  /** Tool calls that the provider does not run itself. */
   get calls(): LanguageModelV4ToolCall[] {
     return this.#parts.filter((part) => part.type === 'tool-call').filter((call) => !call.providerExecuted)
   }
@@ -101,17 +101,17 @@ export class AssistantMessage {
     return this.#parts.map((part) => (part.type === 'text' || part.type === 'reasoning' ? part.text : '')).join('')
   }
 
-  /** Without what it thought. */
+  /** The text without the reasoning. */
   get answerText(): string {
     return joinText(this.#parts)
   }
 
-  /** Of what tools of its provider found, which is read again in the next round. */
+  /** Estimated tokens of the results of provider tools, which count as input of the next round. */
   get foundTokens(): number {
     return this.#parts.reduce((sum, part) => sum + (part.type === 'tool-result' ? countFoundTokens(part) : 0), 0)
   }
 
-  /** All of it but the calls of tools. Texts that follow each other are one, as they are in a stream. */
+  /** Everything but the tool calls. Consecutive texts are joined, as they are in a stream. */
   get content(): ContentPart[] {
     const answer: ContentPart[] = []
     for (const part of this.#parts) {
@@ -122,12 +122,12 @@ export class AssistantMessage {
     return answer
   }
 
-  /** Whether the provider gets nothing back to go on with. */
+  /** True if there is nothing to send back to the provider, so that it cannot continue. */
   get isEmpty(): boolean {
     return this.providerContent.length === 0
   }
 
-  /** What the provider gets back before the results of tools, or to go on with; calls with their arguments as text. */
+  /** The content to send back to the provider in the next round, with the arguments of tool calls as text. */
   get providerContent(): AssistantContent {
     return this.#parts.flatMap((part): AssistantContent => {
       if (part.type === 'source') return []
@@ -138,12 +138,12 @@ export class AssistantMessage {
       }
       if (part.type === 'tool-result') return [toProviderResult(part)]
       const { type, text, metadata } = part
-      // Providers refuse a text of spaces alone.
+      // Providers refuse a text that has only white space.
       return text.trim() || metadata ? [{ type, text, ...toProviderOptions(metadata) }] : []
     })
   }
 
-  /** A call without arguments has an empty object of them. */
+  /** Gives a call a unique id, and an empty object if it has no arguments. */
   #normalizeCall(call: LanguageModelV4ToolCall): LanguageModelV4ToolCall {
     const { input } = call
     return this.#callIds.ensureUnique(input.trim() === '' ? { ...call, input: '{}' } : call)
@@ -183,15 +183,15 @@ function toContentParts(part: MessagePart): ContentPart[] {
 const joinText = (parts: readonly MessagePart[]) =>
   parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
-/** A call as the caller gets it. */
+/** Converts a tool call to the form that the caller gets. */
 export const toToolCall = (call: LanguageModelV4ToolCall): ToolCall => ({
   ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
   ...readSignature(call),
 })
 
-/** What the provider wants back with a call, where it wants anything. */
+/** Returns the signature that has to be sent back to the provider with a tool call, if there is one. */
 export function readSignature({ providerMetadata }: Pick<LanguageModelV4ToolCall, 'providerMetadata'>) {
-  // OpenAI wants nothing back with a call.
+  // OpenAI expects no signature with a tool call.
   const { openai: _, ...proofs } = providerMetadata ?? {}
   const signature = joinSignatures(proofs)
   return signature ? { signature } : {}
@@ -207,7 +207,7 @@ export const toToolUse =
     by,
   })
 
-/** What a tool of the provider returned, which it wants back as it was. */
+/** Returns the result of a provider tool unchanged, since the provider expects it back. */
 function toProviderResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
   const output = { type: isError ? ('error-json' as const) : ('json' as const), value: result }
   return { type: 'tool-result' as const, toolCallId, toolName, output, ...toProviderOptions(providerMetadata) }
@@ -215,7 +215,7 @@ function toProviderResult({ toolCallId, toolName, result, isError, providerMetad
 
 const toProviderOptions = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
 
-/** What a provider says of a thought comes bit by bit. */
+/** Merges metadata, since a provider sends that of a reasoning block in several events. */
 function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {
   return Object.fromEntries(
     Object.entries({ ...known, ...more }).map(([provider, of]) => [provider, { ...known[provider], ...of }]),
@@ -223,10 +223,10 @@ function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4Provi
 }
 
 const ID_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-/** Mistral takes no other length. */
+/** Mistral accepts only ids of this length. */
 const ID_LENGTH = 9
 
-/** Gives each call of an answer an id of its own, where its server gives several one, or none. */
+/** Gives each tool call of an answer a unique id, since some servers repeat or omit ids. */
 export class CallIds {
   readonly #used = new Set<string>()
 

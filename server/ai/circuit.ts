@@ -20,25 +20,28 @@ export interface CallerContext {
   signal: AbortSignal
 }
 
-/** How many callers must time out before the circuit opens: the questions of a single person may simply take long. */
+/** Number of users whose calls must time out before the circuit opens. One user alone may just ask slow questions. */
 const MIN_TIMED_OUT_USERS = 3
 
 export interface CircuitEvents {
-  /** The circuit opened, also once more after a try in vain, or closed. */
+  /** Called when the circuit opens, opens again after a failed probe, or closes. */
   onChange(): void
-  /** A call that failed for a moment is tried again. */
+  /** Called before a call is retried after a transient failure. */
   onRetry(): void
-  /** A call was answered that was begun at this time. */
+  /** Called after a successful call, with the time at which that call started. */
   onAnswer(startedAt: number): void
 }
 
-/** Runs calls that have sent nothing to the caller yet, and fails them at once while the circuit of the server is open. */
+/**
+ * Circuit breaker of one server. It runs calls that have sent nothing to the caller yet and rejects them while the
+ * circuit is open.
+ */
 export class CircuitBreaker {
   readonly #events: CircuitEvents
   readonly #circuit: CircuitBreakerPolicy
-  /** After how many milliseconds an open circuit lets the server be tried again. */
+  /** Milliseconds from the opening of the circuit to the next probe. */
   readonly openFor: number
-  /** The callers who got no answer since the provider last answered anybody. */
+  /** Users whose calls have timed out since the last successful call. */
   readonly #timedOutUsers = new Set<number>()
   #openedAt = 0
 
@@ -57,7 +60,7 @@ export class CircuitBreaker {
   }
 
   async run<T>(attempt: () => Promise<T>, { userId, signal }: CallerContext): Promise<T> {
-    // The library would let others wait for the one call that probes the provider.
+    // The library would let other calls wait for the one that probes the server.
     if (this.#circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
     const startedAt = Date.now()
     const answer = await this.#circuit.execute(
@@ -68,13 +71,13 @@ export class CircuitBreaker {
         }),
       signal,
     )
-    // To clear an empty set would build it anew for each call.
+    // Clearing an empty set would allocate for each call.
     if (this.#timedOutUsers.size > 0) this.#timedOutUsers.clear()
     this.#events.onAnswer(startedAt)
     return answer
   }
 
-  /** Retries a transient failure. */
+  /** Retries a call after a transient failure. */
   runWithRetry<T>(attempt: () => Promise<T>, caller: CallerContext): Promise<T> {
     return retryPolicy.execute(({ attempt: tries }) => {
       if (tries > 0) this.#events.onRetry()
@@ -82,14 +85,14 @@ export class CircuitBreaker {
     }, caller.signal)
   }
 
-  /** Whether calls fail at once: not where the time to try the server again has come. */
+  /** True if calls are rejected at once: the circuit is open and the next probe is not due yet. */
   get isRejecting(): boolean {
-    // The library closes a circuit by a call alone.
+    // The library leaves the open state only when a call is made.
     const isProbeDue = this.#circuit.state === CircuitState.Open && Date.now() - this.#openedAt >= this.openFor
     return this.isBroken && !isProbeDue
   }
 
-  /** Whether nothing has answered since the circuit opened. */
+  /** True if no call has succeeded since the circuit opened. */
   get isBroken(): boolean {
     return this.#circuit.state !== CircuitState.Closed
   }
@@ -98,13 +101,16 @@ export class CircuitBreaker {
     return (
       isOutage(error) ||
       (isTimeoutBeforeResponse(error) && this.#timedOutUsers.size >= MIN_TIMED_OUT_USERS) ||
-      // Whatever ends a trial before the server has spoken proves it no better.
+      // A probe that ends before the server responds does not prove that the server works again.
       (this.#circuit.state === CircuitState.HalfOpen && !hasResponded(error))
     )
   }
 }
 
-/** What another server, or the provider of another model, may answer: the question is not at fault, and nobody works on it. */
+/**
+ * Returns true if another server or another model may succeed: the request is valid and the server is not working on
+ * it.
+ */
 export function isProvidersFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
   if (error instanceof ProviderStatusError || error instanceof ProviderReportedError)
@@ -113,17 +119,17 @@ export function isProvidersFault(error: unknown): boolean {
   return findPhase(error) === 'connecting' || transientCodes.has(findErrorCode(error) ?? '')
 }
 
-/** A refusal of the key or of the name of a model is the fault of who wrote the configuration. */
+/** Statuses for which the request is at fault. A refused API key or model name is the configuration's fault instead. */
 const clientErrorStatuses = new Set([400, 413, 415, 422])
 
-/** A refusal of the request, of the key or of the name of the model, and not for now alone. */
+/** Returns true if the provider permanently refuses the request, the API key or the model name. */
 export function wouldFailAgain(error: unknown): boolean {
   const status =
     error instanceof ProviderStatusError || error instanceof ProviderReportedError ? error.status : undefined
   return status !== undefined && status < 500 && !transientStatuses.has(status)
 }
 
-/** Why the provider refused, and after how many seconds it wants to be asked again, where it says so. */
+/** Returns why the provider refused and, if it says so, after how many seconds to retry. */
 export function refusalReason(error: unknown): RefusalReason {
   if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
   const seconds = Math.ceil(readRetryAfter(error) / 1000)
@@ -133,26 +139,29 @@ export function refusalReason(error: unknown): RefusalReason {
   }
 }
 
-/** Nobody waits for longer than a day. */
+/** One day. */
 const MAX_RETRY_AFTER_SECONDS = 86_400
 
-/** The connection failed, or the provider says that it cannot work. */
+/** The connection failed, or the provider reports a server error. */
 const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || findPhase(error) === 'connecting'
 
-/** An answer came, but not all of it: it may be paid, and another one would be, too. */
+/** Only part of a response came. It may be billed, and so would be a retry. */
 export const isTruncated = (error: unknown) => findPhase(error) === 'reading'
 
-/** The request was sent, but no byte of an answer came. */
+/** The request was sent, but no byte of the response came. */
 const isTimeoutBeforeResponse = (error: unknown) => findPhase(error) === 'waiting'
 
-/** Something came, be it a refusal. A caller who goes away, or a file that cannot be read, ends a call before that. */
+/**
+ * The server responded, perhaps with an error. A caller who disconnects or a file that cannot be read ends a call
+ * before that.
+ */
 const hasResponded = (error: unknown) =>
   error instanceof ProviderStatusError || error instanceof ProviderReportedError || isTruncated(error)
 
-/** A call whose provider asks for a longer pause than this is not retried. */
+/** A call is not retried if its provider asks for a longer delay than this. */
 const MAX_RETRY_AFTER_MS = 5000
 
-/** Backs off with decorrelated jitter, and for no less than the provider asks for. */
+/** Uses decorrelated jitter, but waits at least as long as the provider asks. */
 const withServerDelay = (backoff: IBackoffFactory<unknown>): IBackoffFactory<IRetryBackoffContext<unknown>> => ({
   next(context) {
     const next = backoff.next(context)
@@ -166,16 +175,16 @@ const retryPolicy = retry(
   { maxAttempts: 2, backoff: withServerDelay(new ExponentialBackoff({ initialDelay: 100, maxDelay: 2000 })) },
 )
 
-/** The last is Anthropic's for a service with too much to do. */
+/** 529 is Anthropic's status for an overloaded service. */
 const transientStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 529])
 const transientCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN', 'UND_ERR_SOCKET'])
 
 /**
- * Whether a failed call is retried. A time-out is not: its caller has waited long enough. Nor is an answer that broke off:
- * it would be paid twice.
+ * Returns true if a failed call may be retried. Time-outs are not retried, since the caller has waited long enough, nor
+ * are truncated responses, since both would be billed.
  */
 function isTransient(error: unknown): boolean {
-  // An account without money has none a second later.
+  // An account without credit will not have any a second later.
   if (isTruncated(error) || (error instanceof ProviderStatusError && permanentReasons.has(error.reason))) return false
   const status = statusOf(error)
   return status ? transientStatuses.has(status) : transientCodes.has(findErrorCode(error) ?? '')
@@ -183,14 +192,14 @@ function isTransient(error: unknown): boolean {
 
 const permanentReasons: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
 
-/** The request was sent, and the time to wait for the answer was up. */
+/** The request was sent, but the response did not come in time. */
 export const isTimeout = (error: unknown) => timeoutCodes.has(findErrorCode(error) ?? '')
 
 const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
 const statusOf = (error: unknown) => (error instanceof ProviderStatusError ? error.status : undefined)
 
-/** In milliseconds from now; the header has seconds, or a date. */
+/** Reads `Retry-After`, in seconds or as a date, as milliseconds from now. */
 function readRetryAfter(error: unknown): number {
   const header = error instanceof ProviderStatusError ? error.retryAfter : undefined
   if (!header) return 0
@@ -198,7 +207,7 @@ function readRetryAfter(error: unknown): number {
   return Number.isNaN(ms) ? 0 : Math.max(0, ms)
 }
 
-/** The error code of the system or of the connection pool, found anywhere in the chain of causes. */
+/** Finds the error code of the system or of the connection pool in the chain of causes. */
 function findErrorCode(error: unknown): string | undefined {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
   return typeof code === 'string' ? code : cause ? findErrorCode(cause) : undefined

@@ -8,7 +8,10 @@ import { z } from 'zod'
 import type { Source, TextRange } from '../../routers/ports/ai/messages.ts'
 import type { ChatModel, Part, PartBatch } from './chat-model.ts'
 
-/** A model whose answers cite the pages that its provider fetched: the AI SDK tells of these beside the answer only. */
+/**
+ * Adds the pages that the provider fetched to the sources of an answer. The AI SDK reports them only in tool results or
+ * metadata.
+ */
 export function withCitations(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
@@ -34,7 +37,7 @@ async function* addFetchedPages(stream: AsyncIterable<PartBatch>): AsyncGenerato
 const canFetchPages = ({ tools }: LanguageModelV4CallOptions): boolean =>
   tools?.some(({ type, name }) => type === 'provider' && (name === 'web_fetch' || name === 'url_context')) ?? false
 
-/** What Anthropic fetched is the result of its tool. */
+/** Anthropic reports a fetched page as the result of its tool. */
 function findPagesInPart(part: { type: string; toolName?: string; result?: unknown }): LanguageModelV4Source[] {
   if (part.type !== 'tool-result' || part.toolName !== 'web_fetch') return []
   const { url, content } = part.result as { url?: string; content?: { title?: string | null } }
@@ -45,7 +48,7 @@ interface UrlContext {
   urlMetadata?: { retrievedUrl: string; urlRetrievalStatus: string }[] | null
 }
 
-/** What Google fetched stands beside its answer. */
+/** Google reports fetched pages in the metadata of the answer. */
 function findPagesInMetadata(metadata: SharedV4ProviderMetadata | undefined): LanguageModelV4Source[] {
   const context = metadata?.['google']?.['urlContextMetadata'] as UrlContext | null | undefined
   const fetched =
@@ -58,7 +61,7 @@ const toSource = (url: string, title?: string): LanguageModelV4Source => ({
   ...(title && { title }),
 })
 
-/** A model of Google, whose sources say which pieces of the answer they are of: the AI SDK tells this beside the answer only. */
+/** Adds to Google's sources which segments of the answer cite them. The AI SDK reports this only in the metadata. */
 export function withGrounding(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
@@ -75,14 +78,14 @@ export function withGrounding(model: ChatModel): ChatModel {
   }
 }
 
-/** The end says where the sources belong. */
+/** Only the end of a stream reports the segments, so the sources are held back until then. */
 const groundSources = (stream: AsyncIterable<PartBatch>): AsyncIterable<PartBatch> =>
   moveSourcesToEnd(stream, (sources, { providerMetadata }) => {
     const segments = groupSegmentsByPage(providerMetadata)
     return sources.map((source) => addSegments(source, segments))
   })
 
-/** A model of Anthropic, whose sources come before the texts that cite them: they are told after these, as only then it is known where. */
+/** Moves Anthropic's sources behind the text that cites them, because their positions are known only then. */
 export function withDeferredSources(model: ChatModel): ChatModel {
   return {
     async doGenerate(options) {
@@ -117,19 +120,22 @@ async function* moveSourcesToEnd(
 const canSearch = ({ tools }: LanguageModelV4CallOptions): boolean =>
   tools?.some(({ type, name }) => type === 'provider' && (name === 'web_search' || name === 'google_search')) ?? false
 
-/** The pages that an answer cites, each of which is told of once, and where in its text it cites them. */
+/** Collects the pages that an answer cites, each reported once, and the ranges of its text that cite them. */
 export class CitationTracker {
   readonly #reportedUrls = new Set<string>()
   readonly #rangesByUrl = new Map<string, TextRange[]>()
-  /** Characters of the rounds before. */
+  /** Characters in all earlier rounds. */
   #offset = 0
 
-  /** Goes on after a round in which this was said. */
+  /** Adds the text of a finished round to the offset. */
   startNextRound(text: string): void {
     this.#offset += countCharacters(text)
   }
 
-  /** Keeps where a text cites pages before which this was said in the round: all of it where no place is told. A place that is not in it is none. */
+  /**
+   * Adds the ranges of a text block that cite pages; `before` is the text of the round before the block. A citation
+   * without a range covers the whole block, and a range outside it is ignored.
+   */
   addCitations(citations: readonly LanguageModelV4Citation[], text: string, before: string): void {
     const length = countCharacters(text)
     for (const { source, startIndex: start = 0, endIndex: end = length } of citations) {
@@ -138,7 +144,7 @@ export class CitationTracker {
     }
   }
 
-  /** What the caller is told of a page, which is cited in what was said in the round; nothing of one that was told of. */
+  /** Returns the source to report to the caller; undefined if its page was reported before. */
   addSource(source: LanguageModelV4Source, answerText: () => string): Source | undefined {
     if (source.sourceType !== 'url') return undefined
     const url = removeTrackingParameters(source.url)
@@ -160,19 +166,19 @@ export class CitationTracker {
   }
 }
 
-/** As providers count characters. */
+/** Counts code points, as providers do. */
 const countCharacters = (text: string): number => [...text].length
 
-/** What tells a site by which advertisement or program its readers come. */
+/** Query parameters that only track where readers come from. */
 const trackingParameters = /(?<=[?&])(?:utm_(?:source|medium|campaign|term|content)|gclid|fbclid)=[^&#]*&?/g
 
-/** The address is changed as text alone: it is never asked for. */
+/** The result is only shown, and never requested. */
 function removeTrackingParameters(url: string): string {
   const plain = url.replace(trackingParameters, '')
   return plain === url ? url : plain.replace(/[?&](?=#|$)/, '')
 }
 
-/** A piece of an answer in bytes of its text, which Google tells beside the answer. */
+/** A segment of an answer as Google reports it, with offsets in bytes. */
 const segment = z.object({ startIndex: z.int().min(0).nullish(), endIndex: z.int().min(0), text: z.string() })
 type Segment = z.output<typeof segment>
 
@@ -183,7 +189,7 @@ const grounding = z.object({
   ),
 })
 
-/** The segments that cite each page. */
+/** Returns the segments that cite each page, by address. */
 function groupSegmentsByPage(metadata: SharedV4ProviderMetadata | undefined): Map<string, Segment[]> {
   const { data } = grounding.safeParse(metadata?.['google']?.['groundingMetadata'])
   const cited = data?.groundingSupports.flatMap(({ segment, groundingChunkIndices }) =>
@@ -196,7 +202,7 @@ function groupSegmentsByPage(metadata: SharedV4ProviderMetadata | undefined): Ma
   return new Map([...byPage].map(([url, all]) => [url, all.map(({ segment }) => segment)]))
 }
 
-/** Our name among what providers say of a source. */
+/** Key under which we store segments in the provider metadata of a source. */
 const GROUNDING = 'grounding'
 
 function addSegments(source: LanguageModelV4Source, byPage: Map<string, Segment[]>): LanguageModelV4Source {
@@ -208,7 +214,7 @@ function addSegments(source: LanguageModelV4Source, byPage: Map<string, Segment[
 const segmentsOf = ({ providerMetadata }: LanguageModelV4Source): Segment[] =>
   (providerMetadata?.[GROUNDING]?.['segments'] ?? []) as Segment[]
 
-/** The text of a segment and what stands before it; undefined where it is not there. */
+/** Returns the text of a segment and the text before it; undefined if the answer does not have it at that place. */
 function findSpan({ startIndex, endIndex, text }: Segment, answerText: string) {
   const bytes = Buffer.from(answerText)
   const start = startIndex ?? 0

@@ -32,13 +32,13 @@ interface CompletionRequest extends OutboundRequest {
   url: string
 }
 
-/** Writes the request for an answer. */
+/** Builds the HTTP request for a completion. */
 type CompletionWriter = (options: LanguageModelV4CallOptions, isStream: boolean) => Promise<CompletionRequest>
 
 /**
- * A model that speaks chat completions: an SDK writes the request, and what the server makes of its answer is read here, the
- * same for each SDK, whole and streamed. Their own readers refuse what servers of this kind send, and their chains of web
- * streams take longer for a stream than all the rest of a call.
+ * A model that speaks the Chat Completions protocol. An SDK builds the request, and our own reader parses the response,
+ * streamed or not, the same way for each SDK. The readers of the SDKs reject what some servers send, and their chains
+ * of web streams take longer than the rest of a streamed call.
  */
 export class CompletionModel implements ChatModel {
   readonly #connection: ModelConnection
@@ -66,7 +66,7 @@ export class CompletionModel implements ChatModel {
   }
 }
 
-/** Says with each frame how far the answer has come. */
+/** Returns a function that reports the progress of the answer after each event. */
 function createProgressWatch() {
   const parts = new CompletionPartReader()
   return (frame: StreamEvent): StreamProgress => {
@@ -75,7 +75,7 @@ function createProgressWatch() {
   }
 }
 
-/** Reads an answer that has come as a whole: a document, or a stream in place of one. */
+/** Reads a complete response: a JSON document, or a stream sent in its place. */
 function readCompleteBody(text: string) {
   const parts = new CompletionPartReader()
   const texts = parseEvents(text).flatMap((frame) => readEvent(parts, frame))
@@ -85,7 +85,7 @@ function readCompleteBody(text: string) {
   return { content: [...joinContent(texts), ...calls], ...end }
 }
 
-/** Yields text as it comes, and the rest at the end. */
+/** Yields text as it comes, and tool calls at the end. */
 async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
   const parts = new CompletionPartReader()
   let isDone = false
@@ -122,10 +122,10 @@ interface CompletionEnd {
   providerMetadata?: SharedV4ProviderMetadata
 }
 
-/** Turns the frames of a completion into the parts of an answer. */
+/** Converts completion events to parts of an answer. */
 class CompletionPartReader {
   readonly #reader = new CompletionReader()
-  /** Whether the frame before this one told of tokens. */
+  /** True if the previous event reported tokens. */
   #isCounted = false
 
   get progress(): StreamProgress {
@@ -159,7 +159,7 @@ const toSource = ({ url, title }: Citation): LanguageModelV4Source => ({
   ...(title && { title }),
 })
 
-/** Google wants its proof of a call back. */
+/** Google needs its thought signature back with the call. */
 function toToolCall({ id = '', name: toolName, arguments: input, extraContent }: AssembledCall) {
   const { google } = (extraContent ?? {}) as { google?: { thought_signature?: unknown } | null }
   const thoughtSignature = google?.thought_signature
@@ -172,13 +172,13 @@ function toToolCall({ id = '', name: toolName, arguments: input, extraContent }:
   }
 }
 
-/** Writes requests by the SDK for servers that speak chat completions. */
+/** Builds requests with the SDK for servers that speak Chat Completions. */
 export function createCompatibleWriter(id: string, connection: ModelConnection): CompletionWriter {
   const { apiUrl = '', apiKey, fetch, continuousUsage, extraMembers } = connection
   const url = `${apiUrl}/chat/completions`
   const headers = { 'content-type': 'application/json', ...(apiKey && { authorization: `Bearer ${apiKey}` }) }
   const sdk = new OpenAICompatibleChatLanguageModel(id, {
-    // Its first word is where the SDK reads options and keeps proofs.
+    // The SDK reads provider options and writes metadata under the first word.
     provider: 'compatible.chat',
     url: () => url,
     headers: () => headers,
@@ -196,7 +196,7 @@ export function createCompatibleWriter(id: string, connection: ModelConnection):
   }
 }
 
-/** Writes requests by an SDK that has no other word for it than to send them: what it would send is taken from it. */
+/** Builds requests with an SDK that can only send them: its `fetch` captures the request and throws. */
 export function createSdkWriter(
   { extraMembers }: ModelConnection,
   load: (fetch: HttpClient['fetch']) => Promise<LanguageModelV4>,

@@ -8,7 +8,7 @@ import { readCompletionUsage, toSdkUsage } from './reported-usage.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What a model says in one frame, in its order. */
+/** A piece of text or reasoning, in the order of the event. */
 export type TextPiece = { type: 'text' | 'reasoning'; text: string }
 
 export interface Citation {
@@ -17,12 +17,12 @@ export interface Citation {
 }
 
 interface CompletionPiece {
-  /** Undefined where the frame says nothing of tokens. */
+  /** Undefined if the event reports no tokens. */
   usage: ReportedTokens | undefined
   error: object | undefined
   texts: readonly TextPiece[]
   calls: readonly ToolCallDelta[]
-  /** The pages that it cites. */
+  /** Pages that the model cites. */
   citations: readonly Citation[]
 }
 
@@ -30,23 +30,23 @@ interface CompletionEnd {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: readonly AssembledCall[]
-  /** The text of the request that ended the answer, of servers that tell it. */
+  /** The stop sequence that ended the answer, if the server reports it. */
   stopSequence: string | undefined
 }
 
 /**
- * Reads a chat completion, whole or in pieces, as whichever server writes it: members that nobody uses may be of any type, and
- * those that are used of each type that servers give them. Goes when the AI SDK reads as leniently.
+ * Reads a chat completion, streamed or not, from any server: unused members may have any type, and used members any
+ * type that servers give them. Remove it when the AI SDK is as lenient.
  */
 export class CompletionReader {
   readonly #calls = new ToolCallAssembler()
   #finish: string | undefined
   #stopSequence: string | undefined
   #usage: ReportedTokens | undefined
-  /** Whether tokens were told of when, or after, the answer ended. */
+  /** True if tokens were reported in or after the event that ended the answer. */
   #isCounted = false
   #isRefusal = false
-  /** Whether it came as one document, which is whole even if it does not say why it ended. */
+  /** True if the response is one document, which is complete even without a finish reason. */
   #isDocument = false
   #isEmpty = true
 
@@ -55,7 +55,7 @@ export class CompletionReader {
     return this.#isCounted ? 'complete' : 'ended'
   }
 
-  /** Reads a frame, or a document. */
+  /** Reads an event, or a document. */
   read(frame: unknown): CompletionPiece {
     const usage = readCompletionUsage(frame)
     if (usage) this.#usage = usage
@@ -73,7 +73,7 @@ export class CompletionReader {
     return { usage, error, texts, calls, citations: readCitations(delta) }
   }
 
-  /** Throws where the answer broke off. */
+  /** Returns the end of the answer; throws if the answer is truncated. */
   end(): CompletionEnd {
     const raw = this.#finish ?? (this.#isDocument && !this.#isEmpty ? 'stop' : undefined)
     if (raw === undefined) throw new Error('the stream ended early')
@@ -87,7 +87,10 @@ export class CompletionReader {
     }
   }
 
-  /** Nobody can run a call without a name: one without anything else says nothing, another is left from an answer that is cut. */
+  /**
+   * Returns the calls that have a name, as others cannot run. An empty call without a name is dropped; one with
+   * arguments is an error unless the answer was cut off.
+   */
   #takeNamedCalls(isCut: boolean): readonly AssembledCall[] {
     const named = this.#calls.calls.filter(({ name }) => name)
     const isLost = this.#calls.calls.some((call) => !call.name && call.arguments.trim() !== '')
@@ -124,7 +127,7 @@ const readChoice = (frame: unknown): Members | undefined => {
   return Array.isArray(choices) ? toObject(choices[0]) : undefined
 }
 
-/** Text as servers write it, or parts of which some are thoughts. */
+/** Reads a text, or a list of parts that may have reasoning among them. */
 function readContent(content: unknown): TextPiece[] {
   if (typeof content === 'string') return content ? [{ type: 'text', text: content }] : []
   return Array.isArray(content) ? content.map(readContentPart).filter(({ text }) => text !== '') : []
@@ -147,11 +150,11 @@ function readCitations({ annotations }: Members): Citation[] {
   })
 }
 
-/** OpenRouter repeats thoughts here, and some servers say them nowhere else. */
+/** OpenRouter repeats the reasoning here, and some servers send it only here. */
 const readReasoningDetails = ({ reasoning_details: details }: Members): string =>
   Array.isArray(details) ? joinThoughts(details) : ''
 
-/** A piece of a call of a tool, or the whole call, as servers write it. */
+/** A tool call, or a part of one, as the server sent it. */
 interface RawToolCall {
   index?: unknown
   id?: unknown
@@ -166,9 +169,9 @@ export interface AssembledCall {
   extraContent: object | undefined
 }
 
-/** What a piece adds to a call. */
+/** Arguments that an event adds to a call. */
 interface ToolCallDelta {
-  /** Which of the calls. */
+  /** Index of the call. */
   at: number
   arguments: string
 }
@@ -185,22 +188,22 @@ interface OpenCall extends AssembledCall {
 }
 
 /**
- * Puts calls of tools together from their pieces, by id, then by index: servers leave out either or both, give several calls
- * one of them, and change or repeat an id from piece to piece.
+ * Assembles tool calls from their deltas, by id, then by index. Servers leave out either or both, use one for several
+ * calls, and change or repeat the id from delta to delta.
  */
 class ToolCallAssembler {
   readonly calls: OpenCall[] = []
   #last: OpenCall | undefined
-  /** The calls that the list of pieces in hand has named. */
-  readonly #takeNamedCalls = new Set<OpenCall>()
+  /** Calls that got a name from the current list of deltas. */
+  readonly #namedInEvent = new Set<OpenCall>()
 
-  /** Adds the pieces that came together; those of a document are whole calls. */
+  /** Adds the deltas of one event; those of a document are complete calls. */
   add(pieces: readonly RawToolCall[], isDocument: boolean): ToolCallDelta[] {
-    this.#takeNamedCalls.clear()
+    this.#namedInEvent.clear()
     return pieces.map((raw) => {
       const piece = readPiece(raw)
       const call = (isDocument ? undefined : this.#find(piece)) ?? this.#startCall(piece)
-      if (piece.name) this.#takeNamedCalls.add(call)
+      if (piece.name) this.#namedInEvent.add(call)
       call.id ??= piece.id
       call.name ||= piece.name
       call.arguments += piece.arguments
@@ -216,7 +219,7 @@ class ToolCallAssembler {
     return call
   }
 
-  /** The call that a piece goes on with; undefined where it begins one. */
+  /** Finds the call that a delta continues; undefined if it starts a new one. */
   #find(piece: Piece): OpenCall | undefined {
     const { index, id, name } = piece
     const withId = id && this.calls.findLast((call) => call.id === id && (!name || hasIndex(call, index)))
@@ -226,23 +229,23 @@ class ToolCallAssembler {
     return candidate && this.#continuesCall(piece, candidate) ? candidate : undefined
   }
 
-  /** A few servers count pieces where they should count calls. */
+  /** A few servers number the deltas where they should number the calls. */
   #findUnfinishedCall({ id, arguments: text }: Piece): OpenCall | undefined {
     const isStray = id === undefined && text.trim() !== ''
     return isStray && this.#last && !isCompleteJson(this.#last.arguments) ? this.#last : undefined
   }
 
-  /** A name that is repeated with each piece begins another call where the one before it is whole, or came with it. */
+  /** A repeated name starts a new call if the previous call is complete, or if both came in one event. */
   #startsNewCall({ name, arguments: text }: Piece, call: OpenCall): boolean {
-    if (this.#takeNamedCalls.has(call) || (call.name && name !== call.name)) return true
+    if (this.#namedInEvent.has(call) || (call.name && name !== call.name)) return true
     return text.trim() !== '' && isCompleteJson(call.arguments)
   }
 
-  /** Whether a piece with a name, and an id that no call has, belongs to the call at its index, or before it. */
+  /** Returns true if a delta with a name and an unknown id continues the call at its index, or the last call. */
   #continuesCall({ index, id, name, arguments: text }: Piece, call: OpenCall): boolean {
-    if (this.#takeNamedCalls.has(call) || (call.name && name !== call.name) || isCompleteJson(call.arguments))
+    if (this.#namedInEvent.has(call) || (call.name && name !== call.name) || isCompleteJson(call.arguments))
       return false
-    // Both the id and the name of a call may come late.
+    // The id and the name of a call may come late.
     if (index !== undefined && (call.id === undefined || id === undefined)) return true
     return call.arguments !== '' && !text.trimStart().startsWith('{')
   }
@@ -251,7 +254,7 @@ class ToolCallAssembler {
 const hasIndex = (call: OpenCall, index: number | undefined) =>
   index === undefined || call.index === undefined || call.index === index
 
-/** Arguments are an object, which ends with its last character. */
+/** Arguments are a JSON object, so they are complete if they end with a brace and parse. */
 const isCompleteJson = (text: string) => text.trimEnd().endsWith('}') && tryParseJson(text) !== undefined
 
 function readPiece({ index, id, function: functionPart }: RawToolCall): Piece {
@@ -269,7 +272,7 @@ const readIndex = (value: unknown): number | undefined => {
   return typeof index === 'number' && Number.isInteger(index) ? index : undefined
 }
 
-/** Some servers write an object, which is empty before its text comes. */
+/** Some servers send an object, which is empty until the text comes. */
 function writeArguments(text: unknown): string {
   if (typeof text === 'string') return text
   if (isObject(text)) return Object.keys(text).length > 0 ? JSON.stringify(text) : ''

@@ -20,14 +20,14 @@ import { toPrompt } from './prompt.ts'
 import { sanitizeParts, stripMarks, stripMarksDeep } from './sanitize-parts.ts'
 import { StoredFiles } from './stored-files.ts'
 
-/** One request with its rounds of tool calls, in the terms of the AI SDK. */
+/** The messages and options of one request, over all rounds of tool calls, in the types of the AI SDK. */
 export class Conversation {
   readonly #files = new StoredFiles()
   readonly #prompt: LanguageModelV4Prompt
   readonly #call: ModelCall
   readonly #tools: (LanguageModelV4FunctionTool | LanguageModelV4ProviderTool)[]
   readonly #options: CallOptions
-  /** Of what was said and answered since the request. */
+  /** Tokens added since the request, by the model's output and tool results. */
   #addedTokens = 0
 
   constructor(call: ModelCall) {
@@ -37,21 +37,21 @@ export class Conversation {
     this.#options = sanitizeResponseFormat(buildCallOptions(call))
   }
 
-  /** Our estimate of what the next request holds. */
+  /** Estimated input tokens of the next request. */
   get inputTokens(): number {
     return Math.ceil(this.#call.inputTokens + this.#addedTokens)
   }
 
-  /** Asks with the options of this conversation, of which stored files are no part until they are sent. */
+  /** Runs a request with the stored files of this conversation, which are read only when it is sent. */
   runWithFiles<T>(send: () => Promise<T>): Promise<T> {
     return this.#files.runWith(send)
   }
 
-  /** In its last round the model may call no more tools of the service. */
+  /** Returns the options of the next request. In the last round the model may not call the service's tools. */
   buildOptions(abortSignal: AbortSignal, isLastRound: boolean): LanguageModelV4CallOptions {
     const { tools: serviceTools, callerTools: callers, toolChoice } = this.#call
     const hasNoMoreRounds = isLastRound && serviceTools.length > 0
-    // A provider wants to know the tools of which it reads calls, even if there are to be no more.
+    // A provider needs the definitions of tools that earlier calls used, even if no more calls are allowed.
     const tools = hasNoMoreRounds && callers.length > 0 ? this.#tools.slice(serviceTools.length) : this.#tools
     const choice = hasNoMoreRounds && callers.length === 0 ? 'none' : toolChoice
     return {
@@ -62,25 +62,25 @@ export class Conversation {
     }
   }
 
-  /** The calls that the caller is to answer: where there are any, the service answers none of the others. */
+  /** Returns the calls that the client has to answer. If there are any, the service runs none of the others. */
   clientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
     const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
-    // Not every provider can be told that there may be one call alone.
+    // Not every provider supports a limit of one call.
     return this.#call.parameters.parallelTools === false ? callers.slice(0, 1) : callers
   }
 
-  /** The calls that the service goes on to run. */
+  /** Returns the calls that the service will run. */
   findRunnableCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     return filterRunnableCalls(calls, this.#call.tools)
   }
 
-  /** What the person is to be asked of the calls that the service would run: where there are any questions, none of them runs. */
+  /** Returns the approvals that calls of the service's tools need. If there are any, none of the calls runs. */
   pendingApprovals(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
     return findPendingApprovals(calls, this.#call.tools)
   }
 
-  /** Appends what the model said, and the results of the tools that it asked for, which are run before and returned. */
+  /** Runs the tool calls of the message, appends the message and the results, and returns the results. */
   async appendTurn(message: AssistantMessage, signal: AbortSignal): Promise<ToolResult[]> {
     const content = await runTools(message.calls, this.#call, signal)
     const { adapter } = this.#call.model
@@ -106,7 +106,7 @@ const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV
 
 type Schema = LanguageModelV4FunctionTool['inputSchema']
 
-/** Who describes a tool, or the answer that they want, is trusted no more than who writes a message. */
+/** Strips our block marks from the requested format, since the caller writes it and is not trusted. */
 function sanitizeResponseFormat(options: CallOptions): CallOptions {
   const { responseFormat: format } = options
   return format ? { ...options, responseFormat: stripMarksDeep(format) as typeof format } : options
@@ -135,7 +135,7 @@ function toSdkToolChoice(choice: ToolChoice | undefined): { toolChoice?: Languag
 type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input' | 'providerMetadata'>
 type Result = LanguageModelV4ToolResultPart
 
-/** Runs the tools that a model asked for in one round, so many of them at the same time; the others wait. */
+/** Runs the tool calls of one round, at most `toolsAtOnce` of them at the same time. */
 async function runTools(
   calls: readonly Call[],
   { tools, toolsAtOnce }: Pick<ModelCall, 'tools' | 'toolsAtOnce'>,
@@ -153,14 +153,14 @@ async function runTools(
   return results
 }
 
-/** The calls of one round that are fit to run; an allowance of the person may still be wanting. */
+/** Returns the calls of a round that have a known tool and valid arguments; the user may still have to approve them. */
 const filterRunnableCalls = <T extends Call>(calls: readonly T[], tools: ModelCall['tools']): T[] =>
   calls.slice(0, MAX_CALLS_A_ROUND).filter(({ toolName, input }) => {
     const tool = tools.find(({ name }) => name === toolName)
     return tool?.input.safeParse(parseArguments(input)).success
   })
 
-/** What the person is asked before calls run that are fit to run. */
+/** Returns the approvals to ask for before valid calls run. */
 async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['tools']): Promise<ApprovalPart[]> {
   const lookups = calls.slice(0, MAX_CALLS_A_ROUND).map(async ({ toolName, input, ...call }) => {
     const tool = tools.find(({ name }) => name === toolName)
@@ -183,7 +183,7 @@ async function callTool({ toolName, input }: Call, tools: ModelCall['tools'], si
   const tool = tools.find(({ name }) => name === toolName)
   if (!tool) return toFailure('There is no such tool.')
   const { text, isError } = await runTool(tool, input, signal)
-  // What a tool says may quote anybody.
+  // Tool output may quote untrusted text.
   const value = stripMarks(text)
   return isError ? toFailure(value) : { type: 'text' as const, value }
 }

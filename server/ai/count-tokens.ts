@@ -11,12 +11,12 @@ import type { ProviderClient } from './provider-clients.ts'
 import { ProviderStatusError } from './provider-errors.ts'
 
 const COUNT_TIMEOUT_MS = 10_000
-/** Of an answer, which is one number. */
+/** Size limit of a response, which is a single number. */
 const MAX_BYTES = 64 * 1024
 
 /**
- * How many tokens the provider counts as the input of a call; undefined where it counts none, or answers no calls now. Throws
- * where it does not say. A counter that fails opens no circuit: calls may be answered all the same.
+ * Returns the provider's count of the input tokens of a call; undefined if it has no such API or is down. Throws if the
+ * request fails. Failures don't count for the circuit breaker, since calls may still succeed.
  */
 export async function countTokens(client: ProviderClient, call: ModelCall): Promise<number | undefined> {
   const { adapter } = client
@@ -33,7 +33,7 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
     signal: AbortSignal.any([call.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]),
   })
   if (response.statusCode === 200) return counter.response.parse(JSON.parse(await readText(response.body)))
-  // Read to its end, so that the connection can be used again.
+  // Read the body to its end, so that the connection can be reused.
   await finished(response.body.resume()).catch(() => {})
   throw new ProviderStatusError(response.statusCode, response.headers['retry-after'])
 }
@@ -44,7 +44,7 @@ interface RequestDraft {
   body: string
 }
 
-/** The request for an answer as the AI SDK writes it, which is not sent. */
+/** Returns the request that the AI SDK would send for the call, without sending it. */
 async function draftRequest(call: ModelCall, connection: Connection): Promise<RequestDraft> {
   let draft: RequestDraft | undefined
   const captureRequest: HttpClient['read'] = async (url, { headers, body }) => {
@@ -76,9 +76,9 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
 
 type Body = Readonly<Record<string, unknown>>
 
-/** How a provider is asked how many tokens a request for an answer takes as input. */
+/** API of a provider to count input tokens. */
 interface Counter {
-  /** The request for a count, by that for an answer; undefined where there is none at its address. */
+  /** Builds the request for a count from the request for an answer; undefined if its address has no such API. */
   request(url: string, body: Body): { url: string; body: Body } | undefined
   response: z.ZodType<number>
 }
@@ -87,7 +87,7 @@ const tokens = z.int().min(0).max(100_000_000)
 
 const inputTokens = z.object({ input_tokens: tokens }).transform((response) => response.input_tokens)
 
-/** What is said of the answer alone, a request for a count must not have. */
+/** Keeps only the members that a request for a count accepts. */
 const pickMembers = (body: Body, names: readonly string[]): Body =>
   Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])))
 

@@ -10,7 +10,10 @@ import type {
 
 const label = 'This is the demo model of svc, not an AI.'
 
-/** A model that needs no network and always says the same to the same: for a first look, and never in production. */
+/**
+ * Creates a model that needs no network and gives the same answer to the same question. It is for a first look, not for
+ * production.
+ */
 export function demoModel(modelId: string): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
@@ -51,7 +54,7 @@ function* streamThought(delta: string): Generator<LanguageModelV4StreamPart> {
   yield { type: 'reasoning-end', id: 'thought' }
 }
 
-/** Calls a tool that must be called, or whose name is in the question; else repeats the question. */
+/** Calls a tool that is required or named in the question; otherwise repeats the question. */
 function buildAnswer(options: LanguageModelV4CallOptions) {
   const call = buildToolCall(options)
   const { text, isCut } = truncateAnswer(buildText(options), options)
@@ -90,7 +93,7 @@ function buildText({ prompt, responseFormat }: LanguageModelV4CallOptions): stri
   return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${said}${results}`
 }
 
-/** Keeps to where the answer is to stop, and to its longest in words. */
+/** Cuts the answer at a stop sequence and at the longest length, in words. */
 function truncateAnswer(text: string, { stopSequences = [], maxOutputTokens = Infinity }: LanguageModelV4CallOptions) {
   const ends = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at !== -1)
   const stopped = text.slice(0, Math.min(text.length, ...ends))
@@ -127,7 +130,7 @@ type Schema = Readonly<Record<string, unknown>>
 /** Deeper values are left out. */
 const MAX_DEPTH = 8
 
-/** A small value of a JSON schema, the same for each: what the demo model says where it must say something of that shape. */
+/** Creates a small value that matches a JSON schema, always the same one. */
 function createSampleValue(schema: unknown, depth = 0): unknown {
   const { type, enum: values, const: constant, anyOf, oneOf, properties } = (schema ?? {}) as Schema
   const [value] = [...toList(values), constant].filter((known) => known !== undefined)
@@ -154,12 +157,12 @@ function createSampleObject({ properties, required }: Schema, depth: number): Re
   return Object.fromEntries(names.map((name) => [name, createSampleValue(schemas[name], depth + 1)]))
 }
 
-/** What a newcomer asks the demo model, as front ends offer it, to see what a page makes of an answer. */
+/** Questions that front ends offer to newcomers, so that they see how a page shows each part of an answer. */
 const questions = ['What can this page show?', 'Was kann diese Seite zeigen?']
 
 const asksForShowcase = (question: string): boolean => questions.includes(question.trim())
 
-/** What comes before it: a thought, and a tool that the provider itself would run. */
+/** Parts before the text: reasoning, and a call of a provider tool. */
 const showcaseBefore: LanguageModelV4Content[] = [
   {
     type: 'reasoning',
@@ -174,7 +177,7 @@ const showcaseBefore: LanguageModelV4Content[] = [
   },
 ]
 
-/** What comes behind it. */
+/** Parts after the text. */
 const showcaseAfter: LanguageModelV4Content[] = [
   {
     type: 'source',
@@ -185,7 +188,7 @@ const showcaseAfter: LanguageModelV4Content[] = [
   },
 ]
 
-/** Something of everything that an answer can have. */
+/** A text with one example of each kind of formatting. */
 const showcase = `## What an answer can have
 
 Text with **emphasis**, \`code\`, a [link](https://www.example.org/) and a formula: $e^{i\\pi} + 1 = 0$.

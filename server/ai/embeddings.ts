@@ -12,14 +12,14 @@ import { createSdkFetch, mergeMembers, readEitherForm } from './sdk-fetch.ts'
 
 interface EmbeddingResult {
   embeddings: number[][]
-  /** As the provider counts them; undefined where it does not. */
+  /** Tokens by the provider's count; undefined if it reports none. */
   tokens: number | undefined
 }
 
-/** As many texts as Google takes in one request. */
+/** Number of texts that Google accepts in one request. */
 const GOOGLE_TEXTS = 100
 
-/** The requests in which a provider takes all of a call; the estimates of their tokens add up to that of the call. */
+/** Splits a call into requests that the provider accepts; their token estimates add up to that of the call. */
 export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   const size = call.model.adapter === 'google' ? GOOGLE_TEXTS : call.input.length
   const starts = Array.from({ length: Math.ceil(call.input.length / size) }, (_, at) => at * size)
@@ -33,7 +33,6 @@ export function splitIntoRequests(call: EmbeddingCall): EmbeddingCall[] {
   })
 }
 
-/** Asks a provider once. */
 export async function requestEmbeddings(connection: Connection, call: EmbeddingCall): Promise<EmbeddingResult> {
   return call.model.adapter === 'google'
     ? readEitherForm({ send: () => requestFromGoogle(connection, call) })
@@ -42,7 +41,7 @@ export async function requestEmbeddings(connection: Connection, call: EmbeddingC
 
 const numbers = z.union([z.array(z.number()), z.base64().transform(decodeFloats)])
 
-/** What OpenAI, Mistral and most other servers answer; the order is what `index` says. */
+/** Response of OpenAI, Mistral and most other servers, in which `index` gives the order. */
 const openAiResponse = z.object({
   data: z.array(z.object({ embedding: numbers, index: z.int().optional() })),
   usage: z.object({ prompt_tokens: z.int().min(0).optional() }).nullish(),
@@ -85,14 +84,14 @@ async function requestFromGoogle(
   return { embeddings, tokens: undefined }
 }
 
-/** Fails where a provider leaves something out, or passes over how long embeddings are to be. */
+/** Throws if embeddings are missing, or have another length than requested. */
 export function assertComplete(embeddings: number[][], { input, dimensions }: EmbeddingCall): void {
   const isWhole = embeddings.length === input.length
   const isRight = dimensions === undefined || embeddings.every(({ length }) => length === dimensions)
   if (!isWhole || !isRight) throw new Error('the provider answered with other embeddings than it was asked for')
 }
 
-/** Numbers of four bytes each, the lowest byte first. */
+/** Decodes little-endian floats of four bytes each. */
 function decodeFloats(base64: string): number[] {
   const bytes = Buffer.from(base64, 'base64')
   return Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readFloatLE(at * 4))

@@ -4,26 +4,29 @@ import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { EndDetector } from '../net/response-handler.ts'
 import { toMissingStreamError, toUnparsableError } from './provider-errors.ts'
 
-/** A server-sent event that carries JSON. */
+/** A server-sent event with JSON data. */
 export interface StreamEvent {
   event?: string | undefined
   data: string
-  /** Whether it is all of the answer, which came as one document in place of a stream. */
+  /** True if the whole response is one document instead of a stream. */
   isDocument?: true
 }
 
-/** How far a streamed answer has come: `ended` by its reason, `complete` with its usage as well, `over` by its last word. */
+/**
+ * Progress of a streamed answer: `ended` after the finish reason, `complete` once the usage is reported too, `over`
+ * after the last event.
+ */
 export type StreamProgress = 'running' | 'ended' | 'complete' | 'over'
 
-/** Says how far an answer has come with the data of an event. */
+/** Returns the progress of an answer after an event with this data. */
 type ProgressReader = (data: string) => StreamProgress
 
-/** How long more may come after an answer is complete. */
+/** Milliseconds to wait for more after the answer is complete. */
 const SILENCE_MS = 1000
 
 /**
- * Reads the frames of a stream; those of one network read are yielded together. An answer that has ended stays whole, whatever
- * the connection does then. Throws where there is no frame.
+ * Reads the events of a stream and yields those of one network read together. An answer that has ended stays valid,
+ * even if the connection fails afterwards. Throws if there is no event.
  */
 export async function* readEvents(
   body: Readable,
@@ -50,7 +53,7 @@ export async function* readEvents(
   }
 }
 
-/** Watches a text that comes in pieces for the end of the stream that it may be, though none was asked for. */
+/** Returns a function that watches a response for the end of a stream, even though no stream was requested. */
 export function createEndWatch(start: () => (event: StreamEvent) => StreamProgress): EndDetector {
   let watch: EndDetector | undefined
   return (piece) => {
@@ -68,7 +71,7 @@ function watchStream(progressAt: (event: StreamEvent) => StreamProgress): EndDet
   }
 }
 
-/** How long more of an answer may come, by how far it has come. */
+/** Milliseconds to wait for more, by the progress of the answer. */
 const remainingWaits: Record<StreamProgress, number | undefined> = {
   running: undefined,
   ended: Infinity,
@@ -76,14 +79,14 @@ const remainingWaits: Record<StreamProgress, number | undefined> = {
   over: 0,
 }
 
-/** Reads the frames of a text that has come as a whole, or the document that it is. */
+/** Reads the events of a complete text, or returns the text as a single document. */
 export function parseEvents(text: string): readonly StreamEvent[] {
   if (/^\s*[[{]/.test(text)) return [{ data: text, isDocument: true }]
   const parser = new EventParser()
   return cutAfterDone([...parser.feed(text), ...parser.end()])
 }
 
-/** What comes after the last word is none of the answer. */
+/** Drops everything after `[DONE]`. */
 export function cutAfterDone(events: readonly StreamEvent[]): readonly StreamEvent[] {
   const end = events.findIndex(({ data }) => data === DONE)
   return end === -1 ? events : events.slice(0, end + 1)
@@ -93,7 +96,7 @@ const END = { done: true, value: undefined } as const
 
 type Chunk = IteratorResult<Uint8Array, undefined>
 
-/** Waits for what comes next: of an answer that has ended it may be nothing, or an error. */
+/** Reads the next chunk. After the end of the answer, an error or a time-out counts as the end of the stream. */
 function readNextChunk(chunks: AsyncIterator<Uint8Array>, progress: StreamProgress): Promise<Chunk> {
   const next = chunks.next() as Promise<Chunk>
   if (progress === 'running') return next
@@ -103,7 +106,7 @@ function readNextChunk(chunks: AsyncIterator<Uint8Array>, progress: StreamProgre
   return Promise.race([next.catch(() => END), silence.promise]).finally(() => clearTimeout(timer))
 }
 
-/** Gives the server a while to end by itself, so that its connection can be used again. */
+/** Waits a moment for the server to close the stream, so that the connection can be reused. */
 function drainBody(body: Readable, chunks: AsyncIterator<Uint8Array>): void {
   if (body.readableEnded || body.destroyed) return
   const timer = setTimeout(() => body.destroy(), SILENCE_MS).unref()
@@ -115,10 +118,10 @@ function drainBody(body: Readable, chunks: AsyncIterator<Uint8Array>): void {
     .finally(() => clearTimeout(timer))
 }
 
-/** Finds the frames in a text that comes in pieces, and passes over those that carry no JSON. */
+/** Parses events from text that comes in chunks, and skips those without JSON. */
 class EventParser {
   #events: StreamEvent[] = []
-  /** What came before the first frame: a document, a page, or what is left of one. */
+  /** Text before the first event: a document, an HTML page, or a part of one. */
   #unparsed: string | undefined = ''
   #isEnding = false
   readonly #parser = createParser({
@@ -147,7 +150,9 @@ class EventParser {
     return events
   }
 
-  /** The last frame may have no blank line behind it, or be cut. Throws where nothing was a frame. */
+  /**
+   * Returns the remaining events. The last one may be cut, or lack its blank line. Throws if there was no event at all.
+   */
   end(): readonly StreamEvent[] {
     this.#isEnding = true
     const rest = this.#takeEvents('\n\n')
@@ -158,13 +163,13 @@ class EventParser {
     return [{ data: document, isDocument: true }]
   }
 
-  /** The error of a connection, with what came of an answer that has no frame. */
+  /** Adds the text that was received to a connection error if no event came. */
   toReadError(error: unknown): unknown {
     return this.#unparsed === undefined || this.#isEnding ? error : toUnparsableError(error, this.#unparsed)
   }
 }
 
-/** Some servers send words to keep a connection alive, `null`, or several objects as lines of one event. */
+/** Some servers send words that keep the connection alive, `null`, or several objects as lines of one event. */
 function splitJson(data: string): string[] {
   const text = data.trim()
   if (text === DONE) return [DONE]
@@ -176,19 +181,19 @@ function splitJson(data: string): string[] {
 
 const isJson = (text: string) => text === DONE || tryParseJson(text) !== undefined
 
-/** What chat completions end with. */
+/** Data of the last event of a chat completion. */
 export const DONE = '[DONE]'
 
-/** How the streams of a protocol end. */
+/** The end of a protocol's streams. */
 export interface StreamEnding {
   progressAt: ProgressReader
-  /** The event without which the library does not read the end. */
+  /** The last event, without which the library does not read the end. */
   lastEvent?: StreamEvent
 }
 
 type Event = Readonly<Record<string, unknown>>
 
-/** An event is parsed only where it has the words of an end in it. */
+/** Events are parsed only if their text matches the pattern, to save time. */
 const createProgressReader =
   (pattern: RegExp, progressOf: (event: Event) => StreamProgress): ProgressReader =>
   (data) => {
@@ -199,14 +204,14 @@ const createProgressReader =
 
 const responseEnds = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
 
-/** OpenAI's responses end with one of several events. */
+/** OpenAI's Responses API ends a stream with one of several events. */
 export const openaiStreamEnding: StreamEnding = {
   progressAt: createProgressReader(/"response\.(completed|incomplete|failed)"/, ({ type }) =>
     responseEnds.has(type) ? 'over' : 'running',
   ),
 }
 
-/** Anthropic tells the reason and the usage before its last event. */
+/** Anthropic sends the finish reason and the usage before its last event. */
 export const anthropicStreamEnding: StreamEnding = {
   progressAt: createProgressReader(/"(message_stop|stop_reason)"/, ({ type, delta }) => {
     if (type === 'message_stop') return 'over'

@@ -3,7 +3,10 @@ import type { FinishReason } from '../../routers/ports/ai/models.ts'
 
 type Unified = LanguageModelV4FinishReason['unified']
 
-/** The words of servers, in lower case; some speak for themselves, some for the provider behind them. */
+/**
+ * Finish reasons of providers, in lower case. Some servers send their own, others pass on the one of the provider
+ * behind them.
+ */
 const reasonsByWord = new Map<string, FinishReason>(
   Object.entries({
     stop: ['stop', 'end_turn', 'stop_sequence', 'eos', 'eos_token', 'complete', 'completed', 'end'],
@@ -25,19 +28,19 @@ const reasonsByWord = new Map<string, FinishReason>(
   ),
 )
 
-/** Reads the word of a server; `other` where it is unknown. */
+/** Converts a provider's finish reason; `other` if it is unknown. */
 export const unifyReason = (raw: string): Unified => reasonsByWord.get(raw.trim().toLowerCase()) ?? 'other'
 
-/** Anthropic's word for an answer that it goes on with when it is sent back what it said, as tools of its own take long. */
+/** Anthropic's finish reason for a long-running turn, which it continues when it gets its own message back. */
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw === 'pause_turn'
 
-/** Returns why an answer ended; undefined where it broke off, or its provider gives a reason that nobody knows. */
+/** Returns why an answer ended; undefined if it was truncated or the reason is unknown. */
 export function toFinishReason({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
   const known = unified === 'other' ? unifyReason(raw) : unified
   return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
 }
 
-/** Returns which of the texts of a request ended an answer, of the metadata of providers that tell it. */
+/** Returns the stop sequence that ended an answer, from the metadata of providers that report it. */
 export function findStopSequence(
   metadata: SharedV4ProviderMetadata | undefined,
   stop: readonly string[] = [],
@@ -52,7 +55,7 @@ export function assertFinished(reason: LanguageModelV4FinishReason): void {
   if (!toFinishReason(reason)) throw new Error('the answer ended early')
 }
 
-/** A whole answer that says something has ended by itself, even if it does not say so. */
+/** A complete answer with content has ended regularly, even if the provider gives no reason. */
 export const inferFinishReason = (
   reason: LanguageModelV4FinishReason,
   isEmpty: boolean,

@@ -25,10 +25,10 @@ import { fromSdkUsage, meterUnparsable, readToolUsesOfResponse } from './reporte
 import { withThoughtTags } from './thought-tags.ts'
 import { UnsentParameters } from './unsent-parameters.ts'
 
-/** How often a model may call tools before it must answer, where its settings say nothing else. */
+/** Rounds of tool calls that a model may use by default. */
 const MAX_TOOL_ROUNDS = 5
 
-/** Calls providers through the AI SDK. */
+/** Creates the gateway that calls providers through the AI SDK. */
 export function createGateway(options: ProviderClientsOptions): ModelGateway & { close(): Promise<void> } {
   const clients = new ProviderClients(options)
   const unsent = new UnsentParameters(options.log)
@@ -131,7 +131,7 @@ async function* stream(
 const createModel = (server: ProviderServer, model: CallableModel) =>
   withThoughtTags(server.model(upstreamName(model), pickExtraMembers(model)), model)
 
-/** Each request is tried again and paid by itself, so that none is repeated for the failure of another. */
+/** Each request is retried and billed by itself, so that a failure does not repeat the others. */
 async function embed(clients: ProviderClients, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
   using lease = clients.acquire(call.model)
   const { signal } = call
@@ -148,11 +148,13 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   return results
 }
 
-/** An answer that was cut, or that its provider would not say on, ends with its calls. */
+/** True if the answer was cut by its length or a content filter. No tools run then. */
 const isCut = (finish: LanguageModelV4FinishReason): boolean =>
   !isPaused(finish) && ['length', 'content-filter'].includes(toFinishReason(finish) ?? '')
 
-/** What others than the service are to settle: calls of the caller's tools, and questions whether a tool may be called. */
+/**
+ * Returns what the service cannot settle itself: calls of the client's tools, and approvals that a person has to give.
+ */
 async function findPendingCalls(
   { calls }: AssistantMessage,
   finish: LanguageModelV4FinishReason,
@@ -162,7 +164,7 @@ async function findPendingCalls(
   return isCut(finish) ? clientCalls : [...clientCalls, ...(await conversation.pendingApprovals(calls))]
 }
 
-/** Whether the model is to be asked again: for what tools said, or for the rest of what it began to say. */
+/** Returns true if another round follows: with tool results, or to continue a paused answer. */
 function shouldContinue(
   { calls, isEmpty }: AssistantMessage,
   finish: LanguageModelV4FinishReason,
@@ -172,7 +174,9 @@ function shouldContinue(
   return calls.length > 0 || (isPaused(finish) && !isEmpty && roundsLeft > 0)
 }
 
-/** Why the answer ended; calls that others are to settle say so themselves, as not every server does. */
+/**
+ * Returns why the answer ended. Pending calls override the reason of the provider, as not every server reports them.
+ */
 function concludeFinish(finish: LanguageModelV4FinishReason, pending: readonly unknown[]): FinishReason {
   if (isCut(finish)) return toFinishReason(finish) ?? 'length'
   if (pending.length > 0) return 'tool-calls'
@@ -184,7 +188,9 @@ function readStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderM
   return stopSequence === undefined ? {} : { stopSequence }
 }
 
-/** Counts every attempt, also one that was aborted or broke off: the provider has the question by then and may bill it. */
+/**
+ * Counts every attempt, even one that was aborted or truncated: the provider has received the input and may bill it.
+ */
 async function meterCalls<T>(
   send: () => Promise<T>,
   { inputTokens }: { readonly inputTokens: number },

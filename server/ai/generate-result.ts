@@ -6,7 +6,7 @@ import { readUsageOfResponse } from './reported-usage.ts'
 type Block = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 type BlockPart = Extract<Part, { type: `${Block['type']}-${'start' | 'delta' | 'end'}` }>
 
-/** The content of an answer of which these are the parts. */
+/** Joins the parts of a stream into content. */
 export function joinContent(parts: readonly Part[]): LanguageModelV4Content[] {
   const content: LanguageModelV4Content[] = []
   const blocks = new Map<string, Block>()
@@ -34,7 +34,7 @@ const isBlockPart = (part: Part): part is BlockPart => /^(text|reasoning)-/.test
 const isCompletePart = (part: Part | LanguageModelV4Content) =>
   part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'source'
 
-/** Reads a stream that came in place of a whole answer. */
+/** Reads a stream that came instead of a complete response. */
 export async function collectStream(stream: AsyncIterable<PartBatch>): Promise<GenerateResult> {
   const parts: Part[] = []
   for await (const batch of stream) parts.push(...batch)
@@ -46,7 +46,7 @@ export async function collectStream(stream: AsyncIterable<PartBatch>): Promise<G
   return { content: joinContent(parts), usage, finishReason, ...(providerMetadata && { providerMetadata }) }
 }
 
-/** Hands on as a stream what came as a whole. */
+/** Converts a complete response to a stream. */
 export async function* toStream(answer: GenerateResult): AsyncGenerator<PartBatch, void> {
   const { content, usage, finishReason, providerMetadata, response } = answer
   const finish = { type: 'finish' as const, usage, finishReason, ...(providerMetadata && { providerMetadata }) }

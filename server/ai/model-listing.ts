@@ -7,8 +7,8 @@ import type { ProviderClient } from './provider-clients.ts'
 const LISTING_TIMEOUT_MS = 10_000
 
 /**
- * The models that the provider has now, by its own list or the one at another address; undefined where it has no list.
- * Throws where it does not say.
+ * Returns the models that the provider lists now, at its own or the given address; undefined if it has no list. Throws
+ * if the request fails.
  */
 export async function listModels(
   { adapter, connection }: ProviderClient,
@@ -17,7 +17,7 @@ export async function listModels(
   const defaultSource = adapterDrivers[adapter].listing(connection)
   const isSameServer =
     defaultSource && statusUrl && URL.parse(statusUrl)?.origin === URL.parse(defaultSource.url)?.origin
-  // The key goes to no other server.
+  // The API key is sent to no other server.
   const source = statusUrl ? { url: statusUrl, headers: isSameServer ? defaultSource.headers : {} } : defaultSource
   if (!source) return undefined
   const { url, headers } = source
@@ -32,16 +32,16 @@ export async function listModels(
 const count = z.int().positive().max(100_000_000).optional().catch(undefined)
 const words = z.array(z.string()).max(50).optional().catch(undefined)
 const text = z.string().min(1).max(200).optional().catch(undefined)
-/** Money for one token, which some servers write as text. */
+/** Price of one token, which some servers write as text. */
 const cost = z.coerce.number().min(0).max(1).optional().catch(undefined)
 
-/** What servers say of a model, each in words of its own; what is not as expected is as if it were not there. */
+/** An entry of a list, with the member names of different servers. Invalid members are ignored. */
 const entry = z.object({
   id: text,
   name: text,
   display_name: text,
   displayName: text,
-  /** Google says what a model can be asked for. */
+  /** Google lists the methods that a model supports. */
   supportedGenerationMethods: words,
   capabilities: z
     .object({ completion_chat: z.boolean().optional().catch(undefined) })
@@ -75,10 +75,10 @@ const entry = z.object({
 })
 type Entry = z.output<typeof entry>
 
-/** More than any provider has. */
+/** Limit far above the number of models of any provider. */
 const MAX_LISTED = 10_000
 
-/** The lists of models that the APIs of providers give. */
+/** The formats in which providers list their models. */
 const listing = z
   .union([
     z.object({ data: z.array(entry).max(MAX_LISTED) }).transform(({ data }) => data),
@@ -115,10 +115,10 @@ const isChat = ({ supportedGenerationMethods: methods, capabilities }: Entry) =>
 
 const statuses: Record<string, ListedModel['status']> = { ready: 'online', online: 'online', offline: 'offline' }
 
-/** A model that is listed is there, unless its server says otherwise. */
+/** A listed model is online, unless its server reports another status. */
 const readStatus = ({ status }: Entry) => (status === undefined ? 'online' : (statuses[status] ?? 'unknown'))
 
-/** Servers that tell it count who waits. */
+/** Servers that report demand count the waiting requests. */
 const rateDemand = ({ demand = 0 }: Entry) => (demand >= 4 ? 'high' : demand >= 2 ? 'medium' : 'low')
 
 const perMillion = (cost: number | undefined) => (cost === undefined ? undefined : Number((cost * 1e6).toPrecision(12)))
@@ -131,6 +131,6 @@ function readPrice({ pricing }: Entry): Price | undefined {
     cacheWritePerMillion: perMillion(pricing.input_cache_write),
     reasoningPerMillion: perMillion(pricing.internal_reasoning || undefined),
   }
-  // Who writes prices this way writes them in dollars.
+  // Servers that list prices in this format use dollars.
   return { currency: 'USD', inputPerMillion: input, outputPerMillion: output, ...optional }
 }

@@ -11,7 +11,7 @@ import { countFoundTokens } from './reported-usage.ts'
 
 type ProviderTool = Omit<LanguageModelV4ProviderTool, 'type'>
 
-/** What providers call the tools that they run themselves, in the terms of the AI SDK. */
+/** Tools that providers run themselves, by the names of the AI SDK. */
 const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, ProviderTool>>>> = {
   openai: { web_search: { id: 'openai.web_search', name: 'web_search', args: {} } },
   anthropic: {
@@ -28,7 +28,7 @@ const providerTools: Partial<Record<Adapter, Partial<Record<NativeTool, Provider
   },
 }
 
-/** Providers that are told for each tool how often it may run for one answer. */
+/** Adapters that accept a maximum number of uses for each tool. */
 const adaptersWithMaxUses: ReadonlySet<string> = new Set<Adapter>(['anthropic'])
 
 export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCall): LanguageModelV4ProviderTool[] =>
@@ -39,7 +39,7 @@ export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCal
     return { type: 'provider', ...tool, args: { ...tool.args, ...maxUses } }
   })
 
-/** Counts what a provider does and finds by tools of its own, as it says of it in the end, if at all. */
+/** Counts the uses and results of provider tools, which some providers report only at the end. */
 export function meterToolUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {
   if ((part.type !== 'tool-call' && part.type !== 'tool-result') || !isNativeTool(part.toolName)) return
   if (part.type === 'tool-result' && isUnbilled(part)) meter.recordToolUse(part.toolName, -1)
@@ -47,7 +47,7 @@ export function meterToolUse(part: LanguageModelV4Content | LanguageModelV4Strea
   if (part.type === 'tool-call' && part.providerExecuted) meter.recordToolUse(part.toolName, 1)
 }
 
-/** A search that failed, or that was none: OpenAI tells by the same item that it reads in what it found. */
+/** True for a search that failed or was none: OpenAI uses the same item when it opens a page that it found. */
 function isUnbilled({ isError, result }: LanguageModelV4ToolResult): boolean {
   const { action } = result as { action?: { type: string } }
   return isError === true || (action !== undefined && action.type !== 'search')

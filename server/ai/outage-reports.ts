@@ -1,28 +1,28 @@
 import type { Log } from '../../routers/ports/log.ts'
 import type { Metrics } from '../../routers/ports/metrics.ts'
 
-/** What the calls of this process find out about providers. */
+/** Gets the outages that the calls of this process detect. */
 export interface OutageListener {
   /**
-   * Every server of the provider fails its calls at once; after so many milliseconds one is tried again. `isAgain` where that
-   * was told before, and the try was in vain.
+   * All servers of the provider reject calls; after `retryAfter` milliseconds one of them is probed. `isAgain` is true
+   * if the outage was reported before and the probe failed.
    */
   beginOutage(outage: { provider: string; retryAfter: number; isAgain: boolean }): Promise<unknown>
-  /** One of its servers answered again, or it has other servers now. */
+  /** A server of the provider responded again, or the provider has other servers now. */
   endOutage(outage: { provider: string }): Promise<unknown>
 }
 
 type Report = (listener: OutageListener) => Promise<unknown>
 
-/** Passes on what becomes of providers, beside the calls that notice it: of each provider in order, and what is old is left out. */
+/** Reports outages in the background, in order for each provider; only the newest report of a provider is kept. */
 export class OutageReports {
   readonly #log: Log
   readonly #metrics: Metrics
   readonly #queued = new Map<string, Report>()
   readonly #delivering = new Set<string>()
-  /** The providers whose outage this process has told of, and not the end of it. */
+  /** Providers whose outage this process has reported, but not its end. */
   readonly #reported = new Set<string>()
-  /** The providers that have an outage, whichever process told of it, with the time when this one heard of it. */
+  /** Providers with an outage that any process has reported, with the time at which this process learned of it. */
   #knownOutages = new Map<string, number>()
   #listener: OutageListener | undefined
 
@@ -31,7 +31,7 @@ export class OutageReports {
     this.#metrics = metrics
   }
 
-  /** Without a listener nothing is told: a command that asks a provider says nothing about the service. */
+  /** Without a listener nothing is reported, as a command that calls a provider should not. */
   listen(listener: OutageListener): void {
     this.#listener = listener
   }
@@ -55,7 +55,7 @@ export class OutageReports {
     this.#metrics.countRetry(provider)
   }
 
-  /** A call was answered, which ends the outage that another process has told of, too, if the call was begun after it. */
+  /** Ends a known outage, even of another process, if the successful call started after it. */
   recordAnswer(provider: string, startedAt: number): void {
     if (startedAt >= (this.#knownOutages.get(provider) ?? Number.POSITIVE_INFINITY)) this.reportRecovery(provider)
   }

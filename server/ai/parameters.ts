@@ -7,7 +7,7 @@ import { computeThinkingBudget } from './thinking.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
 
-/** What the AI SDK has an option for: as the caller sets it, else as the model has it. */
+/** Returns the options of the AI SDK for a call: the caller's parameters, then the defaults of the model. */
 export function buildCallOptions(call: ModelCall): CallOptions {
   const { model, parameters, format } = call
   const { temperature, topP } = { ...readDefaults(call), ...definedOnly(parameters) }
@@ -23,7 +23,7 @@ export function buildCallOptions(call: ModelCall): CallOptions {
   }
 }
 
-/** In tokens, as the caller, the model and the limits bound it; `Infinity` where none of them does. */
+/** Returns the maximum number of output tokens by the caller, the model and the limits; `Infinity` if none is set. */
 function computeMaxOutputTokens({
   model: { parameters: defaults, limits },
   parameters: { maxTokens = defaults?.maxTokens ?? Infinity },
@@ -32,7 +32,10 @@ function computeMaxOutputTokens({
   return Math.min(maxTokens, limits?.maxOutputTokens ?? Infinity, maxOutputTokens)
 }
 
-/** What the model is asked with where the caller sets nothing. Models of Anthropic take `topP` only where there is no temperature. */
+/**
+ * Returns the model's default parameters. Anthropic accepts either `topP` or a temperature, so the caller's `topP`
+ * drops the default temperature.
+ */
 function readDefaults({ model, parameters }: ModelCall): ModelParameters {
   const { temperature, ...others } = model.parameters ?? {}
   const excludesTemperature = model.adapter === 'anthropic' && parameters.topP !== undefined
@@ -42,14 +45,14 @@ function readDefaults({ model, parameters }: ModelCall): ModelParameters {
 const toResponseFormat = ({ name, description, schema }: JsonFormat) =>
   ({ type: 'json', ...definedOnly({ name, description, schema }) }) as NonNullable<CallOptions['responseFormat']>
 
-/** The members that are set. */
+/** Returns the members that are not undefined. */
 function definedOnly<Members extends object>(
   members: Members,
 ): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members
 }
 
-/** Returns the other parameters, which are written into the request body unchanged. */
+/** Returns the other parameters, which are added to the request body unchanged. */
 export function pickExtraMembers({ parameters }: CallableModel): Record<string, unknown> {
   const { temperature: _t, topP: _p, maxTokens: _m, maxThinkingTokens: _th, ...extra } = parameters ?? {}
   return extra
@@ -57,7 +60,7 @@ export function pickExtraMembers({ parameters }: CallableModel): Record<string, 
 
 type ProviderOptionsBuilder = (call: ModelCall, budget: number | undefined) => SharedV4ProviderOptions
 
-/** The SDK looks at them by a schema, which a plain question is spared. */
+/** Returns no options for a plain question, as the SDK would validate them against a schema. */
 const buildCompatibleOptions: ProviderOptionsBuilder = (call) => {
   const { format, parameters } = call
   const limit = findLimitName(call)
@@ -71,10 +74,10 @@ const buildCompatibleOptions: ProviderOptionsBuilder = (call) => {
   return Object.keys(options).length > 0 ? { compatible: options } : {}
 }
 
-/** Models of OpenAI that think take no `max_tokens`. */
+/** OpenAI's reasoning models do not accept `max_tokens`. */
 const modelsWithCompletionLimit = /^(?:.*\/)?(?:o\d|gpt-(?:[5-9]|\d\d))/i
 
-/** How a server of OpenAI's protocol is told the longest answer, where that is not `max_tokens`. */
+/** Returns the name of the output limit for servers of OpenAI's protocol, if it is not `max_tokens`. */
 function findLimitName(call: ModelCall): 'max_completion_tokens' | undefined {
   const { model, parameters } = call
   if (!compatibleAdapters.has(model.adapter) || !Number.isFinite(computeMaxOutputTokens(call))) return undefined
@@ -83,7 +86,7 @@ function findLimitName(call: ModelCall): 'max_completion_tokens' | undefined {
 
 const compatibleAdapters: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
 
-/** What the AI SDK has for one kind of provider alone, which reads it by a name of its own. */
+/** Options of the AI SDK that only one kind of provider has. */
 const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
   openai: (call) => {
     const { parameters, nativeTools, nativeToolUses: maxToolCalls } = call
@@ -92,7 +95,7 @@ const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
       ...definedOnly({ reasoningSummary: thoughts, textVerbosity: parameters.verbosity }),
       ...(nativeTools.length > 0 && { maxToolCalls }),
     }
-    // No provider is asked to keep what people say.
+    // Never ask the provider to store conversations.
     return { openai: { store: false, ...buildStrictOptions(call), ...more } }
   },
   'openai-compatible': buildCompatibleOptions,

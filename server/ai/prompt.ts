@@ -14,12 +14,15 @@ import { inlineFile, preamble, sanitizeParts, stripMarks, toProviderOptions, wri
 import type { StoredFiles } from './stored-files.ts'
 
 interface PromptContext {
-  /** The kind of provider that it is for. */
+  /** Kind of provider that gets the prompt. */
   adapter: string
   files: StoredFiles
 }
 
-/** A conversation in the terms of the AI SDK: instructions first, and no role twice in a row, as some providers have it. */
+/**
+ * Converts a conversation to a prompt of the AI SDK, with the instructions first and consecutive messages of a role
+ * merged, as some providers require.
+ */
 export function toPrompt(messages: readonly Message[], context: PromptContext): LanguageModelV4Prompt {
   const isSystem = ({ role }: Message) => role === 'system'
   const conversation = messages.filter((message) => !isSystem(message) && !isOmitted(message))
@@ -35,12 +38,12 @@ export function toPrompt(messages: readonly Message[], context: PromptContext): 
   return hasBlocks(messages) ? prependPreamble(prompt) : prompt
 }
 
-/** Providers that answer to nothing but what a user says. */
+/** Adapters that require at least one user message. */
 const userMessageAdapters: ReadonlySet<string> = new Set<Adapter>(['anthropic', 'google', 'mistral'])
 
 const toUserMessage = ({ content }: Message): Message => ({ role: 'user', content: content as readonly TextPart[] })
 
-/** Most providers refuse empty texts. What a user says stays, as it wants an answer. */
+/** Most providers refuse empty texts. User messages stay, because they need an answer. */
 const isOmitted = ({ role, content }: Message) => role !== 'user' && role !== 'tool' && content.every(isEmptyText)
 
 const isEmptyText = (part: Part) => part.type === 'text' && part.text === ''
@@ -55,7 +58,7 @@ function mergeConsecutive(messages: readonly Message[]): Message[] {
   return turns
 }
 
-/** Servers of this protocol take the results of tools as texts alone, so the user shows the files behind them. */
+/** Adapters that accept only text in tool results. Files of results move to a user message behind them. */
 const textOnlyResultAdapters: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui', 'mistral'])
 
 function moveFilesToUserTurn(turn: Message): Message[] {
@@ -80,7 +83,7 @@ function moveFilesToUserTurn(turn: Message): Message[] {
 
 const seeBelow: TextPart = { type: 'text', text: 'The result has files, which the next message shows.' }
 
-/** The prompt with a word about blocks before everything else. */
+/** Puts the explanation of our blocks before everything else. */
 function prependPreamble([first, ...rest]: LanguageModelV4Prompt): LanguageModelV4Prompt {
   if (first?.role === 'system') return [{ ...first, content: `${preamble}\n\n${first.content}` }, ...rest]
   return [{ role: 'system', content: preamble }, ...(first ? [first] : []), ...rest]
@@ -88,7 +91,7 @@ function prependPreamble([first, ...rest]: LanguageModelV4Prompt): LanguageModel
 
 type Part = Message['content'][number]
 
-/** Two texts that meet become one, with a line between them. */
+/** Merges two messages and joins adjacent texts with a blank line. */
 function mergeTurns({ role, content }: Message, { content: more }: Message): Message {
   const [end, start] = [content.at(-1), more[0]]
   const parts: Part[] =
@@ -114,7 +117,7 @@ function toPromptMessage(message: Message, { adapter, files }: PromptContext): L
   }
 }
 
-/** The parts that say something; an empty text alone stays. */
+/** Drops empty texts, but keeps one if nothing else is left. */
 function dropEmptyTexts<P extends Part>(parts: readonly P[]): readonly P[] {
   const kept = parts.filter((part) => !isEmptyText(part))
   return kept.length > 0 ? kept : parts.slice(0, 1)
@@ -131,7 +134,7 @@ const toTextPart = ({ text }: TextPart) => ({ type: 'text' as const, text: strip
 
 const isInlined = (mime: string) => !mime.startsWith('image/') && mime !== 'application/pdf'
 
-/** Whether the service writes something into a message of its own: the text of a file, or that one is not given. */
+/** True if we write a block into a message: the text of a file, or a note about a file that was left out. */
 const hasBlocks = (messages: readonly Message[]): boolean =>
   messages.some(({ content }) =>
     content
@@ -139,7 +142,7 @@ const hasBlocks = (messages: readonly Message[]): boolean =>
       .some((part) => part.type === 'skipped' || (part.type === 'file' && isInlined(part.mime))),
   )
 
-/** A document that is text is read as such by every model. */
+/** Writes a text file into the message, since every model can read it there. */
 function toFileOrTextPart(part: FilePart) {
   const { mime, data, name } = part
   if (!isInlined(mime)) return toFilePart(part, data)
@@ -153,7 +156,7 @@ const toFilePart = ({ mime, name }: FilePart | StoredFilePart, data: string) => 
   ...(name !== undefined && { filename: stripMarks(name) }),
 })
 
-/** Calls have their arguments as text. */
+/** The arguments of tool calls stay text. */
 function toAssistantPart(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
   const providerOptions = toProviderOptions(part.signature)
@@ -162,7 +165,7 @@ function toAssistantPart(part: AssistantPart) {
   return { type: 'tool-call' as const, toolCallId: stripMarks(id), toolName, input, providerOptions }
 }
 
-/** Only results that are text alone can say otherwise that they are errors. */
+/** Only results that are plain text can be marked as errors, so this text marks the others. */
 const failurePrefix = { type: 'text' as const, text: 'The tool failed:' }
 
 /** Providers refuse an empty text beside a file. */

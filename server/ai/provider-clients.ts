@@ -17,11 +17,11 @@ import { insertStoredFiles } from './stored-files.ts'
 interface ClientEntry {
   source: ClientSource
   client: ProviderClient
-  /** How many calls go by it. */
+  /** Number of calls that use this client now. */
   activeCalls: number
 }
 
-/** A client as long as one call needs it. */
+/** A client that is in use by one call until it is disposed. */
 interface ClientLease extends Disposable {
   client: ProviderClient
 }
@@ -32,7 +32,9 @@ export interface ProviderClientsOptions {
   outages: OutageReports
 }
 
-/** One client per provider, until its configuration changes. The calls that go by a replaced one are made to their end. */
+/**
+ * Keeps one client for each provider until its configuration changes. Calls that use a replaced client still finish.
+ */
 export class ProviderClients {
   readonly #vault: Vault
   readonly #log: Log
@@ -56,7 +58,7 @@ export class ProviderClients {
     return { client: entry.client, [Symbol.dispose]: release }
   }
 
-  /** Breaks off what is under way. */
+  /** Aborts running calls and closes all clients. */
   async close(): Promise<void> {
     await Promise.all([...this.#all].map(({ client }) => client.close()))
   }
@@ -99,40 +101,46 @@ const isSameSource = (a: ClientSource, b: ClientSource) =>
 
 type ExtraMembers = ModelConnection['extraMembers']
 
-/** How many model clients are cached for one provider; a change of parameters makes a new one. */
+/** Maximum number of cached models per provider. Changed parameters create a new one. */
 const MAX_MODELS = 200
 
-/** The standing connection to one server of a provider: its models, its pool, and what is known of its health. */
+/** One server of a provider, with its models, connections and circuit breaker. */
 export interface ProviderServer {
   model(modelId: string, extraMembers: ExtraMembers): ChatModel
   breaker: CircuitBreaker
   connection: Connection
-  /** How many requests are under way. */
+  /** Number of running requests. */
   readonly activeRequests: number
   close(): Promise<void>
 }
 
-/** A provider, with one server or several. */
+/** A provider with one or more servers. */
 export interface ProviderClient {
-  /** Asks a server that is well, the least busy one first; another one where it cannot answer and nothing of an answer has come. */
+  /** Calls the least busy healthy server. Tries the next one if it fails before any part of the answer has come. */
   attempt<T>(ask: (server: ProviderServer) => Promise<T>, caller: CallerContext): Promise<T>
-  /** The least busy server of those whose circuits are closed, for what no call waits for; undefined where there is none. */
+  /**
+   * Returns the least busy server with a closed circuit, for requests that no user waits for; undefined if there is
+   * none.
+   */
   findHealthyServer(): ProviderServer | undefined
-  /** Where its models are listed. */
+  /** The server that lists the models. */
   connection: Connection
   adapter: Adapter
-  /** Its provider has another client from here on, and what becomes of this one says nothing of the provider. */
+  /** Stops outage reports, because another client has replaced this one. */
   retire(): void
   close(): Promise<void>
 }
 
 interface ServerAddress {
   apiUrl: string | null
-  /** As the server is sent it. */
+  /** The decrypted key. */
   apiKey: string | undefined
 }
 
-/** The servers of a provider whose keys can be opened: the others of it answer in place of one whose key is lost. */
+/**
+ * Decrypts the API keys of a provider's servers. A server whose key cannot be decrypted is skipped, unless it is the
+ * only one.
+ */
 function decryptServers(provider: CallableProvider, vault: Vault, log: Log): ServerAddress[] {
   const failures: unknown[] = []
   const encrypted = [
@@ -194,7 +202,7 @@ function recordRetry(provider: string, outages: OutageReports): void {
   findCurrentSpan()?.addEvent('retry')
 }
 
-/** Tells when a provider has no server left that answers, and when it has one again. */
+/** Reports when no server of a provider works any more, and when one works again. */
 function createOutageWatch(provider: string, outages: OutageReports) {
   let isDown = false
   let isRetired = false
@@ -219,7 +227,10 @@ function createOutageWatch(provider: string, outages: OutageReports) {
   }
 }
 
-/** Those that are well, the least busy one first; where none is, all: their circuits say what failed. */
+/**
+ * Returns the healthy servers, the least busy first; all of them if none is healthy, so that their circuit breakers
+ * throw the error.
+ */
 function orderServers(servers: readonly ProviderServer[]): ProviderServer[] {
   const healthy = servers.filter(({ breaker }) => !breaker.isRejecting)
   return sortByLoad(healthy.length > 0 ? healthy : servers)
@@ -263,7 +274,7 @@ function createServer(
   }
 }
 
-/** Caches model clients: an SDK builds schemas for each one, which takes longer than a call. */
+/** Caches models, because an SDK builds schemas for each of them, which takes longer than a call. */
 function cacheModels(make: ProviderServer['model']): ProviderServer['model'] {
   const models = new LRUCache<string, ChatModel>({ max: MAX_MODELS })
   return (modelId, extraMembers) => {
@@ -274,7 +285,7 @@ function cacheModels(make: ProviderServer['model']): ProviderServer['model'] {
   }
 }
 
-/** A model whose provider may refuse a question before it answers: a whole answer ends so, as others tell it within theirs. */
+/** Converts a content filter error before the answer to a regular end of the answer, as other providers send it. */
 function withContentFilterFinish(model: ChatModel): ChatModel {
   return {
     doGenerate: async (options) => {

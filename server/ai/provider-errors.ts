@@ -4,15 +4,15 @@ import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { Phase } from '../net/response-handler.ts'
 
 /**
- * A status of the provider's that is no answer, without its message, which may quote the conversation. An SDK has errors
- * with a status for what it cannot read, too, which say nothing of the provider's health.
+ * An error status of the provider, without its message, which may quote the conversation. The SDKs also use errors with
+ * a status for unreadable responses; those say nothing about the provider's health.
  */
 export class ProviderStatusError extends Error {
   override name = 'Refusal'
   readonly status: number
   /** In seconds, or a date. */
   readonly retryAfter: string | undefined
-  /** Whether the question is refused for what is in it. */
+  /** True if the provider refused the content of the question. */
   readonly isContentFiltered: boolean
   readonly reason: ProviderReason | undefined
 
@@ -25,18 +25,19 @@ export class ProviderStatusError extends Error {
   }
 }
 
-/** Azure's word for it, which gateways in front of other providers have taken over. */
+/** Azure's error code, which gateways to other providers use too. */
 const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
 
 /**
- * A provider's word in an answer that it gives none, whole or before any of a stream: nothing is paid. It says little of the
- * server, since a question can bring it about. The provider's message is left out, as it may quote the conversation.
+ * An error that the provider reports in a response with a success status, before any part of an answer. Nothing is
+ * billed. It hardly says anything about the server's health, since a question can cause it. Its message is left out,
+ * because it may quote the conversation.
  */
 export class ProviderReportedError extends Error {
   override name = 'ToldRefusal'
-  /** As if it were told in place of the answer; undefined where the provider has no number for it. */
+  /** The equivalent HTTP status; undefined if the provider sends no number. */
   readonly status: number | undefined
-  /** Whether the question is refused for what is in it. */
+  /** True if the provider refused the content of the question. */
   readonly isContentFiltered: boolean
   readonly reason: ProviderReason | undefined
 
@@ -58,11 +59,11 @@ interface ReportedError {
   message?: unknown
 }
 
-/** All that is told, which is looked through for known words alone. */
+/** Returns the whole error as text, which is only searched for known words. */
 const serializeReported = (reported: ReportedError): string =>
   JSON.stringify({ ...reported, message: reported.message, cause: undefined })
 
-/** The refusal that an error in a stream tells; undefined where the stream cannot be read. */
+/** Returns the error that a stream reports; undefined if the stream is just unreadable. */
 export function toReportedError(error: unknown): ProviderReportedError | undefined {
   const reported = TypeValidationError.isInstance(error) ? findErrorMember(error.value) : error
   const isReported =
@@ -72,15 +73,15 @@ export function toReportedError(error: unknown): ProviderReportedError | undefin
 
 interface ResponseBody {
   error?: unknown
-  /** `error` where the answer or the event itself is one. */
+  /** `error` if the response or the event itself is an error. */
   object?: unknown
 }
 
-/** The members in which providers answer, and those in which they say what it takes. */
+/** Members in which providers return content, and those in which they return usage. */
 const contentMembers = ['choices', 'content', 'output', 'candidates', 'data', 'embeddings', 'embedding']
 const usageMembers = ['usage', 'usageMetadata']
 
-/** The refusal that a whole answer is; undefined where it says anything, or has a bill. */
+/** Returns the error that a response consists of; undefined if it has any content or usage. */
 export function findReportedError(whole: unknown): ProviderReportedError | undefined {
   const reported = findErrorMember(whole)
   return reported && ![whole].flat().some(hasContentOrUsage) ? new ProviderReportedError(reported) : undefined
@@ -91,35 +92,38 @@ const hasContentOrUsage = (body: unknown) =>
 
 const isPresent = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 
-/** The error that an answer or an event is, or that a list in its place has: Google writes its errors in one. */
+/** Returns the error in a response or event. Google sends errors in a list. */
 export function findErrorMember(body: unknown): object | undefined {
   if (!Array.isArray(body)) return readErrorMember(body as ResponseBody | null)
   return body.map(readErrorMember).find((error) => error !== undefined)
 }
 
-/** Servers tell an error as an object, as a text, or as the answer or the event itself. */
+/** Servers send an error as an object, as a text, or as the response or event itself. */
 function readErrorMember(body: ResponseBody | null | undefined): object | undefined {
   const { error = body?.object === 'error' ? body : undefined } = body ?? {}
   return typeof error === 'string' && error ? { message: error } : ((error || undefined) as object | undefined)
 }
 
-/** Whether the SDK threw a refusal that came in a stream: its errors about what it cannot read have no such status. */
+/**
+ * True if the SDK threw an error that the provider sent in a stream; SDK errors about unreadable responses have no
+ * error status.
+ */
 export const isSdkStatusError = (error: unknown): error is APICallError =>
   APICallError.isInstance(error) && (error.statusCode ?? 0) >= 400
 
-/** Longer messages quote what was sent. */
+/** Longer messages quote the request. */
 const MAX_TEXT = 20_000
 
 interface Pattern {
   reason: ProviderReason
-  /** Any where there are none. */
+  /** Matches any status if absent. */
   statuses?: readonly number[]
   words: RegExp
 }
 
 /**
- * The words of providers for their reasons, codes before sentences, as their servers write them; the first that matches counts.
- * They are looked for and never told.
+ * Patterns of providers' errors, codes before sentences; the first match counts. The text is only searched, and never
+ * passed on.
  */
 const patterns: readonly Pattern[] = [
   {
@@ -155,7 +159,7 @@ const reasonsByStatus: Partial<Record<number, ProviderReason>> = {
   429: 'rate_limited',
 }
 
-/** Why a provider refused, by its status and what it says; undefined where it is none of these. */
+/** Returns why a provider refused, by its status and error text; undefined if the reason is unknown. */
 function classifyReason(status: number | undefined, reported: string): ProviderReason | undefined {
   const text = reported.slice(0, MAX_TEXT)
   const found = patterns.find(
@@ -164,11 +168,11 @@ function classifyReason(status: number | undefined, reported: string): ProviderR
   return found?.reason ?? (status === undefined ? undefined : reasonsByStatus[status])
 }
 
-/** How long to wait, as Google says it in the body. */
+/** Returns the retry delay that Google sends in the body. */
 const readRetryDelay = (reported: string): string | undefined =>
   /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(reported.slice(0, MAX_TEXT))?.[1]
 
-/** The end of an answer to a question that is refused for what is in it; throws any other error. What it took is not said. */
+/** Returns the end of an answer for an error of the content filter; throws any other error. The usage is unknown. */
 export function toContentFilterFinish(error: unknown) {
   const isRefusal = error instanceof ProviderStatusError || error instanceof ProviderReportedError
   if (!isRefusal || !error.isContentFiltered) throw error
@@ -181,25 +185,25 @@ export function toContentFilterFinish(error: unknown) {
   }
 }
 
-/** What is thrown where an answer cannot be read: the refusal that it is, or that it is none. */
+/** Returns the error for an unreadable response: the one that it reports, or one that it cannot be read. */
 export function toUnparsableError(cause: unknown, body?: string): ProviderReportedError | UnparsableResponse {
   const answer = new UnparsableResponse(cause, body)
   const { responseBody } = answer
   return findReportedError(typeof responseBody === 'string' ? tryParseJson(responseBody) : responseBody) ?? answer
 }
 
-/** The same where this came in place of a stream, without any event. */
+/** Returns the error for a response without any event where a stream was requested. */
 export const toMissingStreamError = (body: string) => toUnparsableError(new Error('the stream ended early'), body)
 
 /**
- * An answer that has come and cannot be read. It is paid, so the call fails like one whose answer broke off. What was caught
- * is its cause and stays as it is: calls may share it, as all have one reason for a caller who goes away.
+ * A response that came but cannot be read. It is billed, so the call fails like one with a truncated response. The
+ * original error stays unchanged as the cause, because calls may share it, such as the abort reason of a caller.
  */
 export class UnparsableResponse extends Error {
   readonly phase: Phase = 'reading'
-  /** The kind of the cause, which is logged. */
+  /** Code of the cause, for the log. */
   readonly code: unknown
-  /** The part that came; the AI SDK has it in its errors by the same name. */
+  /** The part that was received; errors of the AI SDK use the same name. */
   readonly responseBody: unknown
 
   constructor(cause: unknown, body?: string) {

@@ -4,7 +4,9 @@ import type { ResponseHead } from '../net/response-handler.ts'
 import { type EndDetector, MAX_REFUSAL_BYTES } from '../net/response-handler.ts'
 import { ProviderStatusError, toUnparsableError } from './provider-errors.ts'
 
-/** All of an answer. Throws a refusal, and an answer that breaks off, with as much of it as came. */
+/**
+ * Reads a complete response. Throws for an error status, and for a truncated response with the part that was received.
+ */
 export async function readResponse(
   { read }: Pick<HttpClient, 'read'>,
   url: string,
@@ -17,7 +19,7 @@ export async function readResponse(
   return { ...head, body: text }
 }
 
-/** An answer that is read as it comes. Throws a refusal. */
+/** Opens a streamed response. Throws for an error status. */
 export async function openResponse({ send }: Pick<HttpClient, 'send'>, url: string, request: OutboundRequest) {
   const response = await send(url, request)
   if (isSuccess(response)) return response
@@ -28,7 +30,7 @@ const isSuccess = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusC
 const toStatusError = ({ statusCode, headers }: ResponseHead, body: string) =>
   new ProviderStatusError(statusCode, headers['retry-after'], body)
 
-/** The beginning of what a provider says in a refusal. A longer one is not worth its connection. */
+/** Reads the beginning of an error response. A longer one is not worth keeping the connection. */
 async function readBeginning(body: Readable): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -39,7 +41,7 @@ async function readBeginning(body: Readable): Promise<string> {
       if (bytes > MAX_REFUSAL_BYTES) break
     }
   } catch {
-    // What has come must do.
+    // Use the part that was received.
   }
   return Buffer.concat(chunks).toString()
 }

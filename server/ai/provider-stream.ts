@@ -10,7 +10,7 @@ import { fromSdkUsage } from './reported-usage.ts'
 
 type Parts = AsyncIterable<PartBatch>
 
-/** Parts that only announce a stream and carry no content. */
+/** Parts without content, which only announce a stream. */
 const announcementTypes = new Set<Part['type']>([
   'usage',
   'stream-start',
@@ -19,12 +19,12 @@ const announcementTypes = new Set<Part['type']>([
   'reasoning-start',
 ])
 
-/** Opens a stream and waits for the first part with content: until then a failed call can be retried. */
+/** Opens a stream and waits for the first part with content. Until then a failed call can be retried. */
 export async function beginStream(open: () => Promise<Parts>, meter: UsageMeter): Promise<Parts> {
   try {
     const iterator = (await open())[Symbol.asyncIterator]()
     return await waitForContent(iterator, meter).catch(async (error: unknown) => {
-      // Lets go of the provider's connection, which nobody reads any more.
+      // Close the connection, as nobody reads it any more.
       await iterator.return?.()
       throw error instanceof ProviderReportedError ? error : new UnparsableResponse(error)
     })
@@ -57,7 +57,7 @@ async function* replay(
       yield step.value
     }
   } finally {
-    // Lets go of the provider's connection when the reader stops early.
+    // Close the connection if the reader stops early.
     await iterator.return?.()
   }
 }
@@ -72,7 +72,7 @@ function meterParts(parts: PartBatch, meter: UsageMeter): void {
   }
 }
 
-/** Counts the usage of an answer that comes in one piece. */
+/** Counts the usage of a response that was not streamed. */
 export function meterContent(content: readonly LanguageModelV4Content[], meter: UsageMeter): void {
   for (const part of content) {
     if (part.type === 'text') meter.recordText(part.text, 'answer')
@@ -82,7 +82,7 @@ export function meterContent(content: readonly LanguageModelV4Content[], meter: 
   }
 }
 
-/** Passes what is said on at once, and keeps it with the calls of tools. Returns how the round ended. */
+/** Passes parts on at once and adds them to the message. Returns the part that ended the round. */
 export async function* forwardParts(
   parts: Parts,
   message: AssistantMessage,
@@ -96,7 +96,7 @@ export async function* forwardParts(
     const failure = step.find((part) => part.type === 'error')
     if (failure) throw toStreamError(failure.error)
   }
-  // A stream that ends without a finish part was cut off, so its answer is incomplete.
+  // A stream without a finish part was cut off, so the answer is incomplete.
   if (!finish) throw new Error('the stream ended early')
   assertFinished(finish.finishReason)
   meter.reportTokens(fromSdkUsage(finish.usage))
@@ -105,11 +105,11 @@ export async function* forwardParts(
 
 export type FinishPart = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
 
-/** An error that the provider reports in its stream, without its own words, which may quote the conversation. */
+/** Returns the error that the provider reports in its stream, without its message, which may quote the conversation. */
 const toStreamError = (reported: unknown): Error =>
   reported instanceof Error && reported.name !== 'Error'
     ? reported
     : new Error('the provider reported an error in its stream')
 
-/** The same before any of an answer. */
+/** Returns the error for a stream that fails before any part of the answer. */
 export const toFirstError = (reported: unknown): Error => toReportedError(reported) ?? toStreamError(reported)

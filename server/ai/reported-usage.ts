@@ -4,10 +4,10 @@ import { estimatePageTokens, estimateTokens } from '../../routers/ports/ai/token
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 
-/** Reads what an event of a provider's stream says about tokens; undefined where it says nothing. */
+/** Reads the token counts in an event of a provider's stream; undefined if it has none. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined
 
-/** A value that is no count of tokens is ignored; some servers write a number as text. */
+/** Ignores invalid counts. Some servers write numbers as text. */
 const toCount = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && value.trim() ? Number(value) : value
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.round(number) : undefined
@@ -25,13 +25,13 @@ const readObject = (value: unknown, name: string): Members | undefined => {
   return typeof found === 'object' && found !== null ? (found as Members) : undefined
 }
 
-/** The members in which chat completions tell of tokens: most at their top, some in the choice, or in one of their own. */
+/** Chat completions report usage at the top, in a choice, or in a member of the server's own. */
 const findUsage = (event: unknown): Members | undefined =>
   readObject(event, 'usage') ??
   readObject(readList(event, 'choices')[0], 'usage') ??
   readObject(readObject(event, 'x_groq'), 'usage')
 
-/** Chat completions, with a running total where the server gives one. */
+/** Reads chat completions, with a running total if the server sends one. */
 export const readCompletionUsage: UsageReader = (event) => {
   const usage = findUsage(event)
   if (!usage) return undefined
@@ -50,14 +50,14 @@ export const readCompletionUsage: UsageReader = (event) => {
   }
 }
 
-/** Some servers count thoughts in the total only, some tell no more than it, and a count of nothing is none. */
+/** Some servers count reasoning only in the total, some send only the total, and a count of zero means unknown. */
 function reconcileTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
   if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
   if (input) return { input, output: total - input }
   return output ? { input: total - output, output } : { total }
 }
 
-/** What an answer took, as the AI SDK tells it: it would take a missing count for zero. */
+/** Converts counts to those of the AI SDK, which would read a missing count as zero. */
 export function toSdkUsage(tokens: ReportedTokens = {}): LanguageModelV4Usage {
   const { input, output, cached, cacheWrite, reasoning, total } = tokens
   return {
@@ -67,7 +67,7 @@ export function toSdkUsage(tokens: ReportedTokens = {}): LanguageModelV4Usage {
   }
 }
 
-/** OpenAI's responses: every event that ends one has the total, whichever way it ended. */
+/** Reads OpenAI's Responses API: every final event has the total. */
 export const readResponsesUsage: UsageReader = (event) => {
   const usage = readObject(readObject(event, 'response'), 'usage')
   if (!usage) return undefined
@@ -81,7 +81,7 @@ export const readResponsesUsage: UsageReader = (event) => {
   }
 }
 
-/** Anthropic says the input when a message begins, and in each delta of the message the output so far. */
+/** Anthropic reports the input when a message starts, and the output so far with each delta. */
 export const readAnthropicUsage: UsageReader = (event) => {
   const startUsage = readObject(readObject(event, 'message'), 'usage')
   if (startUsage) return readAnthropicInput(startUsage)
@@ -89,7 +89,7 @@ export const readAnthropicUsage: UsageReader = (event) => {
   if (!usage) return undefined
   const { input, cached, cacheWrite } = readAnthropicInput(usage)
   return {
-    // The input stands here only as a whole.
+    // The input counts only if all its parts are here.
     ...(cached !== undefined && cacheWrite !== undefined && { input, cached, cacheWrite }),
     output: toCount(usage['output_tokens']),
     reasoning: toCount(readObject(usage, 'output_tokens_details')?.['thinking_tokens']),
@@ -126,7 +126,7 @@ export const readGoogleUsage: UsageReader = (event) => {
 const isFetched = (page: unknown) =>
   (page as { urlRetrievalStatus?: unknown } | null)?.urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS'
 
-/** Google tells what it searched for and read beside its answer, and asks for each different query that is not empty. */
+/** Google reports its searches and fetched pages in the metadata, and bills each different query that is not empty. */
 function readGoogleToolUses(event: unknown): ReportedTokens | undefined {
   const [candidate] = readList(event, 'candidates')
   const grounding = readObject(candidate, 'groundingMetadata')
@@ -135,13 +135,13 @@ function readGoogleToolUses(event: unknown): ReportedTokens | undefined {
   const queries = new Set(readList(grounding, 'webSearchQueries').filter((query) => query !== ''))
   const hasFound = readList(grounding, 'groundingChunks').some((chunk) => readObject(chunk, 'web'))
   return {
-    // What an event does not tell of, an earlier one may have.
+    // Undefined keeps the count of an earlier event.
     webSearches: Math.max(queries.size, hasFound ? 1 : 0) || undefined,
     webFetches: readList(context, 'urlMetadata').filter(isFetched).length || undefined,
   }
 }
 
-/** The total of an answer that comes in one piece, in whichever dialect. Those that are not spoken find nothing. */
+/** Reads the total of a response that was not streamed, in any protocol. Readers of other protocols find nothing. */
 export function readUsageOfResponse(body: unknown): ReportedTokens {
   const events: [UsageReader, unknown][] = [
     [readCompletionUsage, body],
@@ -154,13 +154,13 @@ export function readUsageOfResponse(body: unknown): ReportedTokens {
   return Object.fromEntries(entries.filter(([, tokens]) => tokens !== undefined))
 }
 
-/** How often a provider says in an answer that comes in one piece that it used tools of its own, which the AI SDK leaves out. */
+/** Returns the uses of provider tools in a response that was not streamed, which the AI SDK leaves out. */
 export function readToolUsesOfResponse(body: unknown): ReportedTokens {
   const { webSearches, webFetches } = readUsageOfResponse(body)
   return { webSearches, webFetches }
 }
 
-/** The total of an answer, as the AI SDK reads it. */
+/** Reads the total from the AI SDK. */
 export const fromSdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4Usage): ReportedTokens => ({
   input: toCount(inputTokens.total),
   output: toCount(outputTokens.total),
@@ -170,7 +170,7 @@ export const fromSdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4
   total: toCount(raw?.['total_tokens']),
 })
 
-/** About how many tokens of input a provider makes of what a tool of its own found. */
+/** Estimates the input tokens of a provider tool's result. */
 export function countFoundTokens({ toolName, result }: LanguageModelV4ToolResult): number {
   const tokens = estimateTokens(result)
   return toolName === 'web_fetch' ? Math.min(tokens, MAX_PAGE_TOKENS) : tokens
@@ -188,17 +188,17 @@ function estimateTokens(value: unknown): number {
   )
 }
 
-/** A sealed text and a document are base64. */
+/** Encrypted texts and documents are base64. */
 const countBytes = (base64: unknown): number => (typeof base64 === 'string' ? (base64.length / 4) * 3 : 0)
 
-/** What models say, in the members that the providers have for it; `reasoning_details` has thoughts as `text`. */
+/** Matches the members in which providers send text; `reasoning_details` has reasoning in members `text`. */
 const textMembers =
   /"(?:(reasoning_details)"|(content|text|thinking|reasoning|reasoning_content|arguments|delta)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*))/g
 
-/** In characters: longer than any answer of a model. */
+/** Maximum number of characters to read, more than any answer has. */
 const MAX_READ = 1_000_000
 
-/** Counts what can be read of an answer that came and is none. */
+/** Counts the text and usage in a response that cannot be read. */
 export function meterUnparsable(error: unknown, meter: UsageMeter): void {
   const { responseBody } = error as { responseBody?: unknown }
   if (typeof responseBody !== 'string') return
@@ -217,7 +217,7 @@ function* findTexts(body: string): Generator<string, void> {
   }
 }
 
-/** Some servers say each thought in several members, one after the other. */
+/** Returns a function that detects reasoning that a server repeats in several members, one after the other. */
 function createRepetitionFilter() {
   let last = ''
   const members = new Set<string>()

@@ -14,7 +14,7 @@ import {
 import { findCurrentSpan, recordWork } from '../../routers/ports/traces.ts'
 
 const RENEWAL_MS = 10_000
-/** Under way at the same time. */
+/** Maximum number of answers that run at the same time. */
 const LIMITS = { perKey: 4, inAll: 100 }
 
 interface RoomAnswersOptions {
@@ -29,8 +29,8 @@ interface Running {
 }
 
 /**
- * The answers in rooms that this process makes. Says in the database that they go on, and asks it whether they may: now and
- * then, and at each change of their rooms that can end them, whichever replica made it.
+ * Answers in rooms that this process generates. It renews their leases in the database and ends an answer that has lost
+ * its lease. It checks regularly, and after each change of the room that may end the answer, on any replica.
  */
 export class ProcessRoomAnswers implements RoomAnswers {
   readonly #options: RoomAnswersOptions
@@ -72,7 +72,7 @@ export class ProcessRoomAnswers implements RoomAnswers {
     }
   }
 
-  /** Ends all that run, and waits until they have said so. */
+  /** Aborts all answers and waits until they have recorded their end. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const running = [...this.#running.values()]
@@ -80,7 +80,10 @@ export class ProcessRoomAnswers implements RoomAnswers {
     await Promise.all(running.map(({ ended }) => ended))
   }
 
-  /** Checks at each change that can end an answer, and once when changes are heard from; returns the way to stop. */
+  /**
+   * Checks an answer after each change that may end it, and once the subscription starts. Returns a function that
+   * unsubscribes.
+   */
   #follow({ id, room, member }: AnswerDisclosure): () => void {
     const ends = [
       ...[`room-members.deleted ${member}`, `room-members.updated ${member}`],
@@ -91,12 +94,15 @@ export class ProcessRoomAnswers implements RoomAnswers {
       onChange: ({ kind, subject }) => ends.includes(`${kind} ${subject}`) && check(),
       onPositionLost: check,
     })
-    // Without the changes of its room it is checked when it is renewed.
+    // Without the subscription, the answer is still checked at each renewal.
     subscription.then(check, (error: unknown) => this.#logFailure(error))
     return () => void subscription.then(({ stop }) => stop()).catch(() => {})
   }
 
-  /** Ends one that has ended in the database, whose asker may not write in its room any more, or that is gone with the room. */
+  /**
+   * Aborts an answer that has ended in the database, whose author may no longer write in the room, or whose room is
+   * gone.
+   */
   readonly #check = (id: number): void => {
     const end = (isActive: boolean) => {
       if (!isActive) this.#running.get(id)?.controller.abort(new Problem('not_permitted'))

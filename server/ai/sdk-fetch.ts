@@ -15,15 +15,18 @@ import { openResponse, readResponse } from './provider-response.ts'
 interface SdkRequest {
   readonly isForStream: boolean
   hasResponse: boolean
-  /** The data of the first event of a stream, of which a library may not say why it cannot read it. */
+  /** Data of the first event of a stream, which the SDK may omit from its error. */
   firstEvent?: string | undefined
-  /** The answer that came in the other form than it was asked for. */
+  /** Response in the other form than requested. */
   readonly received?: string
 }
 
 const currentRequest = new AsyncLocalStorage<SdkRequest>()
 
-/** `fetch` for a library. Throws what is no answer, so that it reads none, and notes any other for whoever asks by it. */
+/**
+ * Creates a `fetch` for an SDK. It throws for error responses, so that the SDK reads none, and records that a response
+ * came.
+ */
 export function createSdkFetch(
   connection: Pick<HttpClient, 'read' | 'send'>,
   end: StreamEnding = { progressAt: () => 'running' },
@@ -55,7 +58,7 @@ export function createSdkFetch(
   }
 }
 
-/** Reads on until the first event is whole: libraries say nothing before it. */
+/** Waits for the first event, because SDKs report nothing before it, and returns the stream. */
 async function readFirstEvent(body: Readable, { progressAt, lastEvent }: StreamEnding): Promise<Readable> {
   let progress: StreamProgress = 'running'
   const batches = readEvents(body, () => progress)
@@ -84,7 +87,7 @@ async function readFirstEvent(body: Readable, { progressAt, lastEvent }: StreamE
 const writeEvent = ({ event, data }: StreamEvent): string =>
   `${event ? `event: ${event}\n` : ''}data: ${data.replaceAll(/\r?\n/g, '\ndata: ')}\n\n`
 
-/** The text of a stream, with the event that its library waits for. */
+/** Appends the last event that the SDK waits for, if it is missing. */
 function appendLastEvent(text: string, { progressAt, lastEvent }: StreamEnding): string {
   const reached = parseEvents(text).map(({ data }) => progressAt(data))
   const isMissing = lastEvent && reached.includes('complete') && !reached.includes('over')
@@ -99,7 +102,7 @@ function isStream(text: string): boolean {
   }
 }
 
-/** An answer that is a document where a stream was asked for, or the reverse. */
+/** The response is a document although a stream was requested, or the reverse. */
 class UnexpectedFormError extends Error {
   readonly text: string
 
@@ -112,17 +115,17 @@ class UnexpectedFormError extends Error {
 interface RequestMethods<T> {
   isForStream?: boolean
   send(): Promise<T>
-  /** Reads an answer by the library that came in the other form. */
+  /** Reads a response that came in the other form with the SDK. */
   readOther?(): Promise<T>
 }
 
-/** Asks by a library, which neither says whether an answer came nor throws its errors in one way. */
+/** Sends a request with an SDK, which neither reports whether a response came nor throws uniform errors. */
 export async function readEitherForm<T>({ isForStream = false, send, readOther }: RequestMethods<T>): Promise<T> {
   const request: SdkRequest = { isForStream, hasResponse: false }
   try {
     return await currentRequest.run(request, send)
   } catch (error) {
-    // The AI SDK wraps what looks like a failure to connect.
+    // The AI SDK wraps errors that look like a failure to connect.
     const { cause } = (error ?? {}) as Error
     if (cause instanceof UnparsableResponse) throw cause
     if (error instanceof UnexpectedFormError) return readOtherForm(error, isForStream, readOther)
@@ -147,7 +150,7 @@ async function readOtherForm<T>(
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Adds members to a request body; where both have a member, objects are merged and other values stay as they are. */
+/** Adds members to a request body. Objects are merged; other members of the request win. */
 export function mergeMembers(request: object, extra: Members): Members {
   const body = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined))
   const merged = Object.entries(extra).map(([name, value]): [string, unknown] => {
@@ -160,7 +163,7 @@ export function mergeMembers(request: object, extra: Members): Members {
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Adds members to each body that goes out; an SDK drops what it does not know. */
+/** Adds members to each request body, since an SDK drops members that it does not know. */
 export function withExtraMembers(fetch: HttpClient['fetch'], extra: Members): HttpClient['fetch'] {
   if (Object.keys(extra).length === 0) return fetch
   return (url, init) =>

@@ -6,9 +6,12 @@ import type { OutboundRequest } from '../net/http-client.ts'
 
 const DIGITS = 8
 
-/** The stored files of one prompt. Its text has a word in the place of each, for which the bytes are sent, in base64. */
+/**
+ * The stored files of one prompt. Its text has a placeholder for each of them, which is replaced by the file in base64
+ * when the request is sent.
+ */
 export class StoredFiles {
-  /** How all words of this prompt begin, which nobody can guess. */
+  /** Random beginning of all placeholders of this prompt. */
   #mark = ''
   readonly #files: StoredBytes[] = []
 
@@ -17,12 +20,12 @@ export class StoredFiles {
     return `${this.#mark}${`${this.#files.push(file) - 1}`.padStart(DIGITS, '0')}`
   }
 
-  /** Has the files sent by whatever `send` asks: the AI SDK hands on the text and nothing else. */
+  /** Makes the files available to all requests of `send`, because the AI SDK passes on text only. */
   runWith<T>(send: () => Promise<T>): Promise<T> {
     return this.#files.length > 0 ? currentFiles.run(this, send) : send()
   }
 
-  /** What is sent in the place of a text: pieces of it, and files between them. */
+  /** Splits a text at its placeholders into texts and files. */
   splitByPlaceholder(text: string): (string | StoredBytes)[] {
     const placeholder = new RegExp(`${this.#mark}(\\d{${DIGITS}})`)
     return text
@@ -33,14 +36,17 @@ export class StoredFiles {
 
 const currentFiles = new AsyncLocalStorage<StoredFiles>()
 
-/** The request with the bytes of stored files in its body, in the size that it announces: not every provider takes another. */
+/**
+ * Replaces the placeholders in a request body by the files. It sets `Content-Length`, because not every provider
+ * accepts a body without it.
+ */
 export function insertStoredFiles(request: OutboundRequest): OutboundRequest {
   const files = currentFiles.getStore()
   if (!files || typeof request.body !== 'string') return request
   const pieces = files.splitByPlaceholder(request.body)
   const length = pieces.reduce((sum, piece) => sum + measurePiece(piece), 0)
   const body = Readable.from(readPieces(pieces), { objectMode: false })
-  // Whoever sends it is told.
+  // The sender gets this error, too.
   body.on('error', () => {})
   return { ...request, headers: { ...request.headers, 'content-length': `${length}` }, body }
 }
@@ -48,7 +54,7 @@ export function insertStoredFiles(request: OutboundRequest): OutboundRequest {
 const measurePiece = (piece: string | StoredBytes) =>
   typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
 
-/** Opens a file when those before it have been taken. */
+/** Opens each file only after the ones before it were read. */
 async function* readPieces(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
   for (const piece of pieces)
     if (typeof piece === 'string') yield Buffer.from(piece)
@@ -63,10 +69,10 @@ async function* readFileAsBase64(file: StoredBytes): AsyncGenerator<Buffer, void
   }
 }
 
-/** How many characters so many bytes are, three of which are four. */
+/** Length in base64, which turns three bytes into four characters. */
 const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
-/** Bytes in base64 as they come. Throws where they are not as many as they were said to be. */
+/** Encodes bytes as they come. Throws if their number differs from the expected one. */
 async function* encodeBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void> {
   let [rest, read]: [Buffer, number] = [Buffer.alloc(0), 0]
   for await (const part of content) {

@@ -4,16 +4,16 @@ import type { JsonSchema } from '../../routers/ports/ai/tools.ts'
 
 type Effort = Exclude<LanguageModelV4CallOptions['reasoning'], undefined>
 
-/** How much of the longest answer thoughts may take, where a provider is told a number of tokens for an effort. */
+/** Share of the output that reasoning may take, for providers that expect a token budget instead of an effort. */
 const outputShares: Partial<Record<Effort, number>> = { minimal: 0.05, low: 0.1, medium: 0.25, high: 0.4 }
 
-/** Where nothing is said of the effort, it is high. */
+/** The default effort is high. */
 const computeEffortBudget = (effort: Effort = 'high', maxOutputTokens: number): number =>
   Math.floor(maxOutputTokens * (outputShares[effort] ?? 0.5))
 
 /**
- * The most tokens of thoughts, where the caller or the model's own settings say it. Thoughts count as output, so they take at
- * most half of it. The caller's effort goes before the settings of the model, which bound it.
+ * Returns the maximum number of reasoning tokens that the caller or the model sets. Reasoning counts as output, so it
+ * gets at most half of it. The caller's effort takes precedence, up to the model's maximum.
  */
 export function computeThinkingBudget(
   { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
@@ -30,18 +30,18 @@ export function computeThinkingBudget(
 
 type Thinking = { type: 'enabled'; budgetTokens: number } | { type: 'adaptive'; display?: 'summarized' } | undefined
 
-/** Anthropic refuses a smaller budget of thoughts. */
+/** Minimum budget that Anthropic accepts. */
 const MIN_BUDGET = 1024
 
 type AnthropicModel = Awaited<ReturnType<typeof lookUpCapabilities>>
 
-/** Looks up a model of Anthropic in the list of its SDK. */
+/** Returns the capabilities of an Anthropic model by the list of the SDK. */
 export async function lookUpCapabilities(modelId: string) {
   const { getModelCapabilities, supportsNativeStructuredOutputSchema } = await import('@ai-sdk/anthropic/internal')
   const model = getModelCapabilities(modelId)
   return {
     ...model,
-    /** Whether the SDK asks for JSON of the schema by a tool of its own that the model must call. */
+    /** True if the SDK requests JSON of this schema by a tool that the model must call. */
     isJsonByTool: (schema: JsonSchema) =>
       !(model.supportsStructuredOutput && supportsNativeStructuredOutputSchema(schema)),
   }
@@ -49,7 +49,7 @@ export async function lookUpCapabilities(modelId: string) {
 
 type ToolConstraint = Pick<ParameterContext, 'isForced' | 'schema'>
 
-/** Whether the model must call a tool, be it the one that stands for JSON. */
+/** Returns true if the model must call a tool, perhaps the one that stands for JSON. */
 export const mustCallTool = ({ isJsonByTool }: AnthropicModel, { isForced, schema }: ToolConstraint): boolean =>
   isForced || (schema !== undefined && isJsonByTool(schema))
 
@@ -60,18 +60,21 @@ function readToolConstraint({ toolChoice, responseFormat: format }: LanguageMode
   }
 }
 
-/** The options for a model of Anthropic, whose thoughts the SDK would let go beyond the longest answer, and stand before what it must call. */
+/**
+ * Returns options that keep an Anthropic model within its output limit. The SDK would let reasoning exceed it, and
+ * would allow reasoning before a forced tool call.
+ */
 export const limitThinking = async (modelId: string, options: LanguageModelV4CallOptions) =>
   applyThinkingLimit(dropConflictingFormat(options), await lookUpCapabilities(modelId))
 
-/** A call that must come is no JSON: the SDK would let its own tool stand for the one that is asked for. */
+/** Drops the JSON format if a tool call is required, as the SDK would replace the required tool by its own. */
 function dropConflictingFormat({ responseFormat, ...options }: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
   return readToolConstraint(options).isForced || !responseFormat ? options : { ...options, responseFormat }
 }
 
 /**
- * Keeps thoughts and answer together within `maxOutputTokens`. The SDK adds the budget of thoughts to it, and makes a budget
- * of an effort where a model does not decide itself how much it thinks. None thinks where it must call a tool.
+ * Keeps reasoning and answer together within `maxOutputTokens`. The SDK adds the reasoning budget to it, and derives a
+ * budget from the effort for models without adaptive thinking. A model does not reason if it must call a tool.
  */
 function applyThinkingLimit(options: LanguageModelV4CallOptions, model: AnthropicModel): LanguageModelV4CallOptions {
   const { reasoning, maxOutputTokens } = options
@@ -83,7 +86,7 @@ function applyThinkingLimit(options: LanguageModelV4CallOptions, model: Anthropi
   return { ...limited, maxOutputTokens: maxOutputTokens - chosen.budgetTokens }
 }
 
-/** Tells if these options ask for thoughts. */
+/** Returns true if the options ask for reasoning. */
 export const isThinking = (options: LanguageModelV4CallOptions): boolean =>
   options.reasoning !== undefined || readThinking(options) !== undefined
 
@@ -108,7 +111,7 @@ const setThinking = ({ providerOptions, ...options }: LanguageModelV4CallOptions
 
 const removeThinking = ({ reasoning: _, ...options }: LanguageModelV4CallOptions) => setThinking(options, undefined)
 
-/** Whether the turn that goes on began with a thought of Anthropic's, which it wants back along with results of tools. */
+/** True if the current turn started with reasoning that Anthropic signed and needs back with tool results. */
 function startsWithSignedThought(prompt: LanguageModelV4Prompt): boolean {
   const start = prompt.findLastIndex(({ role }, at) => role === 'user' && prompt[at - 1]?.role !== 'tool')
   const first = prompt.slice(start).find((message) => message.role === 'assistant')

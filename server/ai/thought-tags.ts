@@ -3,13 +3,13 @@ import type { CallableModel } from '../../routers/ports/ai/models.ts'
 import type { Part, PartBatch } from './chat-model.ts'
 import { type ChatModel, upstreamName } from './chat-model.ts'
 
-/** Models of which many servers hand on the thoughts within the text. */
+/** Models whose reasoning many servers send within the text. */
 const taggingModels =
   /(deepseek-r1|qwq|qwen-?3|magistral|glm-(4\.[5-9]|z1)|minimax-m[12]|nemotron|exaone-deep|smollm3|hunyuan|cogito|thinking|reason)/i
 
 type TaggingModel = Pick<CallableModel, 'modelId' | 'upstreamId' | 'settings'>
 
-/** A model whose thoughts within its text are told as thoughts, where it is known or said to think so. */
+/** Splits reasoning in tags from the text, for models that are known or configured to write it there. */
 export function withThoughtTags(model: ChatModel, modelInfo: TaggingModel): ChatModel {
   if (!(modelInfo.settings?.thinkTags ?? taggingModels.test(upstreamName(modelInfo)))) return model
   return {
@@ -24,7 +24,7 @@ export function withThoughtTags(model: ChatModel, modelInfo: TaggingModel): Chat
   }
 }
 
-/** Thoughts stand before the first text. */
+/** Reasoning precedes the first text. */
 function splitContent(content: readonly LanguageModelV4Content[]): LanguageModelV4Content[] {
   const at = content.findIndex(({ type }) => type === 'text')
   return content.flatMap((part, index): LanguageModelV4Content[] => {
@@ -61,7 +61,7 @@ const blockEndTypes = new Set<Part['type']>(['text-end', 'tool-call', 'finish', 
 
 const THOUGHTS = 'thoughts'
 
-/** What a model says in a piece of text: an answer, or a thought. */
+/** A piece of answer or reasoning. */
 interface ThoughtPiece {
   type: 'text' | 'reasoning'
   text: string
@@ -73,11 +73,11 @@ const thoughtTags = [
   ['[THINK]', '[/THINK]'],
 ] as const
 
-/** Finds the thoughts that a model says between tags before its answer, in a text that comes in pieces. */
+/** Splits reasoning in tags before the answer from a text that comes in pieces. */
 class ThoughtSplitter {
-  /** What may be the beginning of a tag. */
+  /** Text that may be the beginning of a tag. */
   #buffer = ''
-  /** The tag that ends the thoughts. */
+  /** The tag that ends the reasoning. */
   #closingTag: string | undefined
   #state: 'before' | 'thinking' | 'after' | 'answer' = 'before'
 
@@ -91,7 +91,7 @@ class ThoughtSplitter {
     return pieces.filter((piece) => piece.text !== '')
   }
 
-  /** What was held back is what it looked like. */
+  /** Returns the rest as ordinary text, since no tag followed. */
   end(): ThoughtPiece[] {
     const text = this.#takeBuffer()
     return text ? [{ type: this.#state === 'thinking' ? 'reasoning' : 'text', text }] : []
@@ -134,7 +134,7 @@ class ThoughtSplitter {
   }
 }
 
-/** How many characters at the end of a text may be the start of a tag. */
+/** Returns how many characters at the end of a text may be the start of a tag. */
 function measurePartialTag(tag: string, text: string): number {
   for (let length = Math.min(tag.length - 1, text.length); length > 0; length--)
     if (text.endsWith(tag.slice(0, length))) return length

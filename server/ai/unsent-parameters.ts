@@ -17,10 +17,10 @@ import { isThinking, limitThinking, lookUpCapabilities, mustCallTool } from './t
 
 const MAX_KNOWN = 1000
 
-/** The highest temperature of a provider, to which its SDK lowers a higher one. */
+/** Maximum temperatures of providers, to which their SDKs lower higher ones. */
 const maxTemperatures: Partial<Record<Adapter, number>> = { anthropic: 1 }
 
-/** The names by which SDKs warn of the parameters that they leave out by their own lists of models. */
+/** Feature names in the warnings with which SDKs report parameters that a model does not support. */
 const features = {
   temperature: 'temperature',
   topP: 'topP',
@@ -29,7 +29,7 @@ const features = {
 } as const
 type Name = keyof typeof features
 
-/** Finds which parameters would not reach a provider, by the warnings of its SDK. */
+/** Finds the parameters that would not reach the provider, by the warnings of its SDK. */
 export class UnsentParameters {
   readonly #log: Log
   readonly #cache = new LRUCache<string, ReadonlySet<string>>({ max: MAX_KNOWN })
@@ -38,7 +38,10 @@ export class UnsentParameters {
     this.#log = log
   }
 
-  /** Those that the caller sets. One that only the model's settings say may be left out, and is logged once. */
+  /**
+   * Returns the parameters of the caller that would not be sent. A default of the model that would not be sent is only
+   * logged, once.
+   */
   async find(
     model: CallableModel,
     requested: CallParameters,
@@ -95,14 +98,14 @@ export class UnsentParameters {
 const listDefaultNames = ({ parameters }: CallableModel): Name[] =>
   (['temperature', 'topP'] as const).filter((name) => (parameters?.[name] ?? null) !== null)
 
-/** An effort of `none` is left out only for models that never think, and thoughts of `auto` are a wish. */
+/** An effort of `none` is left out only for models that never reason, and `auto` is only a wish. */
 const listRequestedNames = (requested: CallParameters): Name[] =>
   (Object.keys(features) as Name[]).filter((name) => {
     const { [name]: value } = requested
     return value !== undefined && !(name === 'effort' && value === 'none') && !(name === 'thoughts' && value === 'auto')
   })
 
-/** The SDK asks for JSON by a tool of its own. */
+/** Returns true if the SDK requests JSON by a tool of its own. */
 const requestsJsonByTool = async (model: CallableModel, { isForced, schema }: ParameterContext): Promise<boolean> =>
   model.adapter === 'anthropic' &&
   mustCallTool(await lookUpCapabilities(upstreamName(model)), {
@@ -117,7 +120,10 @@ function clampTemperature({ adapter }: CallableModel, { temperature }: CallParam
 const findTooHighTemperature = ({ temperature = 0 }: CallParameters, max = 0): UnsentParameter[] =>
   temperature > max ? [{ name: 'temperature', max }] : []
 
-/** The thoughts that we leave out ourselves, as they have no room in the answer, or no place before a call that must come. */
+/**
+ * Returns the reasoning parameters that we leave out ourselves, because they exceed the output or precede a forced tool
+ * call.
+ */
 function findUnsentThinking(
   { adapter }: CallableModel,
   requested: CallParameters,
@@ -133,7 +139,7 @@ function findUnsentThinking(
   return unsent
 }
 
-/** The options of a short question with these parameters; any stop or seed is like another. */
+/** Builds the options of a short question with these parameters. The values of `stop` and `seed` don't matter. */
 async function buildProbeOptions(
   { parameters, ...model }: CallableModel,
   requested: CallParameters,
@@ -167,10 +173,10 @@ async function buildProbeOptions(
   return model.adapter === 'anthropic' ? limitThinking(upstreamName(model), options) : options
 }
 
-/** Answers with a stream without events: an SDK begins each with its warnings. */
+/** Responds with an empty stream, since an SDK begins each stream with its warnings. */
 const respondWithEmptyStream = async () => new Response('', { headers: { 'content-type': 'text/event-stream' } })
 
-/** The names of what the SDK leaves out of a request with these options, which is not sent. */
+/** Returns the features that the SDK leaves out of a request with these options. The request is not sent. */
 async function readWarnings(model: CallableModel, options: LanguageModelV4CallOptions): Promise<ReadonlySet<string>> {
   const settings = { apiKey: 'none', fetch: respondWithEmptyStream }
   const sdk = await adapterDrivers[model.adapter as Adapter].sdk?.(upstreamName(model), settings, options)
@@ -184,7 +190,10 @@ async function readWarnings(model: CallableModel, options: LanguageModelV4CallOp
   ])
 }
 
-/** The SDK of OpenAI says nothing of an effort that it leaves out, or makes none where it takes no tools beside thoughts. */
+/**
+ * OpenAI's SDK gives no warning when it drops an effort, or sends `none` because the model supports no tools with
+ * reasoning.
+ */
 function readSentEffort(body: unknown): string {
   const { reasoning, reasoning_effort } = (body ?? {}) as { reasoning?: { effort?: string }; reasoning_effort?: string }
   return reasoning_effort ?? reasoning?.effort ?? 'none'

@@ -10,11 +10,11 @@ import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { HttpResponse } from '../net/response-handler.ts'
 import type { ConverterResponseKind } from './sandbox/content-kinds.ts'
 
-/** A service elsewhere that turns files into text. */
+/** An external service that converts files to text. */
 export interface Converter {
-  /** Whether it takes files of a media type; throws where it cannot be asked. */
+  /** Returns true if the service takes files of this media type; throws if it cannot be asked. */
   accepts(mime: string): Promise<boolean>
-  /** What it makes of a file, not read yet; throws where it answers with an error. */
+  /** Returns the response for a file as a stream; throws if the service responds with an error. */
   convert(file: FileToRead, signal?: AbortSignal): Promise<Readable>
   readonly responseKind: ConverterResponseKind
   close(): Promise<void>
@@ -22,7 +22,7 @@ export interface Converter {
 
 const FORMATS_LIFETIME_MS = 24 * 60 * 60 * 1000
 
-/** The service that the settings name; nothing where they name none. */
+/** Creates a client of the configured service; undefined if there is none. */
 export function createConverter(env: Env): Converter | undefined {
   const name = chooseConverter(env)
   if (!name) return undefined
@@ -86,13 +86,13 @@ function cacheForADay<Value>(read: () => Promise<Value>): () => Promise<Value> {
 }
 
 interface FormContent {
-  /** The field of the file. */
+  /** Name of the file's field. */
   field: string
   file: FileToRead
   fields: Readonly<Record<string, string>>
 }
 
-/** A form with a file that is sent as it is read. What the file is called stays here: the service learns its kind only. */
+/** Writes a form that streams the file. The file name is replaced, so that the service learns only the media type. */
 function writeMultipart({ field, file, fields }: FormContent): { headers: Record<string, string>; body: Readable } {
   const boundary = `svc-${randomUUID()}`
   const name = `file.${mime.getExtension(file.mime) ?? 'bin'}`
@@ -117,17 +117,17 @@ function writeMultipart({ field, file, fields }: FormContent): { headers: Record
   }
 }
 
-/** How a service is spoken to. */
+/** The API of a conversion service. */
 interface Protocol {
   url: string
   key?: string | undefined
-  /** Milliseconds to wait for an answer. */
+  /** Milliseconds to wait for a response. */
   timeout: number
-  /** The field of the form that takes the file, and those beside it. */
+  /** Form field of the file, and other fields. */
   field: string
   fields?: Record<string, string>
   responseKind: ConverterResponseKind
-  /** Extensions of the files that it takes, or the address that lists them. */
+  /** Supported file extensions, or the address that lists them. */
   formats: readonly string[] | { listedAt: string }
 }
 
@@ -150,7 +150,7 @@ const doclingFormats = [
   'webp',
 ]
 
-/** The marks of pages let a model say where in a document something stands. */
+/** Page markers let a model say on which page a text is. */
 const kreuzbergConfig = {
   use_cache: false,
   ocr: { backend: 'tesseract', language: 'deu+eng' },

@@ -15,9 +15,9 @@ import type { Task } from './sandbox/main.ts'
 interface SandboxResult {
   code: number | null
   signal: NodeJS.Signals | null
-  /** What it wrote; cut where that is more than the task allows. */
+  /** The output, cut if it is longer than the task allows. */
   output: string
-  /** Whether it took the whole file. */
+  /** True if the process read the whole file. */
   consumedAll: boolean
 }
 
@@ -25,20 +25,20 @@ type Child = ChildProcessByStdio<Writable, Readable, null>
 
 const MB = 1024 * 1024
 
-/** What the engine holds beside its heap. */
+/** Memory that V8 uses beside its heap. */
 const NON_HEAP_BYTES = 96 * MB
 
 const mainPath = join(import.meta.dirname, 'sandbox/main.ts')
 
-/** Its own code, and wherever its parsers may be installed. */
+/** The sandbox's own code, and all folders in which its parsers may be installed. */
 const readableFolders = [
   join(import.meta.dirname, 'sandbox'),
   ...(createRequire(import.meta.url).resolve.paths('unpdf') ?? []),
 ]
 
 /**
- * Gives a file to a process that sees nothing else: no environment, no network, no file but the parsers. It gives way
- * to all other work of the machine and is killed when the signal says so. Throws where the file itself cannot be read.
+ * Passes a file to a process without access to the environment, the network or any file but its parsers. The process
+ * has a low priority and is killed when the signal aborts. Throws if the file itself cannot be read.
  */
 async function runSandbox(file: Readable, task: Task, signal: AbortSignal): Promise<SandboxResult> {
   const child = startSandbox(task)
@@ -79,11 +79,11 @@ function lowerPriority(pid: number | undefined): void {
   try {
     if (pid) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // It may have ended already.
+    // The process may have ended already.
   }
 }
 
-/** A character takes at most three bytes in JSON, as all that would be escaped at length are left out. */
+/** A character takes at most three bytes in JSON, since those with longer escapes are removed. */
 const computeMaxOutput = ({ maxCharacters }: Task) => 3 * maxCharacters + 1024
 
 async function collectOutput(child: Child, task: Task): Promise<string> {
@@ -97,7 +97,7 @@ async function collectOutput(child: Child, task: Task): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-/** Returns whether all of it was taken: a process that ends early does not read on. */
+/** Returns whether the process read the whole file; one that ends early does not. */
 async function pipeFile(file: Readable, { stdin }: Child): Promise<boolean> {
   let failure: unknown
   file.once('error', (error) => {
@@ -113,11 +113,11 @@ async function pipeFile(file: Readable, { stdin }: Child): Promise<boolean> {
 }
 
 export interface SandboxOptions extends Omit<Task, 'kind'> {
-  /** Files that are read at once; more wait. */
+  /** Number of files that are read at the same time; others wait. */
   workers: number
 }
 
-/** Reads each file in a process of its own that is killed where it takes more than its share. */
+/** Reads each file in a process of its own, which is killed if it exceeds its limits. */
 export interface SandboxPool {
   read(content: Readable, kind: ContentKind, signal?: AbortSignal): Promise<ExtractedText>
 }
@@ -140,10 +140,10 @@ async function readInSandbox(content: Readable, task: Task, signal: AbortSignal)
   return toExtractedText(end)
 }
 
-/** A file may take so much longer by the clock than it takes the processor: it gives way to everything else. */
+/** Factor of elapsed time to processor time, since the process has a low priority. */
 const CLOCK_FACTOR = 10
 
-/** How the engine ends when its heap is full, and how the watchdog and the kernel end a process. */
+/** Signals by which V8 ends when its heap is full, and by which the watchdog and the kernel end a process. */
 const memorySignals: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGKILL',
   'SIGABRT',
@@ -165,7 +165,7 @@ function toExtractedText({ code, signal, output, consumedAll }: SandboxResult): 
   return outputSchema.parse(parseOutput(output))
 }
 
-/** An error of the parser would quote the text. */
+/** The parser's error would quote the text. */
 function parseOutput(output: string): unknown {
   try {
     return JSON.parse(output)

@@ -11,7 +11,10 @@ interface ExtractorParts {
   log: Log
 }
 
-/** Text is taken as it is; other files are read by the converter, where there is one that takes them, or by our parsers. */
+/**
+ * Creates the extractor, which reads plain text itself, passes other files to the converter if it takes them, and to
+ * our parsers otherwise.
+ */
 export function createTextExtractor({ sandboxes, converter, log }: ExtractorParts): TextExtractor {
   const tryConverter = (file: FileToRead, signal?: AbortSignal) => {
     if (!converter || findTextKind(file.mime) === 'plain') return undefined
@@ -26,7 +29,7 @@ export function createTextExtractor({ sandboxes, converter, log }: ExtractorPart
   }
 }
 
-/** Nothing where the converter does not take such files. */
+/** Returns undefined if the converter does not take the file. */
 async function convertFile(
   file: FileToRead,
   { accepts, convert, responseKind: answers }: Converter,
@@ -61,16 +64,16 @@ const kindsByMediaType: Readonly<Record<string, TextKind>> = {
   'application/xhtml+xml': 'html',
 }
 
-/** Subtypes of `application/` that are text: sources of programs, data and markup. */
+/** Subtypes of `application/` that are text, such as source code, data and markup. */
 const plainTextTypes =
   /^application\/(json|schema\+json|xml|xslt\+xml|rss\+xml|wsdl\+xml|xv\+xml|yaml|sql|typescript|javascript|postscript|bat|vnd\.coffeescript|x-(sh|shellscript|bat|csh|tcl|tex|sql|yaml|javascript|perl|php|httpd-php|ruby|gettext|gettext-translation|troff-man|ndjson))$/
 
-/** How the text of a media type is read; nothing where it has none, as pictures. */
+/** Returns how to read a media type; undefined if it has no text, such as an image. */
 function findTextKind(mime: string): TextKind | undefined {
   return kindsByMediaType[mime] ?? (mime.startsWith('text/') || plainTextTypes.test(mime) ? 'plain' : undefined)
 }
 
-/** What reads the text of files as the settings have it, and the way to close it. */
+/** Creates the extractor with the configured converter and limits. */
 export function openTextExtractor(env: Env, log: Log): { extractor: TextExtractor; close(): Promise<void> } {
   const converter = createConverter(env)
   const sandboxes = createSandboxPool({

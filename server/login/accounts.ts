@@ -10,7 +10,7 @@ import { personShape } from '../../routers/ports/login.ts'
 import type { Env } from '../config/settings.ts'
 
 const accountSchema = z.strictObject({
-  /** By which its person is known for ever; an account that was written by hand may have none. */
+  /** Permanent id of the person. Accounts that were written by hand may lack it. */
   id: z.uuid().optional(),
   ...personShape,
   hash: z.string().regex(/^\$argon2id\$v=19\$[\w=,]+\$[\w+/]+\$[\w+/]+$/, 'must be an argon2id hash'),
@@ -38,16 +38,16 @@ export class AccountsError extends Error {
   }
 }
 
-/** Where the accounts of the source `local` stand. */
+/** Returns the path of the file with local accounts. */
 export const resolveAccountsPath = (env: Env): string => env.ACCOUNTS_FILE ?? join(env.DATA_DIR, 'accounts.json')
 
-/** The accounts of a JSON or YAML file; none where there is no file. Throws with everything that is wrong in it. */
+/** Reads the accounts of a JSON or YAML file; none if the file is missing. Throws with all errors in it. */
 export async function readAccounts(file: string): Promise<Account[]> {
   const text = await readFile(file, 'utf8').catch(fallbackIfMissing(''))
   return validateAccounts(file, parseAccounts(file, text) ?? [])
 }
 
-/** Adds an account, with an id of its own, or replaces the one with its username, whose id it keeps. */
+/** Adds an account with a new id, or replaces the one with its username and keeps its id. */
 export async function putAccount(
   file: string,
   given: z.input<typeof personSchema>,
@@ -56,7 +56,7 @@ export async function putAccount(
   return putHashedAccount(file, { ...personSchema.parse(given), hash: await hashPassword(password) })
 }
 
-/** Adds an account whose password is hashed already; the file has the old list or the new one at any time. */
+/** Adds an account with a hashed password. The file is replaced atomically. */
 export async function putHashedAccount(file: string, given: Account): Promise<Account> {
   const entry = { ...given, id: given.id ?? randomUUID() }
   const list = await updateAccounts(file, (list) => {
@@ -69,7 +69,7 @@ export async function putHashedAccount(file: string, given: Account): Promise<Ac
   return list.find(({ username }) => username === entry.username) as Account
 }
 
-/** Whether there was such an account, which has another username now. */
+/** Renames an account; returns false if there is none of this name. */
 export async function renameAccount(file: string, from: string, to: string): Promise<boolean> {
   if (!(await readAccounts(file)).some((entry) => entry.username === from)) return false
   await updateAccounts(file, (list) => {
@@ -80,7 +80,7 @@ export async function renameAccount(file: string, from: string, to: string): Pro
   return true
 }
 
-/** Whether there is such an account, which then has the new password. */
+/** Sets a password; returns false if there is no such account. */
 export async function setAccountPassword(file: string, username: string, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
   let found = false
@@ -91,33 +91,33 @@ export async function setAccountPassword(file: string, username: string, passwor
   return found
 }
 
-/** Whether there was such an account. A file without it stays untouched, which may be one that cannot be written. */
+/** Removes an account; returns false if there is none. The file is not written then, as it may be read-only. */
 export async function removeAccount(file: string, username: string): Promise<boolean> {
   if (!(await readAccounts(file)).some((entry) => entry.username === username)) return false
   await updateAccounts(file, (list) => list.filter((entry) => entry.username !== username))
   return true
 }
 
-/** Gives letters that keyboards encode in several ways one form. */
+/** Normalizes letters that keyboards encode in several ways. */
 const normalizePassword = (password: string) => password.normalize('NFC')
 
-/** A hash keeps a thread of the process busy, so few are made at a time; a second or two of them may wait. */
+/** Hashing blocks a thread of the pool, so two hashes run at a time and up to 50 wait. */
 const hashingQueue = createBulkhead(2, 50)
 
-/** Loaded with the first password: most sources of logins have none that is known here. */
+/** Loads the library with the first password, since most login sources need no hashes here. */
 const loadArgon2 = () => import('@node-rs/argon2')
 
-/** Throws where the native part of the library is missing. */
+/** Throws if the native part of the library is missing. */
 export const assertHashingWorks = async () => void (await loadArgon2())
 
-/** The library's choice is argon2id with 19 MiB and two passes. */
+/** Uses the library's default: argon2id with 19 MiB and two passes. */
 export const hashPassword = (password: string) =>
   hashingQueue(async () => (await loadArgon2()).hash(normalizePassword(password)))
 
 export const verifyPassword = (hash: string, password: string) =>
   hashingQueue(async () => (await loadArgon2()).verify(hash, normalizePassword(password)))
 
-/** Accounts without an id get one at the first change of the file. */
+/** Edits the file under a lock. Accounts without an id get one. */
 async function updateAccounts(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
   await mkdir(dirname(file), { recursive: true })
   const target = await realpath(file).catch(fallbackIfMissing(file))
@@ -132,7 +132,7 @@ async function updateAccounts(file: string, edit: (list: Account[]) => Account[]
   }
 }
 
-/** Keeps owner and mode, so that a command run by root does not lock the service out. */
+/** Replaces a file and keeps its owner and mode, so that a command run by root does not lock the service out. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const before = await stat(file).catch(fallbackIfMissing(undefined))
   const temporary = `${file}.${randomUUID()}`
@@ -153,7 +153,7 @@ function parseAccounts(file: string, text: string): unknown {
   try {
     return parse(text)
   } catch {
-    // A parser's message quotes the line, which may hold a hash.
+    // The parser's message quotes the line, which may contain a hash.
     throw new AccountsError(file, 'It is neither JSON nor YAML.')
   }
 }

@@ -12,11 +12,11 @@ import {
   username,
 } from '../../routers/ports/login.ts'
 
-/** What a source tells of a person, not yet validated: of each the values in the order in which they are tried. */
+/** Attributes of a person from a login source, not yet validated, each with its values in order of preference. */
 export interface SourceRecord {
-  /** Undefined where the source told nothing that never changes. */
+  /** Undefined if the source has no permanent id. */
   subject: string | undefined
-  /** Takes the place of a subject that the source does not tell. */
+  /** Used as subject if the source has none. */
   formerSubject?: string | undefined
   usernames: readonly unknown[]
   emails: readonly unknown[]
@@ -25,8 +25,8 @@ export interface SourceRecord {
 }
 
 /**
- * Makes an identity of what a source tells; throws what the person can tell their administrator where that is not enough. The
- * log gets the word for it, never a value.
+ * Creates an identity from the attributes of a source. Throws a problem that the person can report to their
+ * administrator if they are insufficient. The log gets the code of the problem, never a value.
  */
 export function toIdentity(source: LoginSourceName, record: SourceRecord, log: Log): Identity {
   try {
@@ -60,7 +60,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 const MAX_NAME = 120
 
-/** A name that is too long, or of several lines, is still a name. */
+/** Shortens a name that is too long, and joins its lines. */
 const toSingleLine = (name: string) =>
   [
     ...name
@@ -71,7 +71,7 @@ const toSingleLine = (name: string) =>
     .slice(0, MAX_NAME)
     .join('')
 
-/** The first value that can be used; throws the one problem where none can, and the other where there is none. */
+/** Returns the first valid value. Throws `invalid` if none is valid, and `missing` if there is none. */
 function pickValid(
   schema: z.ZodType<string>,
   values: readonly string[],

@@ -14,7 +14,7 @@ import { createProxy } from './proxy.ts'
 
 type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThrottle'>
 
-/** All that signing in needs. */
+/** Opens the services for signing in. */
 export function openLogin(env: Env, limiter: RateLimiter, log: Log): LoginServices {
   const localAccounts = openLocalAccounts(env, log)
   return {
@@ -30,7 +30,7 @@ const readLimits = (env: Env): LoginLimits => ({
   windowSeconds: Math.ceil(env.LOGIN_WINDOW / 1000),
 })
 
-/** Opens the sources that the settings choose; throws where one of their files is not usable. */
+/** Opens the configured login sources; throws if one of their files is unusable. */
 export async function openLoginSources(
   env: Env,
   log: Log,
@@ -51,7 +51,10 @@ export async function openLoginSources(
 
 const MAX_PASSWORD = 1024
 
-/** Asks all sources, one after the other. A failed sign-in has asked every source, so its duration does not reveal who has the account. */
+/**
+ * Asks the sources one after the other. A failed login has asked all of them, so its duration does not reveal which one
+ * has the account.
+ */
 function trySourcesInOrder(sources: readonly PasswordSource[]): PasswordSource {
   return {
     async verify(input, password) {
@@ -85,7 +88,7 @@ async function openLocalSource(accounts: OpenedLocalAccounts): Promise<PasswordS
   return accounts
 }
 
-/** As with the other sources that are no part of this service, what speaks to a directory is loaded where there is one. */
+/** The LDAP library is loaded only if it is used. */
 async function openLdap(env: Env, log: Log): Promise<PasswordSource> {
   const { createLdap } = await import('./ldap.ts')
   return createLdap(await readLdapOptions(env), log)
@@ -112,7 +115,7 @@ async function readLdapOptions(env: Env): Promise<LdapOptions> {
   }
 }
 
-/** What speaks to such a provider is loaded where there is one. */
+/** The OpenID library is loaded only if it is used. */
 async function openOidc(env: Env, log: Log) {
   const { createOidc } = await import('./oidc.ts')
   const options = {

@@ -9,29 +9,32 @@ import type { PasswordSource } from '../../routers/ports/login.ts'
 import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface LdapOptions {
-  /** Tried in this order: `ldap://` or `ldaps://`, with the port where it is not the usual one. */
+  /**
+   * Servers in the order in which they are tried, as `ldap://` or `ldaps://` addresses, with the port if it is not the
+   * default.
+   */
   urls: readonly string[]
   startTls: boolean
   /** Certificates to trust instead of the system's, as PEM. */
   ca?: string | undefined
-  /** Whom to search as; anonymous when absent. */
+  /** Account that searches; anonymous if absent. */
   bind?: { dn: string; password: string } | undefined
   base: string
-  /** The words `=username` in it stand for the account. */
+  /** The text `=username` in it is replaced by the account. */
   filter: string
   attributes: LdapAttributes
-  /** For each step, in milliseconds. */
+  /** Time limit of each step, in milliseconds. */
   timeout: number
 }
 
-/** Throws where a text is no filter. */
+/** Throws if the text is not a valid filter. */
 export const assertFilter = (filter: string): unknown => FilterParser.parseString(filter)
 
-/** Looks an account up in a directory and signs in there with the password. */
+/** Creates a source that looks an account up in a directory and binds with its password. */
 export function createLdap(options: LdapOptions, log: Log): PasswordSource {
   return {
     async verify(account, password) {
-      // A bind without a password succeeds on many servers: as nobody.
+      // Many servers accept a bind without a password, as anonymous.
       if (account.trim() === '' || password === '' || /\p{Cc}/u.test(account)) return undefined
       const entry = await askServers(options, log, (runStep) => authenticate(runStep, options, account, password, log))
       return entry && toIdentity('ldap', readEntry(entry, options.attributes), log)
@@ -39,7 +42,7 @@ export function createLdap(options: LdapOptions, log: Log): PasswordSource {
   }
 }
 
-/** Asks the first server that answers. */
+/** Uses the first server that responds. */
 async function askServers<Result>(
   options: LdapOptions,
   log: Log,
@@ -57,10 +60,10 @@ async function askServers<Result>(
   throw new Problem('unavailable', { cause })
 }
 
-/** Runs one step after another on a connection. */
+/** Runs one operation on the connection. */
 type RunStep = <Result>(step: (client: Client) => Promise<Result>) => Promise<Result>
 
-/** Opens a connection for one login, and closes it in any case. */
+/** Opens a connection for one login and closes it afterwards. */
 async function withClient<Result>(
   url: string,
   { startTls, ca, timeout }: LdapOptions,
@@ -71,7 +74,7 @@ async function withClient<Result>(
   const client = new Client({ url, timeout, connectTimeout: timeout, ...(secure && { tlsOptions: tls }) })
   let hasStarted = false
   const runStep: RunStep = (step) => {
-    // The library would connect again by itself, and after StartTLS send a password in the clear.
+    // The library would reconnect by itself, and after StartTLS send a password unencrypted.
     if (hasStarted && !client.isConnected) throw new Error('The connection was lost.')
     hasStarted = true
     return withTimeout(step(client), timeout * 2)
@@ -109,13 +112,13 @@ async function authenticate(
   )
   const [entry, another] = searchEntries
   if (another) log.warn({ source: 'ldap' }, 'several entries of the directory match one account')
-  // As many steps for an unknown account as for a wrong password.
+  // An unknown account takes as many steps as a wrong password.
   if (!entry?.dn || another) await tryBind(runStep, `cn=${randomUUID()},${base}`, randomUUID())
   else if (await tryBind(runStep, entry.dn, password)) return entry
   return undefined
 }
 
-/** False where the server says no; throws where it cannot say. */
+/** Returns false if the server refuses the password; throws if it cannot tell. */
 async function tryBind(runStep: RunStep, dn: string, password: string): Promise<boolean> {
   try {
     await runStep((client) => client.bind(dn, password))
@@ -126,34 +129,40 @@ async function tryBind(runStep: RunStep, dn: string, password: string): Promise<
   }
 }
 
-/** Result codes that say nothing about the password: time and size limits, stronger security wanted, busy, unavailable. */
+/**
+ * Result codes that say nothing about the password, such as time and size limits, stronger authentication required,
+ * busy, or unavailable.
+ */
 const serverErrorCodes = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
 
-/** The names of the attributes that describe a person. */
+/** Names of the attributes that describe a person. */
 export interface LdapAttributes {
-  /** What never changes: the first that an entry has counts. */
+  /** Attributes with a permanent id; the first one that an entry has counts. */
   subject: readonly string[]
   username: string
   email: string
-  /** Several are joined by blanks. */
+  /** Several values are joined by spaces. */
   name: readonly string[]
-  /** Whether `Last, First` in one attribute is turned round. */
+  /** True if `Last, First` in a single attribute is swapped. */
   invertName: boolean
   groups?: string | undefined
 }
 
-/** Where an entry has no display name. */
+/** Attributes to use if an entry has no display name. */
 const fallbackNameAttributes = ['cn', 'givenName', 'sn']
 
-/** The attributes to ask for, by name: directories send what never changes only to those who name it. */
+/**
+ * Returns the attributes to request. Directories send operational attributes, such as permanent ids, only if they are
+ * named.
+ */
 export const listAttributes = ({ subject, username, email, name, groups }: LdapAttributes): string[] => [
   ...new Set([...subject, username, email, ...name, ...fallbackNameAttributes, ...(groups ? [groups] : [])]),
 ]
 
-/** Those whose values are bytes, in the spelling of the directories that have them, and in that of the settings. */
+/** Returns the attributes with binary values, in the spelling of the directories and of the settings. */
 export const listBinaryAttributes = ({ subject }: LdapAttributes): string[] => ['objectGUID', 'GUID', ...subject]
 
-/** What a directory entry tells of a person. Its DN names them where it has nothing that never changes. */
+/** Returns the attributes of a directory entry. Its DN identifies the person if it has no permanent id. */
 export function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecord {
   const { email, groups } = attributes
   const id = attributes.subject.map((name) => readBytes(entry, name)).find((bytes) => bytes !== undefined)
@@ -167,7 +176,10 @@ export function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecor
   }
 }
 
-/** Directories promise no order. Of several usernames the one in the name of the entry counts, else the first of the alphabet. */
+/**
+ * Returns the usernames with the one in the DN first, then in alphabetical order, because directories guarantee no
+ * order.
+ */
 function readUsernames(entry: Entry, { username }: LdapAttributes): string[] {
   const inName = entry.dn.toLowerCase()
   const isInName = (value: string) => inName.startsWith(`${username}=${value},`.toLowerCase())
@@ -187,7 +199,7 @@ function readNames(entry: Entry, { name, invertName }: LdapAttributes): string[]
 const swapNames = (name: string) =>
   name.replace(/^([^,]+),([^,]+)$/, (_, last, first) => `${first.trim()} ${last.trim()}`)
 
-/** As it stands where it is a text; in hexadecimal digits where it is a number of bytes, as `objectGUID` is. */
+/** Returns the value as text if it is printable, and in hexadecimal digits otherwise, as for `objectGUID`. */
 function toText(bytes: Buffer): string {
   const text = bytes.toString('latin1')
   return /^[\x21-\x7e]+$/.test(text) ? text : bytes.toString('hex')
@@ -204,7 +216,7 @@ const readValues = (entry: Entry, name: string): string[] =>
     .map(String)
     .filter((value) => value.trim() !== '')
 
-/** Names of attributes are the same in any case. */
+/** Attribute names are case-insensitive. */
 function readRawValues(entry: Entry, name: string): (string | Buffer)[] {
   const found = Object.keys(entry).find((attribute) => attribute.toLowerCase() === name.toLowerCase())
   return [entry[found ?? ''] ?? []].flat()

@@ -20,21 +20,21 @@ import {
 export interface LocalOptions {
   file: string
   inUse: boolean
-  /** Whether accounts with example addresses (such as ada@example.org) may sign in. */
+  /** True if accounts with example addresses, such as ada@example.org, may sign in. */
   allowExamples: boolean
 }
 
 export interface OpenedLocalAccounts extends LocalAccounts {
-  /** Throws where the file is not valid, or is the one of the example. */
+  /** Throws if the file is invalid, or has only accounts of the example. */
   assertUsable(): Promise<void>
 }
 
-/** The accounts of a file, as it is at the time. */
+/** Creates the source for the accounts of a file, which is read again when it changes. */
 export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLocalAccounts {
   const { file, inUse, allowExamples } = options
   const read = createAccountsReader(options, log)
 
-  /** A file that cannot be used is the operator's matter; callers learn only that it is not their fault. */
+  /** Logs an error of the file for the operator; callers only learn that the service is unavailable. */
   const hideErrors = <T>(task: Promise<T>): Promise<T> =>
     task.catch((error: unknown) => {
       if (error instanceof Problem) throw error
@@ -90,7 +90,7 @@ function toIdentity({ hash: _, id, ...person }: Account): Identity {
 
 const normalizeUsername = (input: string) => input.trim().toLowerCase().normalize('NFC')
 
-/** A hash to verify in place of an unknown account's, so that this takes as long as a wrong password. */
+/** Creates a hash to verify for unknown accounts, so that they take as long as a wrong password. */
 function createDummyHash(): () => Promise<string> {
   let hash: Promise<string> | undefined
   return () => {
@@ -122,6 +122,6 @@ async function readVersion(file: string): Promise<string> {
   return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : 'none'
 }
 
-/** The domains that RFC 2606 keeps for examples. */
+/** Domains that RFC 2606 reserves for examples. */
 const isExample = ({ email }: Pick<Account, 'email'>) =>
   /[@.](example|test|invalid|example\.(com|net|org))$/.test(email)

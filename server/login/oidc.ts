@@ -11,7 +11,7 @@ export interface OidcOptions {
   /** Scopes in addition to `openid`. */
   scopes: readonly string[]
   claims: OidcClaims
-  /** Used instead of the address that the provider names for signing out. */
+  /** Used instead of the provider's address for logging out. */
   logoutUrl?: string | undefined
   /** Public address of this service. */
   baseUrl: string
@@ -21,7 +21,7 @@ export interface OidcOptions {
 const MINUTES_TO_RETURN = 15
 const TIMEOUT_SECONDS = 10
 
-/** Signs in at an OpenID provider by the code flow with PKCE. No token outlives `finish`. */
+/** Creates a source that uses the authorization code flow with PKCE. Tokens are dropped after `finish`. */
 export function createOidc(options: OidcOptions, log: Log): RedirectSource {
   const { scopes, claims: names, baseUrl } = options
   const redirectUri = `${baseUrl}/req/login`
@@ -64,7 +64,7 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
   }
 }
 
-/** Asks the provider for its addresses when they are first needed, and again only after a failure. */
+/** Discovers the provider at the first use, and again only after a failure. */
 function createDiscovery({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) {
   let configuration: Promise<client.Configuration> | undefined
   const discover = () =>
@@ -87,7 +87,7 @@ function createDiscovery({ issuer, clientId, clientSecret, allowHttp }: OidcOpti
   }
 }
 
-/** The way of sending the secret that the provider takes. */
+/** Sends the client secret in the way that the provider supports. */
 const createClientAuth =
   (secret: string): client.ClientAuth =>
   (server, ...request) => {
@@ -104,15 +104,15 @@ const createPending = (): AuthorizationState => ({
 })
 
 interface AuthorizationReturn {
-  /** The address at which the browser came back. */
+  /** The address to which the provider redirected the browser. */
   returnUrl: URL
   pending: AuthorizationState
   names: OidcClaims
 }
 
 /**
- * Exchanges the authorization code for the claims of the person, from the ID token and the userinfo endpoint. That endpoint is
- * not needed where the ID token has them. The issuer and the subject are those of the ID token, which is signed.
+ * Exchanges the authorization code for the person's claims, from the ID token and the userinfo endpoint. If that
+ * endpoint fails, the ID token may suffice. Issuer and subject are always those of the signed ID token.
  */
 async function fetchClaims(
   config: client.Configuration,
@@ -139,7 +139,7 @@ async function fetchClaims(
   }
 }
 
-/** Sends the client id and the return address but no id_token_hint, for which the token would have to be stored. */
+/** Sends the client id and the return address, but no id_token_hint, for which we would have to store the token. */
 function buildLogoutUrl(
   config: client.Configuration,
   { logoutUrl, clientId, baseUrl }: OidcOptions,
@@ -158,11 +158,14 @@ function throwUnavailable(error: unknown, log: Log): never {
   throw new Problem('unavailable', { cause: error })
 }
 
-/** The names of the claims that describe a person. */
+/** Names of the claims that describe a person. */
 interface OidcClaims {
   username: string
   email: string
-  /** Where it is absent: first and last name, if named; else the claim `name`. Else the others of these, else the username. */
+  /**
+   * If absent: first and last name if configured, otherwise the claim `name`; then the others of these, then the
+   * username.
+   */
   name?: string | undefined
   firstName?: string | undefined
   lastName?: string | undefined
@@ -171,7 +174,7 @@ interface OidcClaims {
 
 type Claims = Record<string, unknown>
 
-/** What claims tell of a person. Some providers send a list where one text is meant. */
+/** Returns a person's attributes from the claims. Some providers send a list instead of a single text. */
 function readClaims(claims: Claims, names: OidcClaims): SourceRecord {
   const { iss, sub } = claims
   return {
@@ -179,12 +182,12 @@ function readClaims(claims: Claims, names: OidcClaims): SourceRecord {
     usernames: toList(claims[names.username]),
     emails: toList(claims[names.email]),
     names: readNames(claims, names),
-    // Where it is missing, the person is in none.
+    // A missing claim means that the person is in no group.
     groups: names.groups === undefined ? undefined : toList(claims[names.groups]),
   }
 }
 
-/** Whether nothing that the person needs is missing, so that nobody else has to be asked. */
+/** Returns true if the claims suffice without the userinfo endpoint. */
 const hasNeededClaims = (claims: Claims, { username, email, groups }: OidcClaims): boolean =>
   [username, email, ...(groups === undefined ? [] : [groups])].every((name) => toList(claims[name]).length > 0)
 
@@ -199,7 +202,7 @@ function readNames(claims: Claims, { name, firstName, lastName }: OidcClaims): u
   return isInParts ? [parts, ...whole] : [...whole, parts]
 }
 
-/** What the browser brought back is not good; anything else is the provider's or the operator's fault. */
+/** Returns true if the browser's request was invalid; other errors are the provider's or the operator's fault. */
 function isLoginRefused(error: unknown): boolean {
   if (error instanceof client.AuthorizationResponseError) return !serverErrors.has(error.error)
   if (error instanceof client.ResponseBodyError) return error.error === 'invalid_grant'
@@ -209,7 +212,7 @@ function isLoginRefused(error: unknown): boolean {
 const serverErrors = new Set(['server_error', 'temporarily_unavailable'])
 const refusedCodes = new Set(['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'])
 
-/** The machine's word for it: sentences may quote a token. */
+/** Returns the error code, since messages may quote a token. */
 function readErrorCode(error: unknown): string {
   const challenge = error instanceof client.WWWAuthenticateChallengeError ? error.cause[0]?.parameters : undefined
   const { error: word, code, name } = { ...(error as Partial<Record<'error' | 'code' | 'name', string>>), ...challenge }

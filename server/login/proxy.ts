@@ -7,13 +7,16 @@ import { type SourceRecord, toIdentity } from './identity.ts'
 export interface ProxyOptions {
   /** Addresses and networks of the reverse proxy. */
   addresses: readonly string[]
-  /** The exact names of its headers, in lower case. */
+  /** Exact header names, in lower case. */
   headers: { username: string; email: string; name: string; subject?: string | undefined }
   loginUrl?: string | undefined
   logoutUrl?: string | undefined
 }
 
-/** Reads from the proxy's headers who signed in; only headers on connections from the proxy count. */
+/**
+ * Creates a source that reads the user from headers of a trusted proxy; only headers on connections from its addresses
+ * count.
+ */
 export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: ProxyOptions, log: Log): HeaderSource {
   const isTrusted = createTrustCheck(addresses)
   return {
@@ -33,12 +36,13 @@ export function createProxy({ addresses, headers: names, loginUrl, logoutUrl }: 
   }
 }
 
-/** Who has no subject where there is a header for it is nobody: the username alone is not asked instead. */
+/** If a subject header is configured, a request without it identifies nobody; the username is no fallback. */
 function readPerson(headers: DistinctHeaders, names: ProxyOptions['headers'], username: string): SourceRecord {
   const id = names.subject === undefined ? undefined : (readHeader(headers, names.subject) ?? '').trim()
   return {
     subject: id === undefined ? undefined : `proxy:${id}`,
-    // With the domain, which is no part of the username: another domain has another person of the name.
+    // Includes the domain, which is not part of the username, because another domain may have another person of this
+    // name.
     formerSubject: `proxy:username ${username.trim().toLowerCase().normalize('NFC')}`,
     usernames: [username],
     emails: [readHeader(headers, names.email)],
@@ -46,14 +50,14 @@ function readPerson(headers: DistinctHeaders, names: ProxyOptions['headers'], us
   }
 }
 
-/** A header that comes twice was also sent by the client, so it is ignored. */
+/** Ignores a repeated header, because the client may have sent one of them. */
 function readHeader(headers: DistinctHeaders, name: string): string | undefined {
   const [value, ...more] = headers[name] ?? []
   if (value === undefined || more.length > 0) return undefined
   return decodeUtf8(value)
 }
 
-/** HTTP hands over bytes as Latin-1; proxies send UTF-8. */
+/** HTTP headers arrive as Latin-1, while proxies send UTF-8. */
 function decodeUtf8(value: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(value, 'latin1'))

@@ -4,11 +4,11 @@ import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { findPhase } from '../net/response-handler.ts'
 
-/** How long a session may take to say good-bye. */
+/** Milliseconds that closing a session may take. */
 const CLOSING_MS = 2000
 
 export interface SessionTimes {
-  /** Of the whole session, in milliseconds. */
+  /** Time limit of the whole session, in milliseconds. */
   total: number
   signal: AbortSignal
 }
@@ -17,16 +17,17 @@ export interface SessionSource {
   server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
   headers: Record<string, string>
   fetch: typeof globalThis.fetch
-  /** Where it is a program of this host; who started it ends it. */
+  /** Transport of a server that is a program of this host. The caller ends the program. */
   program?: MCPTransport
 }
 
-/** The one revision without sessions, which is looked for first where nothing is known of a server. */
+/** The only protocol revision without sessions, which is tried first if nothing is known of a server. */
 const STATELESS = '2026-07-28'
 
 /**
- * Opens a session for one use and closes it: nothing of a person stays at the server for the next one, and any replica
- * can do it. Rejects when the connection breaks, the time is up or the signal ends, which is then told to the server.
+ * Opens a session for one use and closes it, so that the server keeps no data of one user for the next, and any replica
+ * can do it. Rejects if the connection breaks, the time is up or the signal aborts; the server is then told to cancel
+ * the call.
  */
 export async function withSession<T>(
   source: SessionSource,
@@ -74,7 +75,7 @@ const toConfig = (
   clientName: 'svc',
   protocolVersionDiscovery: server.protocolVersion === null || server.protocolVersion === STATELESS,
   initializationOptions: { signal },
-  // The client wraps what it cannot read in an error class of its own; any other error is one of the connection.
+  // The client wraps unreadable messages in an error class of its own; any other error means that the connection broke.
   onUncaughtError: (error) => MCPClientError.isInstance(error) || disconnected.abort(error),
 })
 
@@ -84,7 +85,7 @@ interface SentCall {
   id: unknown
 }
 
-/** The requests of one session, all of which end with it. */
+/** The HTTP requests of one session, which are all aborted when it closes. */
 class SessionRequests {
   readonly #fetch: typeof globalThis.fetch
   readonly #canStream: boolean
@@ -98,7 +99,7 @@ class SessionRequests {
 
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
     const { method = 'GET', body, headers, signal } = init
-    // Nothing that a server says unasked is taken, so there is no stream of it.
+    // Unsolicited messages of the server are not read, so no stream is opened for them.
     if (method === 'GET' && !this.#canStream) return new Response(null, { status: 405 })
     this.#rememberCall(String(input), { body, headers })
     const signals = signal ? [signal, this.#closed.signal] : [this.#closed.signal]
@@ -110,26 +111,26 @@ class SessionRequests {
     this.#call = { url, headers, id: (JSON.parse(body) as { id?: unknown }).id }
   }
 
-  /** Revisions with sessions take a closed connection for a broken one: that a call is over must be said. */
+  /** Sends a cancellation, because revisions with sessions do not take a closed connection as one. */
   async cancelCall(): Promise<void> {
     if (!this.#call) return
     const { url, headers, id } = this.#call
     const params = { requestId: id, reason: 'The caller went away.' }
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
     const init = { method: 'POST', body, signal: this.#closed.signal, ...(headers && { headers }) }
-    // A server that cannot be told has lost the connection anyway.
+    // A server that cannot be reached has lost the connection anyway.
     const response = await this.#fetch(url, init).catch(() => undefined)
     await response?.body?.cancel()
   }
 
-  /** Ends what is still under way once the session is closed, or the time for that is up. */
+  /** Aborts the remaining requests once the session is closed, or the time for closing is up. */
   async close(closing: Promise<void>, ms: number): Promise<void> {
     await Promise.race([closing, pause(ms, undefined, { ref: false })]).catch(() => {})
     this.#closed.abort()
   }
 }
 
-/** A server's own words are left out: they may quote the question, or be meant for a model. */
+/** Throws an error without the server's own message, which may quote the question or be meant for a model. */
 export function throwToolServerError(error: unknown, signal: AbortSignal): never {
   if (signal.aborted || error instanceof ToolServerError) throw error
   throw new ToolServerError(describeError(error), { cause: error })

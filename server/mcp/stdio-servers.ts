@@ -6,10 +6,10 @@ import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
 import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 
-/** Of all servers together, and of those that run for the same person. */
+/** Maximum number of running programs, in all and for one user. */
 const MAX_AT_ONCE = 16
 const MAX_PER_PERSON = 4
-/** How long a program that failed is left alone: twice as long with each further time. */
+/** Milliseconds before a failed program may start again; doubled after each further failure. */
 const FIRST_PAUSE_MS = 5000
 const LONGEST_PAUSE_MS = 300_000
 
@@ -19,27 +19,27 @@ interface Failures {
   until: number
 }
 
-/** For whom a program runs, and until when; no person is named where it is asked what it offers. */
+/** The user for whom a program runs, and the signal that ends it. There is no user when the tools are listed. */
 interface ServerUse {
   person: number | undefined
   signal: AbortSignal
 }
 
-/** The programs that run as tool servers now, each for one session. */
+/** The programs that run as tool servers, each for one session. */
 export class StdioServers {
   readonly #limits: StdioLimits
   readonly #readConfig: () => Promise<readonly ServerConfig[]>
   readonly #failures = new Map<string, Failures>()
-  /** By whom. */
+  /** Running programs with the user of each. */
   readonly #running = new Map<StdioTransport, ServerUse['person']>()
 
-  /** Only the configuration file says what is started, whatever a row of the database holds. */
+  /** Only the configuration file decides which programs run, never a row of the database. */
   constructor(readConfig: () => Promise<readonly ServerConfig[]>, limits: StdioLimits) {
     this.#readConfig = readConfig
     this.#limits = limits
   }
 
-  /** Gives a program to one use, and kills it at the end. Throws `ToolServerError` where it may not be started now. */
+  /** Starts a program for one use and kills it afterwards. Throws `ToolServerError` if it may not be started now. */
   async withServer<T>(
     url: string,
     { person, signal }: ServerUse,
@@ -57,7 +57,7 @@ export class StdioServers {
     } finally {
       await program.close()
       this.#running.delete(program)
-      // A caller who goes away says nothing about the program.
+      // A caller who disconnects says nothing about the program.
       if (program.hasFailed || !(program.hasResponded || signal.aborted)) this.#recordFailure(url)
       else if (program.hasResponded) this.#failures.delete(url)
     }
@@ -83,13 +83,16 @@ export class StdioServers {
 const computePause = (count: number) => Math.min(FIRST_PAUSE_MS * 2 ** count, LONGEST_PAUSE_MS)
 
 interface StdioLimits {
-  /** Of all that it says in a session. */
+  /** Maximum size of all output in a session. */
   maxBytes: number
-  /** Where programs are looked for: the variable PATH. */
+  /** The variable PATH, by which programs are found. */
   path: string | undefined
 }
 
-/** A tool server that is a program of this host, for one session. It sees the variables that the file gives it, and PATH. */
+/**
+ * Transport to a program of this host, for one session. The program gets the variables of the configuration file, and
+ * PATH.
+ */
 class StdioTransport implements MCPTransport {
   readonly #config: ProgramConfig
   readonly #limits: StdioLimits
@@ -97,11 +100,13 @@ class StdioTransport implements MCPTransport {
   #line: Buffer[] = []
   #bytes = 0
   #isClosed = false
-  /** The ids of requests that it has not answered yet. */
+  /** Ids of requests without a response yet. */
   readonly #pending = new Set<number>()
-  /** Whether it could not be started, or ended by itself. */
+  /** True if the program could not be started, or ended by itself. */
   hasFailed = false
-  /** Whether it said anything by the protocol: one that starts and is silent has failed, one whose tool is slow has not. */
+  /**
+   * True once the program has sent a valid message. A program that sends none has failed; one with a slow tool has not.
+   */
   hasResponded = false
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -118,7 +123,7 @@ class StdioTransport implements MCPTransport {
       env: { PATH: this.#limits.path, ...env },
       cwd: tmpdir(),
       stdio: ['pipe', 'pipe', 'ignore'],
-      // A group of its own, so that what it starts ends with it.
+      // The program gets its own process group, so that its children end with it.
       detached: true,
     })
     this.#child = child
@@ -138,7 +143,7 @@ class StdioTransport implements MCPTransport {
     this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
   }
 
-  /** Kills it with all that it started. */
+  /** Kills the program and all its children. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -170,13 +175,13 @@ class StdioTransport implements MCPTransport {
     if (rest.length > 0) this.#line.push(rest)
   }
 
-  /** Programs also print lines that are meant for people. */
+  /** Ignores lines that are no JSON, which programs print for people. */
   #handleLine(line: Buffer): void {
     if (line[0] !== '{'.charCodeAt(0)) return
     try {
       const message: JSONRPCMessage = JSON.parse(line.toString())
       this.hasResponded = true
-      // The client throws for an answer that nobody waits for, such as one given twice; the session is well nevertheless.
+      // The client throws for a response that it does not expect, such as a repeated one, but the session is fine.
       if (this.#isExpected(message)) this.onmessage?.(message)
     } catch {
       this.#fail('it does not speak the protocol as it should')
@@ -192,6 +197,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // All of them have ended.
+    // All processes of the group have ended.
   }
 }

@@ -15,34 +15,34 @@ import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { StdioServers } from './stdio-servers.ts'
 
-/** In milliseconds, where a server has no times of its own. */
+/** Default time limits, in milliseconds. */
 const CONNECT_MS = 5000
 const SSE_IDLE_MS = 60_000
-/** For all pages of a list of tools. */
+/** Time limit for all pages of a list of tools. */
 const LISTING_MS = 20_000
 
 interface ToolServerOptions {
   vault: Vault
-  /** The tool servers of the configuration file. */
+  /** Returns the tool servers of the configuration file. */
   readConfig(): Promise<readonly ServerConfig[]>
-  /** The variable PATH for those that are programs. */
+  /** The variable PATH, for servers that are programs. */
   path: string | undefined
-  /** How long a call may take, in milliseconds, where its server has no time of its own. */
+  /** Default time limit of a call, in milliseconds. */
   timeout: number
-  /** The largest result that a model is told, in bytes. */
+  /** Maximum size of a result that a model gets, in bytes. */
   maxResult: number
 }
 
 interface Times {
   total: number
   signal: AbortSignal
-  /** For whom it is, where it is for somebody. */
+  /** The user of the call, if there is one. */
   person?: number
 }
 
 type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
 
-/** Speaks to tool servers by the client of the AI SDK, which is loaded at its first use, on connections of their own. */
+/** Calls tool servers with the MCP client of the AI SDK, which is loaded at its first use. */
 export class ConnectedToolServers implements ToolServers {
   readonly #vault: Vault
   readonly #timeout: number
@@ -94,7 +94,7 @@ export class ConnectedToolServers implements ToolServers {
     return withSession({ server, headers, fetch }, times, use)
   }
 
-  /** The connections to a server, which are made anew where its address or its times have changed. */
+  /** Returns the HTTP client of a server, and replaces it when the server's address or time limits change. */
   #findHttpClient({ id, url, transport, timeouts }: ToolServer): HttpClient {
     const config = { url, transport, timeouts }
     const known = this.#clients.get(id)
@@ -111,7 +111,7 @@ export class ConnectedToolServers implements ToolServers {
   }
 }
 
-/** Quotes and what stands around a result take room, too. */
+/** Quotes and the envelope of a result take space, too. */
 const computeMaxResponseBytes = (maxResult: number) => 2 * maxResult + 64 * 1024
 
 const rejectFetch = () => Promise.reject(new TypeError('a program is not fetched'))
@@ -124,7 +124,7 @@ async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolLi
   return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
 }
 
-/** The key as a bearer token, beside the headers of the additional configuration. */
+/** Returns the headers of the additional configuration, and the API key as a bearer token. */
 function buildHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
   const config = additionalConfig
     ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
@@ -146,7 +146,10 @@ interface Part {
   resource?: { text?: unknown; blob?: unknown; mimeType?: unknown }
 }
 
-/** What a model is told of a result: its texts, or its structure where there are none, or of its failure. Throws where it is too large. */
+/**
+ * Returns the texts of a result, or its structured content if it has none; wrapped in a `ToolFailure` if the tool
+ * failed. Throws if it is too large.
+ */
 function toModelResult(result: CallToolResult, maxBytes: number): unknown {
   const { content, structuredContent, isError } = result as {
     content?: Part[]
@@ -169,20 +172,23 @@ function toText({ type, text, data, mimeType, uri, resource }: Part): string {
   return `[${type} of type ${String(mimeType ?? resource?.mimeType ?? 'unknown').slice(0, 80)}, ${bytes} bytes, not shown]`
 }
 
-/** Of one server. */
+/** Limits for one server. */
 const MAX_TOOLS = 200
 const MAX_PAGES = 50
-/** Of one tool. */
+/** Limits for one tool. */
 const MAX_BYTES = 32 * 1024
 const MAX_DEPTH = 16
 const MAX_NAME = 128
-/** Of those that are refused: more names nobody reads. */
+/** Maximum number of refused tools that are listed. */
 const MAX_REFUSED = 20
 
 type Tool = ListToolsResult['tools'][number]
 type Tools = Pick<ToolListing, 'tools' | 'rejected'>
 
-/** Reads all pages of the list. Throws where it has no end; leaves out tools that could do harm by how they are described. */
+/**
+ * Reads all pages of the list, and leaves out tools whose description could do harm. Throws if the list has too many
+ * pages.
+ */
 async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools> {
   const listed: Tool[] = []
   let cursor: string | undefined
@@ -214,7 +220,7 @@ function findObjection(tool: Tool): string | undefined {
   const { name, description = '', inputSchema } = tool
   if (name.length > MAX_NAME || name !== removeInvisible(name))
     return 'its name is too long, or has invisible characters'
-  // The depth goes first: what is too deep cannot be written as JSON either.
+  // Check the depth first: a value that is too deep cannot be written as JSON.
   if (measureDepth(inputSchema) > MAX_DEPTH) return `its schema is more than ${MAX_DEPTH} levels deep`
   if (Buffer.byteLength(JSON.stringify([description, inputSchema])) > MAX_BYTES)
     return `its description and schema are more than ${MAX_BYTES} bytes`
@@ -226,7 +232,7 @@ function findObjection(tool: Tool): string | undefined {
   }
 }
 
-/** Said by the server about itself; what it means is for an administrator to judge. */
+/** Member with the capability that a tool claims to have. An administrator judges its meaning. */
 const CAPABILITY_MEMBER = 'svcCapability'
 
 function toOfferedTool({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
@@ -239,10 +245,10 @@ function toOfferedTool({ name, description = '', inputSchema, _meta, ...more }: 
   }
 }
 
-/** What a reference to a tool can name. */
+/** Returns true if references to tools can contain the name. */
 const isCapabilityKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
 
-/** Without what a person who reads it would not see, but a model would: control, format and tag characters. */
+/** Removes control, format and tag characters, which a model would read although a person cannot see them. */
 const removeInvisible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()
 
 function removeInvisibleDeep(value: unknown): unknown {

@@ -13,14 +13,14 @@ import { type PersonalRows, type RowParts, readPersonalRows } from './rows.ts'
 
 export interface ArchiveParts {
   services: Services
-  /** Reads the page that opens an archive. */
+  /** Reads the page that shows an archive. */
   readPage(): Promise<Uint8Array>
 }
 
-/** One file has so many rows: the page that opens the archive reads it at once. */
+/** The page that shows the archive loads each file as a whole. */
 const ROWS_PER_FILE = 1000
 
-/** One statement names so many files. */
+/** Number of files in one statement. */
 const FILES_AT_ONCE = 100
 
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
@@ -31,7 +31,7 @@ Netz, und Ihr Passkey öffnet darin, was verschlüsselt ist. Im Ordner data steh
 Dateien.
 `
 
-/** Writes all that belongs to a person as a ZIP, and holds little of it at a time. Breaks off where the signal ends. */
+/** Streams all data of a person as a ZIP archive. Stops when the signal aborts. */
 export async function* writeArchive(
   parts: ArchiveParts,
   userId: number,
@@ -55,17 +55,17 @@ export async function* writeArchive(
 interface Manifest {
   format: 1
   createdAt: string
-  /** The address of the service, and its version. */
+  /** Address and version of the service. */
   service: string
   version: string
-  /** Keys are derived with them, and the passkey. */
+  /** Salts from which keys are derived, together with the passkey. */
   salts: Services['settings']['public']['salts']
   person: { id: number; username: string; displayName: string }
-  /** The files with the rows of each type, and how many rows these are. */
+  /** Files with the rows of each type, and the number of rows. */
   types: Record<string, { files: string[]; rows: number }>
-  /** The paths of uploaded files, by the ids of their attachments. */
+  /** Paths of uploaded files, by attachment id. */
   files: Record<string, string>
-  /** The paths of files that could not be read to their end. */
+  /** Paths of files that could not be read completely. */
   damagedFiles: string[]
 }
 
@@ -92,7 +92,7 @@ class PersonArchive {
     await this.#addRows(manifest, { type: 'usage-limits', batches: this.#readLimits(person) })
     if (avatar) await this.#addFile(manifest, 'picture.webp', this.#readPicture(avatar))
     await this.#addFiles(manifest, userId)
-    // The last one, which says that nothing is missing.
+    // The manifest comes last, so that it proves that the archive is complete.
     await this.#add('manifest.json', toIterable(JSON.stringify(manifest, null, 2)))
   }
 
@@ -117,7 +117,7 @@ class PersonArchive {
     }
   }
 
-  /** Writes a document of JSON:API for each thousand rows, and one where there is none. */
+  /** Writes a JSON:API document for each thousand rows, and at least one. */
   async #addRows(manifest: Manifest, { type, batches }: PersonalRows): Promise<void> {
     const listing = { files: [] as string[], rows: 0 }
     manifest.types[type] = listing
@@ -143,7 +143,7 @@ class PersonArchive {
     }
   }
 
-  /** The limits that hold for the person, as they are told of them. */
+  /** Reads the usage limits as the person sees them. */
   async *#readLimits({ id, username, name, email, role, groups }: User): PersonalRows['batches'] {
     const caller = { type: 'user' as const, person: { id, username, name, email, role, groups } }
     const limits = await createCaller(createContext(this.#services, { caller, requestId: 'export' })).usage.limits()
@@ -161,7 +161,7 @@ class PersonArchive {
 
   async #addFiles(manifest: Manifest, userId: number): Promise<void> {
     const { sql, files } = this.#services
-    // No cursor: its connection would be taken for as long as the files are read.
+    // A cursor would occupy its connection for as long as the files are read.
     for (let after = 0; ; ) {
       const rows = await sql(listFilesOf, [userId, after, FILES_AT_ONCE])
       for (const { id, uuid, name, bytes, sealedKey, clientEncrypted } of rows) {
@@ -174,7 +174,10 @@ class PersonArchive {
     }
   }
 
-  /** A file that is damaged keeps nobody from the others; where nobody can be asked for it, all is tried again. */
+  /**
+   * Skips the rest of a damaged file, and lists it in the manifest. If the storage is unavailable, the whole export
+   * fails and is retried.
+   */
   async #addFile(manifest: Manifest, path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
     async function* readUntilDamaged() {
       try {
@@ -184,7 +187,7 @@ class PersonArchive {
         manifest.damagedFiles.push(path)
       }
     }
-    // A file that is encrypted, or packed already, gets no smaller.
+    // Encrypted and compressed files would not get smaller.
     await this.#add(path, readUntilDamaged(), 0)
   }
 

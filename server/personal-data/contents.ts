@@ -26,22 +26,22 @@ import { isoTime } from '../../entities/sql/statement.ts'
 import { AnnouncementReceipt, AnnouncementTarget } from '../../entities/system/announcement.ts'
 import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
 
-/** A table in which something belongs to a person. */
+/** A table with data of persons. */
 export interface PersonalTable {
   entity: object
-  /** The type of its rows, where that is not the name of the table or of the declared type. */
+  /** Type of the rows, if it differs from the name of the table or of the declared type. */
   type?: string
-  /** The properties that lead from a row to the person. */
+  /** Properties that lead from a row to the person. */
   path?: readonly string[]
-  /** Which rows are theirs, where no property says so. */
+  /** Selects the person's rows, if no property leads to the person. */
   predicate?: SqlPredicate
-  /** SQL for what is told of a row, where that is not all of its columns. */
+  /** SQL for the exported columns, if they are not all columns. */
   columns?: Readonly<Record<string, SqlPredicate>> | undefined
 }
 
 const compareToViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
 
-/** The facts about a person that others do not see. */
+/** Columns of a person that other users do not see. */
 const accountColumns: PersonalTable['columns'] = {
   subject: (row) => `${row}.subject`,
   groups: (row) => `${row}.groups`,
@@ -50,10 +50,13 @@ const accountColumns: PersonalTable['columns'] = {
   passwordChangedAt: (row) => isoTime(`${row}.password_changed_at`),
 }
 
-/** SQL for the name of a person in the audit log. */
+/** Writes SQL for the name of the person in the audit log. */
 const writeAuditName = (sql: ParameterBinder) => `concat('user:', ${sql.param('viewer')})`
 
-/** The acts of a person, and those that were done to them: nobody else is named, and the origin is told of their own alone. */
+/**
+ * Exports the person's actions and those that affected them, without the names of others. The origin is included only
+ * for their own actions.
+ */
 const auditColumns: PersonalTable['columns'] = {
   at: (row) => isoTime(`${row}.at`),
   act: (row) => `${row}.act`,
@@ -67,7 +70,7 @@ const auditColumns: PersonalTable['columns'] = {
 const maskOtherUsers = (column: string, sql: ParameterBinder) =>
   `case when ${column} like 'user:%' and ${column} <> ${writeAuditName(sql)} then 'user' else ${column} end`
 
-/** The tables that an archive is made of, in its order. */
+/** The tables of an archive, in order. */
 export const personalTables: readonly PersonalTable[] = [
   { entity: User, predicate: (row, sql) => compareToViewer(`${row}.id`, sql) },
   {
@@ -111,7 +114,7 @@ export const personalTables: readonly PersonalTable[] = [
   },
 ]
 
-/** Columns that lead to a person and are in no archive, and why. */
+/** Columns that refer to a person but are not exported, with the reason. */
 export const excludedColumns: Readonly<Record<string, string>> = {
   'ext_app_connect_requests.user_id': 'a request that somebody has opened, which is gone within minutes',
   'room_members.inviter_id': 'an invitation of somebody else, whose name it has',
@@ -119,7 +122,7 @@ export const excludedColumns: Readonly<Record<string, string>> = {
 
 type Metadata = Pick<EntityMetadata, 'properties' | 'tableName' | 'className'>
 
-/** SQL for the rows of a table that are the person's, who is the viewer. */
+/** Builds SQL that selects the rows of the person, who is the viewer. */
 export function buildOwnerPredicate(
   { entity, path = [], predicate }: PersonalTable,
   metadata: MetadataStorage,

@@ -16,13 +16,13 @@ export interface RowParts {
   viewer: Viewer
 }
 
-/** The rows of a person in one table, as resource objects of JSON:API, some at a time. */
+/** The rows of a person in one table as JSON:API resource objects, in batches. */
 export interface PersonalRows {
   type: string
   batches: AsyncIterable<Pick<ResourceObject, 'type' | 'id' | 'attributes'>[]>
 }
 
-/** The rows of a declared type are written as JSON:API writes them; those of other tables by their columns. */
+/** Writes rows of a declared type as JSON:API does, and rows of other tables by their columns. */
 export function readPersonalRows(table: PersonalTable, parts: RowParts): PersonalRows {
   const predicate = buildOwnerPredicate(table, parts.metadata)
   const resource = table.columns
@@ -38,7 +38,7 @@ const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.r
 
 const ALL = 2 ** 31 - 1
 
-/** So many are held at a time: a message may have 180 KB. */
+/** Rows in memory at a time. A message may have 180 KB. */
 const BATCH = 100
 
 async function* readResources(
@@ -67,7 +67,10 @@ async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { se
     yield rows.map(({ object }) => object)
 }
 
-/** SQL for resource objects of a table that is no declared type: hidden columns are in none, and references are relationships. */
+/**
+ * Builds SQL for resource objects of a table without a declared type. Hidden columns are left out, and references
+ * become relationships.
+ */
 function selectObjects(
   meta: EntityMetadata,
   { type, predicate, columns: expressions }: ColumnSelection,
@@ -89,7 +92,7 @@ function selectObjects(
     where ${predicate('t', sql)} order by ${keys.join(', ')}`
 }
 
-/** A key that is hidden is a secret: its rows are numbered. */
+/** Numbers the rows if the key is hidden, because it is a secret then. */
 const writeId = ({ props }: EntityMetadata, keys: readonly string[]) =>
   props.some(({ primary, hidden }) => primary && hidden)
     ? `(row_number() over (order by ${keys.join(', ')}))::text`

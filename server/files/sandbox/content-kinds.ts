@@ -1,7 +1,7 @@
-/** Kinds of files that have text in them. */
+/** Kinds of files that contain text. */
 export type TextKind = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf' | 'html' | 'plain'
 
-/** What services that convert files answer with: an archive of Markdown files, or JSON in one of two shapes. */
+/** Formats of converter responses: an archive of Markdown files, or JSON of two shapes. */
 const converterResponseKinds = ['markdown-zip', 'docling-json', 'kreuzberg-json'] as const
 export type ConverterResponseKind = (typeof converterResponseKinds)[number]
 

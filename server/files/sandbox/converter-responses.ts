@@ -5,7 +5,7 @@ import type { ConverterResponseKind } from './content-kinds.ts'
 import { type TextCollector, UnreadableError } from './text-collector.ts'
 import { inspectZip } from './zip-guard.ts'
 
-/** The text in what a service made of a file; the pictures that may come with it are left out. */
+/** Reads the text of a converter's response, without pictures. */
 export async function readConverterResponse(
   bytes: Buffer,
   kind: ConverterResponseKind,

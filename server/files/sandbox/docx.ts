@@ -8,8 +8,8 @@ import { attributeOf, childOf, childrenOf, type Document, type Element, parseXml
 const partsWithText = /^word\/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml$/
 
 /**
- * Writes as text into a Word document what its reader passes over: the numbers of lists and headings, tick boxes, choices,
- * symbols, readings above characters, and descriptions of pictures.
+ * Inserts text into a Word document that its parser ignores: numbers of lists and headings, check boxes, choices,
+ * symbols, ruby text, and descriptions of pictures.
  */
 export function insertImplicitText(bytes: Buffer, text: TextCollector): Buffer {
   const parts = unzipSync(bytes, { filter: ({ name }) => /\.(?:xml|rels)$/.test(name) || /^word\/afchunk/i.test(name) })
@@ -28,7 +28,7 @@ export function insertImplicitText(bytes: Buffer, text: TextCollector): Buffer {
 const findElements = (document: Document, ...names: string[]): Element[] =>
   DomUtils.getElementsByTagName((name) => names.includes(name), document)
 
-/** Puts the number of a paragraph into it, and takes away what says that it has one. */
+/** Inserts the number of a paragraph as text and removes its numbering, so that the parser does not number it too. */
 function insertNumber(paragraph: Element, numbers: WordNumbers): void {
   const properties = childOf(paragraph, 'w:pPr')
   const isDeleted = childOf(childOf(properties, 'w:rPr'), 'w:del') !== undefined
@@ -41,7 +41,7 @@ function insertNumber(paragraph: Element, numbers: WordNumbers): void {
 
 const writeTextElement = (text: string) => `<w:t xml:space="preserve">${text}</w:t>`
 
-/** What stands for an element in a run, as it is written in XML; undefined where nothing does. */
+/** Functions that return the text for an element as XML; undefined if there is none. */
 const textWriters: Record<string, (element: Element, text: TextCollector) => string | undefined> = {
   'w:noBreakHyphen': () => '\u2011',
   'w:sym': writeSymbol,
@@ -56,7 +56,7 @@ function insertText(element: Element, text: TextCollector): void {
   if (spelledOut) DomUtils.append(element, spelledOut)
 }
 
-/** Fonts of symbols may name them in a range of their own. */
+/** Symbol fonts may use the private range that starts at F000. */
 function writeSymbol(symbol: Element, text: TextCollector): string | undefined {
   const font = attributeOf(symbol, 'w:font') ?? ''
   const code = attributeOf(symbol, 'w:char') ?? ''
@@ -68,7 +68,7 @@ function writeSymbol(symbol: Element, text: TextCollector): string | undefined {
 const joinTexts = (element: Element | undefined): string =>
   element ? DomUtils.getElementsByTagName('w:t', element).map(DomUtils.textContent).join('') : ''
 
-/** A tick box or a list of choices in a form. */
+/** Writes a check box or the selected item of a list in a form. */
 function writeChoice(field: Element): string | undefined {
   const form = childOf(field, 'w:ffData')
   const box = childOf(form, 'w:checkBox')
@@ -89,18 +89,18 @@ function findDescription(drawing: Element): string | undefined {
 
 interface Level {
   format: string
-  /** With `%1` to `%9` in the place of the numbers of the levels. */
+  /** Format of the label, with `%1` to `%9` for the numbers of the levels. */
   text: string
   start: number
-  /** Whether numbers of all levels are written in digits. */
+  /** True if the numbers of all levels are written as digits. */
   isLegal: boolean
   style: string | undefined
 }
 
 interface List {
-  /** Lists of one definition count on from each other. */
+  /** Lists with the same definition share their counts. */
   definition: string
-  /** Where this list begins anew, by level. */
+  /** Start values of this list, by level. */
   starts: Map<number, number>
 }
 
@@ -113,7 +113,7 @@ interface Style {
 const MAX_LEVELS = 9
 const MAX_STYLES = 20
 
-/** Counts the numbered paragraphs of a Word document, and says what stands before each. */
+/** Counts the numbered paragraphs of a Word document and writes their labels. */
 class WordNumbers {
   readonly #definitions = new Map<string, Map<number, Level>>()
   readonly #lists = new Map<string, List>()
@@ -128,7 +128,7 @@ class WordNumbers {
     for (const definition of findOptionalElements('w:abstractNum', numbering)) this.#linkDefinition(definition)
   }
 
-  /** "§ 3", "1.2.", or "-" before a paragraph with these properties; undefined where nothing stands. */
+  /** Returns the label of a paragraph with these properties, such as "§ 3", "1.2." or "-"; undefined if it has none. */
   writeLabel(properties: Element | undefined): string | undefined {
     const own = childOf(properties, 'w:numPr')
     const style = attributeOf(childOf(properties, 'w:pStyle'))
@@ -189,7 +189,7 @@ class WordNumbers {
       return start === undefined ? [] : [[Number(override.attribs['w:ilvl']), Number(start)]]
     })
     this.#lists.set(id, { definition, starts: new Map(starts) })
-    // A list may have levels of its own, and then counts by itself.
+    // A list with levels of its own has its own counts.
     const own = overrides.flatMap((override) => childrenOf(override, 'w:lvl')).flatMap(toLevel)
     if (own.length === 0) return
     const name = `of list ${id}`
@@ -197,7 +197,7 @@ class WordNumbers {
     this.#lists.set(id, { definition: name, starts: new Map(starts) })
   }
 
-  /** A definition may be that of a style, which names a list. */
+  /** A definition may refer to a style, which refers to a list. */
   #linkDefinition(definition: Element): void {
     const [id, link] = [definition.attribs['w:abstractNumId'], attributeOf(childOf(definition, 'w:numStyleLink'))]
     const list = link === undefined ? undefined : this.#styles.get(link)?.list

@@ -1,7 +1,7 @@
 import { type ContentKind, isConverterResponse } from './content-kinds.ts'
 import { createTextCollector, type TextCollector, UnreadableError } from './text-collector.ts'
 
-/** Reads the text of a file, or why there is none. */
+/** Returns the text of a file, or the reason why it has none. */
 export async function extractText(bytes: Buffer, kind: ContentKind, maxCharacters: number) {
   const text = createTextCollector(maxCharacters)
   try {
@@ -12,7 +12,7 @@ export async function extractText(bytes: Buffer, kind: ContentKind, maxCharacter
   }
 }
 
-/** A parser is loaded only for files that need it. */
+/** Parsers are loaded only when they are needed. */
 async function readContent(bytes: Buffer, kind: ContentKind, text: TextCollector): Promise<void> {
   if (isConverterResponse(kind))
     return (await import('./converter-responses.ts')).readConverterResponse(bytes, kind, text)

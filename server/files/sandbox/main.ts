@@ -7,13 +7,13 @@ import { startWatchdog } from './watchdog.ts'
 export interface Task {
   kind: ContentKind
   maxCharacters: number
-  /** Memory in bytes. */
+  /** Limit in bytes. */
   memory: number
-  /** Milliseconds of processor time. */
+  /** Limit of processor time, in milliseconds. */
   timeout: number
 }
 
-/** Reads a file from standard input and writes its text, or why there is none, to standard output as JSON. */
+/** Reads a file from standard input, and writes its text, or the reason why it has none, to standard output as JSON. */
 const task = JSON.parse(process.argv[2] ?? '') as Task
 startWatchdog(task)
 blockNetwork()

@@ -6,7 +6,7 @@ function refuse(): never {
   throw new Error('nothing is reached over the network from here')
 }
 
-/** A parser has no business on the network: what would open a connection throws from now on, whatever a file asks for. */
+/** Replaces all functions that use the network by ones that throw, since no parser needs it. */
 export function blockNetwork(): void {
   Object.assign(Socket.prototype, { connect: refuse })
   Object.assign(Server.prototype, { listen: refuse })

@@ -8,7 +8,7 @@ import { embeddedDocument, inspectZip } from './zip-guard.ts'
 
 type OfficeKind = Exclude<TextKind, 'pdf' | 'plain'>
 
-/** Word documents, workbooks, presentations, OpenDocument, RTF and HTML; nothing that they refer to is fetched. */
+/** Reads Word documents, workbooks, presentations, OpenDocument, RTF and HTML. External references are not fetched. */
 export async function readOffice(bytes: Buffer, fileType: OfficeKind, text: TextCollector): Promise<void> {
   const document = await prepareDocument(bytes, fileType, text)
   addDocument(await parseOffice(document, { fileType, ignorePageGeometry: true }).catch(throwUnreadable), text)
@@ -26,11 +26,11 @@ function assertStart(bytes: Buffer, start: string): void {
   if (!bytes.toString('latin1', 0, start.length).startsWith(start)) throw new UnreadableError('damaged')
 }
 
-/** Refuses what no parser of documents is given: the container of documents with a password is no archive. */
+/** Checks an archive before a parser opens it. Encrypted Office documents are OLE containers instead of archives. */
 export async function assertSafeContainer(bytes: Buffer, text: TextCollector): Promise<void> {
   if (bytes.toString('latin1', 0, 4) === '\xd0\xcf\x11\xe0') throw new UnreadableError('encrypted')
   const names = await inspectZip(bytes)
-  // A drawing is kept beside the picture of it that programs show which know no drawings.
+  // A vector drawing is stored beside a raster copy for programs that cannot show it, so only the copy is counted.
   text.reportGap('pictures', countNames(names, /(?:^|\/)(?:media|Pictures)\/[^/]+\.(?!svg|wav|mp3|m4a|mp4|mov)\w+$/i))
   // The numbers of a chart are read from the chart, not from its workbook.
   text.reportGap(
@@ -50,7 +50,7 @@ export function throwUnreadable(error: Error & { code?: unknown }): never {
 type Node = OfficeContentNode
 type Metadata<Name extends Node['type']> = Extract<Node, { type: Name }>['metadata']
 
-/** The text of a document: what stands in its headers, its blocks, its notes, and what stands in its footers. */
+/** Adds the headers, blocks, notes and footers of a document. */
 export function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: TextCollector): void {
   const writer = new DocumentWriter(content.filter(({ type }) => type === 'sheet').length > 1)
   addOnce(auxiliary?.headers, writer, text)
@@ -66,7 +66,7 @@ export function addDocument({ content, auxiliary, warnings }: OfficeParserAST, t
   }
 }
 
-/** Warnings of the parser that say that text is missing. */
+/** Parser warnings that mean that text is missing. */
 const gapsByWarning: Readonly<Record<string, 'parts' | 'cells' | undefined>> = {
   ALT_CHUNK_NOT_READ: 'parts',
   CONTENT_PART_NOT_READ: 'parts',
@@ -75,7 +75,7 @@ const gapsByWarning: Readonly<Record<string, 'parts' | 'cells' | undefined>> = {
   REPEATED_CONTENT_LIMIT_EXCEEDED: 'cells',
 }
 
-/** First pages and even pages mostly have the headers of the others. */
+/** Headers of first and even pages are often the same as the others. */
 function addOnce(nodes: readonly Node[] = [], writer: DocumentWriter, text: TextCollector): void {
   const texts = new Set(nodes.map((node) => writer.writeBlock(node).trim()))
   for (const part of texts) if (part) text.add(`${part}\n\n`)
@@ -89,13 +89,13 @@ class DocumentWriter {
     this.#showsSheetNames = showsSheetNames
   }
 
-  /** What a node stands for, ending with a line break. */
+  /** Writes a node, ending with a line break. */
   writeBlock(node: Node): string {
     const text = this.#writeNode(node)
     return text === '' || text.endsWith('\n') ? text : `${text}\n`
   }
 
-  /** The notes that were referred to so far, and those that these refer to. */
+  /** Writes all notes that were referenced so far, and those that they reference. */
   writeNotes(): string {
     let written = ''
     for (let at = 0; at < this.#notes.length; at++) {
@@ -130,7 +130,7 @@ class DocumentWriter {
     }
   }
 
-  /** The blocks or runs in a node. A link is written behind the runs that it is given to. */
+  /** Writes the blocks or runs of a node. A link follows the last run that has it. */
   #writeChildren({ children = [], text = '' }: Node): string {
     if (children.length === 0) return text
     return children
@@ -146,7 +146,7 @@ class DocumentWriter {
     if (row.type !== 'row') return this.writeBlock(row)
     const cells: string[] = []
     for (const cell of row.children ?? []) {
-      // A cell that reaches over several rows or columns leaves the places of others empty.
+      // A merged cell leaves the positions of other cells empty.
       const { col = cells.length } = (cell.metadata ?? {}) as Partial<NonNullable<Metadata<'cell'>>>
       while (cells.length < Math.min(col, MAX_COLUMNS)) cells.push('')
       cells.push(this.#writeInline([cell]))
@@ -154,7 +154,7 @@ class DocumentWriter {
     return `${begin}${cells.join(separator)}${end}\n`
   }
 
-  /** In one line, as a cell or a note is written. */
+  /** Writes nodes on one line, as for a cell or a note. */
   #writeInline(nodes: readonly Node[]): string {
     return nodes
       .map((node) => this.writeBlock(node))
@@ -163,7 +163,7 @@ class DocumentWriter {
       .replace(/\s*\n\s*/g, ' ')
   }
 
-  /** Marks of the notes that a node refers to, and the comments on it. */
+  /** Writes the marks of a node's notes, and its comments. */
   #writeReferences({ notes = [], comments = [] }: Node): string {
     const marks = notes.map((note) => `[^${this.#numberNote(note)}]`)
     return [...marks, ...comments.map((comment) => ` ${this.#writeComment(comment)}`)].join('')
@@ -194,14 +194,14 @@ const blocks: ReadonlySet<Node['type']> = new Set([
 
 const isBlock = (node: Node | undefined): boolean => node !== undefined && blocks.has(node.type)
 
-/** Links into the document itself say nothing. */
+/** Links within the document are left out. */
 function writeLink(node: Node | undefined): string | undefined {
   if (node?.type !== 'text') return undefined
   const { link, linkType } = (node.metadata ?? {}) as Partial<NonNullable<Metadata<'text'>>>
   return linkType === 'external' ? link : undefined
 }
 
-/** The parser forgets the space between a command and a letter. */
+/** The parser drops the space between a command and a letter. */
 const writeFormula = ({ text = '' }: Node) => `$${text.replace(/\\(frac|sqrt)(?=[A-Za-z])/g, '\\$1 ')}$`
 
 function writeMarker(list: Metadata<'list'>): string {

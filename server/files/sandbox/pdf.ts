@@ -6,7 +6,7 @@ const MAX_PAGES = 5000
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>
 type Page = Awaited<ReturnType<Document['getPage']>>
 
-/** Page by page, as far as there is room; nothing is drawn, and no image is decoded. */
+/** Reads page by page until the text is full. Nothing is rendered, and no image is decoded. */
 export async function readPdf(bytes: Buffer, text: TextCollector): Promise<void> {
   const document = await openDocument(bytes)
   if (document.numPages > MAX_PAGES) throw new UnreadableError('too-large')
@@ -18,7 +18,7 @@ export async function readPdf(bytes: Buffer, text: TextCollector): Promise<void>
 
 async function openDocument(bytes: Buffer): Promise<Document> {
   const options = { disableFontFace: true, useSystemFonts: false, enableXfa: false, maxImageSize: 1, verbosity: 0 }
-  // The library takes the memory for its own, so it gets a copy of the pool's part.
+  // The library takes ownership of the memory, so it gets a copy.
   return getDocumentProxy(new Uint8Array(bytes), options).catch((error: Error) => {
     throw new UnreadableError(error.name === 'PasswordException' ? 'encrypted' : 'damaged', error)
   })
@@ -43,7 +43,7 @@ async function* readPageTexts(page: Page): AsyncGenerator<string, void> {
   yield* (await page.getAnnotations()).map(writeAnnotation)
 }
 
-/** What a font does not name is a character of no meaning. */
+/** Characters that the font maps to no known character. */
 const unknownCharacters = /[\ufffd\ue000-\uf8ff]/g
 
 const readItem = (item: object): string =>
@@ -57,7 +57,7 @@ interface Annotation {
   contentsObj?: { str?: string }
 }
 
-/** What somebody filled into a form, ticked, or noted on a page. */
+/** Writes a filled form field, a check box or a comment. */
 function writeAnnotation({ subtype, fieldName = '', fieldValue, checkBox, contentsObj }: Annotation): string {
   if (checkBox) return `\n${fieldValue && fieldValue !== 'Off' ? '☒' : '☐'} ${fieldName}`
   if (subtype === 'Widget') return typeof fieldValue === 'string' && fieldValue ? `\n${fieldName}: ${fieldValue}` : ''

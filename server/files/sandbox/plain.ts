@@ -1,11 +1,11 @@
 import { type TextCollector, UnreadableError } from './text-collector.ts'
 
-/** Text in any encoding that is told by a mark or by its characters. */
+/** Reads text, whose encoding is detected by a byte order mark or by its characters. */
 export async function readPlain(bytes: Buffer, text: TextCollector): Promise<void> {
   text.add(await decodeText(bytes))
 }
 
-/** As much as the detector looks at. */
+/** Number of bytes that the detector reads. */
 const SAMPLE = 64 * 1024
 
 export async function decodeText(bytes: Buffer): Promise<string> {
@@ -28,7 +28,7 @@ const byteOrderMarks = [
 const findByteOrderMark = (bytes: Buffer) =>
   byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte))?.encoding
 
-/** No other encoding has zeros. */
+/** Only UTF-16 contains zero bytes. */
 async function decodeUtf16(bytes: Buffer): Promise<string> {
   const { detect } = await import('jschardet')
   const [, order] = detect(bytes.subarray(0, SAMPLE)).encoding?.match(/^utf-16-([bl]e)$/) ?? []
@@ -37,7 +37,7 @@ async function decodeUtf16(bytes: Buffer): Promise<string> {
   return text
 }
 
-/** Encodings of files without a mark that are still written, by the name of the detector and that of the decoder. */
+/** Encodings without a byte order mark that are still in use, by the detector's name and the decoder's. */
 const encodings: Readonly<Record<string, string>> = {
   cp932: 'shift_jis',
   'euc-jp': 'euc-jp',
@@ -53,14 +53,19 @@ const encodings: Readonly<Record<string, string>> = {
   ),
 }
 
-/** What most programs wrote. Texts in it are seldom Icelandic, but Turkish in its own encoding looks so. */
+/**
+ * The most common encoding. It is seldom used for Icelandic, but Turkish in windows-1254 looks like Icelandic in it.
+ */
 const DEFAULT_ENCODING = 'windows-1252'
 const ICELANDIC = /[ÐðÞþÝý]/
 
-/** Words in two alphabets, of those in another than the Latin one. */
+/** Maximum share of words with letters of two alphabets among the words in other alphabets than Latin. */
 const MAX_MIXED_SHARE = 0.5
 
-/** How sure the usual encoding must be, compared with the surest, and what leaves nobody sure of the surest. */
+/**
+ * Minimum confidence of the default encoding, and maximum confidence of the runner-up, both relative to the best
+ * candidate.
+ */
 const MIN_DEFAULT_CONFIDENCE = 0.7
 const MAX_RUNNER_UP_CONFIDENCE = 0.95
 
@@ -70,7 +75,7 @@ async function decodeByGuess(bytes: Buffer): Promise<string> {
   const options = { minimumThreshold: 0, detectEncodings: Object.keys(encodings) }
   const candidates = detectAll(sample, options).flatMap(({ encoding, confidence }) => {
     const name = encoding && findCharset(encoding)
-    // A character at the end of the sample may be cut.
+    // The last character of the sample may be cut.
     const text = name ? new TextDecoder(name).decode(sample, { stream: true }) : ''
     return name && isPlausible(text) ? [{ name, text, confidence }] : []
   })
@@ -87,7 +92,7 @@ async function decodeByGuess(bytes: Buffer): Promise<string> {
   return new TextDecoder(best.name).decode(bytes)
 }
 
-/** The detector writes names of encodings in several ways. */
+/** The detector uses several spellings of the names. */
 function findCharset(encoding: string): string | undefined {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '')
   return Object.entries(encodings).find((names) => names.map(plain).includes(plain(encoding)))?.[1]
@@ -95,7 +100,7 @@ function findCharset(encoding: string): string | undefined {
 
 const alphabet = '[\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Hebrew}\\p{Script=Arabic}\\p{Script=Thai}]'
 const nonLatinWords = new RegExp(`\\p{L}*${alphabet}\\p{L}*`, 'gu')
-/** Few words have letters of two alphabets, and no text has controls or characters that its encoding does not know. */
+/** Returns false if the text has control characters, unknown characters, or too many words that mix alphabets. */
 function isPlausible(text: string): boolean {
   if (/[\ufffd\u0080-\u009f]/.test(text)) return false
   const found = text.match(nonLatinWords) ?? []

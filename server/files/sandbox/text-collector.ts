@@ -1,13 +1,13 @@
 import type { TextNote } from '../../../entities/rooms/attachment.ts'
 import type { Unreadable as Reason } from '../../../routers/ports/files/text-extractor.ts'
 
-/** Takes text up to a number of characters; what comes after is left out. */
+/** Collects text up to a maximum number of characters, and drops the rest. */
 export interface TextCollector {
   add(text: string): void
-  /** Says that something of the file is not in its text. */
+  /** Records that something of the file is missing in the text. */
   reportGap(gap: TextNote['gap'], count?: number): void
   readonly isFull: boolean
-  /** What was taken, without characters that no text has. */
+  /** Returns the collected text, without control characters. */
   result(): { text: string; truncated: boolean; notes: TextNote[] }
 }
 
@@ -37,7 +37,7 @@ export function createTextCollector(max: number): TextCollector {
   }
 }
 
-/** A model reads no control characters, no half characters, and no more than one empty line. */
+/** Removes control characters, lone surrogates and repeated empty lines. */
 const cleanText = (text: string) =>
   text
     .toWellFormed()
@@ -48,7 +48,7 @@ const cleanText = (text: string) =>
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 
-/** Ends an extraction: the file gives no text, for this reason. */
+/** Ends an extraction with the reason why the file has no text. */
 export class UnreadableError extends Error {
   override name = 'Unreadable'
   readonly reason: Reason

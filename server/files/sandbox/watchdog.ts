@@ -3,15 +3,16 @@ import { Worker, workerData } from 'node:worker_threads'
 const INTERVAL_MS = 10
 
 interface Limits {
-  /** Memory in bytes, buffers included. */
+  /** Limit of resident memory in bytes, including buffers. */
   memory: number
-  /** Milliseconds of processor time, which no other program of the machine adds to. */
+  /** Limit of processor time in milliseconds, which other processes do not affect. */
   timeout: number
 }
 
 /**
- * Ends this process when it holds more memory than it may, works longer than it may (by SIGXCPU), or outlives its parent. A
- * thread of its own looks, so that a parser that never gives way is ended, too; buffers count, which no limit of a heap sees.
+ * Ends this process when it exceeds its memory, exceeds its processor time (by SIGXCPU), or outlives its parent. It
+ * runs in its own thread, so that it works while a parser blocks the main thread, and it counts buffers, which no heap
+ * limit does.
  */
 export function startWatchdog(limits: Limits): void {
   const resourceLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }

@@ -4,19 +4,22 @@ import { type Element, parseXml } from './xml.ts'
 
 const DAY_MS = 86_400_000
 
-/** Days are counted from the end of 1899, or from the beginning of 1904. */
+/** Dates are days since the end of 1899, or since the beginning of 1904. */
 const EPOCHS = { usual: Date.UTC(1899, 11, 30), of1904: Date.UTC(1904, 0, 1) }
 const LAST_DAY = 2_958_465
 
-/** Formats of dates and times that every workbook has. */
+/** Returns true for the built-in formats of dates and times. */
 const isBuiltIn = (id: number) =>
   (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58)
 
-/** A cell with a number and a style, as programs write it. */
+/** Matches a cell with a number and a style. */
 const numberCells =
   /<c\b([^>]*?) s="(\d+)"([^>]*)>(<f\b[^>]*(?:\/>|>[^<]*<\/f>))?<v>(\d+(?:\.\d+)?(?:E[+-]?\d+)?)<\/v><\/c>/g
 
-/** Writes the dates and times of a workbook as such: its cells have numbers of days, which only their formats tell of. */
+/**
+ * Writes the dates and times of a workbook as text, because its cells contain only numbers of days, and only their
+ * formats show that they are dates.
+ */
 export function writeDatesAsText(bytes: Buffer): Buffer {
   const parts = unzipSync(bytes, { filter: ({ name }) => /\.(?:xml|rels)$/.test(name) })
   const styles = findDateStyles(parts['xl/styles.xml'])
@@ -37,7 +40,7 @@ export function writeDatesAsText(bytes: Buffer): Buffer {
   return Buffer.from(zipSync(parts, { level: 0 }))
 }
 
-/** The numbers of the styles that show dates or times. */
+/** Returns the indexes of the styles that show dates or times. */
 function findDateStyles(part: Uint8Array | undefined): ReadonlySet<number> {
   if (!part) return new Set()
   const styles = parseXml(strFromU8(part))
@@ -52,11 +55,11 @@ function findDateStyles(part: Uint8Array | undefined): ReadonlySet<number> {
   return new Set(cellStyles.flatMap((style, at) => (isDate(style) ? [at] : [])))
 }
 
-/** Texts in quotes, and conditions and colours in brackets, are no part of a date. */
+/** Ignores quoted text, conditions and colours. */
 const isDateFormat = (format = ''): boolean =>
   /[dmyhs]/i.test(format.replace(/&quot;.*?&quot;|"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]/gi, ''))
 
-/** A day, a time, or both. */
+/** Writes a day, a time, or both. */
 function formatDate(days: number, is1904: boolean): string | undefined {
   if (days > LAST_DAY) return undefined
   const iso = new Date(Math.round((is1904 ? EPOCHS.of1904 : EPOCHS.usual) + days * DAY_MS)).toISOString()

@@ -4,11 +4,11 @@ import { type DomUtils, parseDocument } from 'htmlparser2'
 export type Document = ReturnType<typeof parseDocument>
 export type Element = ReturnType<typeof DomUtils.getElementsByTagName>[number]
 
-/** Texts and attributes stay as they are written, with their entities. */
+/** Keeps entities as they are written. */
 export const parseXml = (text: string): Document => parseDocument(text, { xmlMode: true, decodeEntities: false })
 
 export const writeXml = (document: Document): string =>
-  // Without what stands in front of the root: a part is written in UTF-8, and needs no declarations.
+  // Omits the XML declaration, as parts are written in UTF-8.
   render(
     document.children.filter(({ type }) => type === 'tag'),
     { xmlMode: true, encodeEntities: false },
@@ -21,5 +21,5 @@ export const childrenOf = (element: Element | undefined, name: string): Element[
 
 export const childOf = (element: Element | undefined, name: string): Element | undefined => childrenOf(element, name)[0]
 
-/** Most elements of Word say something in their one attribute. */
+/** Returns an attribute, by default `w:val`, which most elements of Word use. */
 export const attributeOf = (element: Element | undefined, name = 'w:val'): string | undefined => element?.attribs[name]

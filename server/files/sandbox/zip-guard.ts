@@ -6,17 +6,16 @@ const MAX_ENTRIES = 10_000
 const MAX_NAME_LENGTH = 512
 const MAX_BYTES = 128 * 1024 * 1024
 
-/** Text repeats itself, but seldom so often; small entries may. */
+/** Maximum compression ratio. Repetitive text stays below it; small entries are not checked. */
 const MAX_RATIO = 250
 const RATIO_FROM = 1024 * 1024
 
-/** Where documents keep other documents, such as the workbook of a chart; no parser opens those. */
+/** Folders in which documents embed other documents, such as the workbook of a chart. No parser opens these. */
 export const embeddedDocument = /(^|\/)(embeddings|ObjectReplacements|Object [^/]*)(\/|$)/
 
 /**
- * Inflates every entry through a counter before a parser holds any of it. What the directory of the archive says of
- * sizes is the sender's word and is not asked. Returns the names of the entries; throws `Unreadable` where the archive is
- * not one that is handed on.
+ * Inflates every entry through a counter before a parser reads any of it, since the sizes in the archive's directory
+ * cannot be trusted. Returns the names of the entries; throws `UnreadableError` if the archive is not safe to parse.
  */
 export async function inspectZip(bytes: Buffer): Promise<ReadonlySet<string>> {
   const zip = await fromBufferPromise(bytes, { strictFileNames: false, validateEntrySizes: true }).catch(throwDamaged)
@@ -31,7 +30,7 @@ export async function inspectZip(bytes: Buffer): Promise<ReadonlySet<string>> {
 }
 
 interface Budget {
-  /** What is left. */
+  /** Remaining bytes. */
   bytes: number
   names: Set<string>
 }
@@ -52,7 +51,7 @@ async function countEntry(zip: ZipFile, entry: Entry, budget: Budget): Promise<v
   await finished(stream)
 }
 
-/** Two entries of one name would let the guard and the parser look at different ones. */
+/** The guard and the parser could read different entries of the same name. */
 function assertName(name: string, names: Set<string>): void {
   if (name.length > MAX_NAME_LENGTH || names.has(name)) throw new UnreadableError('damaged')
   names.add(name)
