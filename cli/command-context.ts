@@ -5,7 +5,7 @@ import type { ClusterUse } from '../server/database/embedded-database.ts'
 import { createLog, createPrettyOutput, shouldPrettyPrint } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
-import { writeAll } from './output.ts'
+import { writeChunks } from './output.ts'
 import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
 
 /** Result of a command: a record for programs, and a text for people. */
@@ -56,7 +56,7 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
   runInterruptible,
   json,
-  write: (chunks) => writeAll(terminal.stdout, chunks),
+  write: (chunks) => writeChunks(terminal.stdout, chunks),
   print: (result) => void terminal.stdout.write(`${json ? JSON.stringify(result.record) : result.text}\n`),
 })
 

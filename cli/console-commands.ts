@@ -5,9 +5,9 @@ import { createApp, listApps, removeApp } from './commands/apps.ts'
 import { updateAvatar } from './commands/avatar.ts'
 import { makeMigration } from './commands/make-migration.ts'
 import { checkServers, listServers, listTools, syncServers } from './commands/mcp.ts'
-import { migrate } from './commands/migrate.ts'
+import { migrateCommand } from './commands/migrate.ts'
 import { checkModels, listModels, syncModels } from './commands/models.ts'
-import { token } from './commands/token.ts'
+import { tokenCommand } from './commands/token.ts'
 import { removeUser } from './commands/users.ts'
 import { UsageError } from './errors.ts'
 
@@ -16,7 +16,7 @@ type CommandFactory = (context: CommandContext) => CommandDef<any>
 
 /** Commands under the names of the specification and of earlier versions. */
 export const aliases: Readonly<Record<string, CommandFactory>> = {
-  'app:token': token,
+  'app:token': tokenCommand,
   'app:removeuser': removeUser,
   'hawki:update-avatar': updateAvatar,
   'svc:update-avatar': updateAvatar,
@@ -36,7 +36,7 @@ export const aliases: Readonly<Record<string, CommandFactory>> = {
   'ai:tools:sync': withIgnoredFlags(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
   'ai:tools:mcp:list': listServers,
   'make:frontend-migration': makeMigration,
-  migrate,
+  migrate: migrateCommand,
 }
 
 /** Names of earlier versions without a command, and what replaces them. */
@@ -77,7 +77,7 @@ export const replacedCommands: Readonly<Record<string, string>> = {
 }
 
 /** Returns all older names: each one either works or says what replaces it. */
-export const consoleCommands = (context: CommandContext): SubCommandsDef => ({
+export const listConsoleCommands = (context: CommandContext): SubCommandsDef => ({
   ...Object.fromEntries(Object.entries(aliases).map(([name, command]) => [name, command(context)])),
   ...Object.fromEntries(
     Object.entries(replacedCommands).map(([name, sentence]) => [name, createReplacedCommand(name, sentence)]),

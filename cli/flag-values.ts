@@ -10,7 +10,7 @@ export function parseFlag<S extends z.ZodType>(schema: S, value: unknown, flag: 
 }
 
 /** Parses the value of an optional flag and returns it as a member with the name `name`; returns no member if it is absent. */
-export const optionalFlag = <Name extends string, S extends z.ZodType>(
+export const parseOptionalFlag = <Name extends string, S extends z.ZodType>(
   name: Name,
   schema: S,
   value: unknown,

@@ -6,7 +6,7 @@ import { assertRunnable, findCommand, resolveValue, writeUsage } from './command
 import { toExitError } from './errors.ts'
 import { checkFlags, normalizeSwitches } from './flags.ts'
 import { createRoot, type Program, svc, svcConsole } from './programs.ts'
-import { processTerminal, type Terminal } from './prompts.ts'
+import { getProcessTerminal, type Terminal } from './prompts.ts'
 
 const programs = { svc, 'svc-console': svcConsole }
 
@@ -16,7 +16,7 @@ export async function run(name: keyof typeof programs): Promise<void> {
   process.stdout.on('error', (error) => {
     process.exitCode = isBrokenPipe(error) ? 128 + constants.signals.SIGPIPE : 1
   })
-  const exitCode = await main(programs[name], process.argv.slice(2), processTerminal())
+  const exitCode = await main(programs[name], process.argv.slice(2), getProcessTerminal())
   process.exitCode ??= exitCode
 }
 

@@ -35,8 +35,8 @@ function shrinkColumns(
 ): readonly number[] {
   const widths = [...fullWidths]
   const columns = [...names.keys()].filter((column) => cuttable.includes(names[column] ?? ''))
-  const total = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
-  while (total() > width) {
+  const computeTotalWidth = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
+  while (computeTotalWidth() > width) {
     const [widest] = columns
       .filter((column) => (widths[column] ?? 0) > (names[column]?.length ?? 0))
       .toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
@@ -159,6 +159,6 @@ function formatCsvValue(value: unknown, { separator, decimal }: CsvForm): string
 }
 
 /** Writes chunks with backpressure. */
-export async function writeAll(out: Writable, chunks: AsyncIterable<string>): Promise<void> {
+export async function writeChunks(out: Writable, chunks: AsyncIterable<string>): Promise<void> {
   for await (const chunk of chunks) if (!out.write(chunk)) await once(out, 'drain')
 }

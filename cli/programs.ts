@@ -1,25 +1,25 @@
 import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
-import { announcement } from './commands/announcement.ts'
-import { app } from './commands/apps.ts'
-import { audit } from './commands/audit.ts'
+import { announcementCommand } from './commands/announcement.ts'
+import { appCommand } from './commands/apps.ts'
+import { auditCommand } from './commands/audit.ts'
 import { updateAvatar } from './commands/avatar.ts'
-import { backup, restored } from './commands/backup.ts'
-import { completion } from './commands/completion.ts'
-import { deprecations } from './commands/deprecations.ts'
+import { backupCommand, restoredCommand } from './commands/backup.ts'
+import { completionCommand } from './commands/completion.ts'
+import { deprecationsCommand } from './commands/deprecations.ts'
 import { exportUser } from './commands/export-user.ts'
-import { files } from './commands/files.ts'
-import { invitation } from './commands/invitation.ts'
-import { limits } from './commands/limits.ts'
+import { filesCommand } from './commands/files.ts'
+import { invitationCommand } from './commands/invitation.ts'
+import { limitsCommand } from './commands/limits.ts'
 import { makeMigration } from './commands/make-migration.ts'
-import { mcp } from './commands/mcp.ts'
-import { migrate } from './commands/migrate.ts'
-import { models } from './commands/models.ts'
-import { prices } from './commands/prices.ts'
-import { realtime } from './commands/realtime.ts'
-import { settings } from './commands/settings.ts'
-import { token } from './commands/token.ts'
-import { usage } from './commands/usage.ts'
+import { mcpCommand } from './commands/mcp.ts'
+import { migrateCommand } from './commands/migrate.ts'
+import { modelsCommand } from './commands/models.ts'
+import { pricesCommand } from './commands/prices.ts'
+import { realtimeCommand } from './commands/realtime.ts'
+import { settingsCommand } from './commands/settings.ts'
+import { tokenCommand } from './commands/token.ts'
+import { usageCommand } from './commands/usage.ts'
 import {
   addUser,
   bindUser,
@@ -29,9 +29,9 @@ import {
   setPassword,
   setRole,
   switchUser,
-  users,
+  usersCommand,
 } from './commands/users.ts'
-import { consoleCommands } from './console-commands.ts'
+import { listConsoleCommands } from './console-commands.ts'
 
 /** A program with its commands by name. */
 export interface Program {
@@ -44,10 +44,10 @@ export const svc: Program = {
   name: 'svc',
   description: 'Administration on the host',
   commands: (context) => ({
-    token: token(context),
+    token: tokenCommand(context),
     'add-user': addUser(context),
-    invitation: invitation(context),
-    users: users(context),
+    invitation: invitationCommand(context),
+    users: usersCommand(context),
     'set-role': setRole(context),
     'set-groups': setGroups(context),
     'set-password': setPassword(context),
@@ -58,23 +58,23 @@ export const svc: Program = {
     'export-user': exportUser(context),
     'remove-user': removeUser(context),
     'update-avatar': updateAvatar(context),
-    backup: backup(context),
-    models: models(context),
-    mcp: mcp(context),
-    app: app(context),
-    prices: prices(context),
-    usage: usage(context),
-    limits: limits(context),
-    files: files(context),
-    audit: audit(context),
-    realtime: realtime(context),
-    deprecations: deprecations(context),
-    settings: settings(context),
-    migrate: migrate(context),
-    restored: restored(context),
-    announcement: announcement(context),
+    backup: backupCommand(context),
+    models: modelsCommand(context),
+    mcp: mcpCommand(context),
+    app: appCommand(context),
+    prices: pricesCommand(context),
+    usage: usageCommand(context),
+    limits: limitsCommand(context),
+    files: filesCommand(context),
+    audit: auditCommand(context),
+    realtime: realtimeCommand(context),
+    deprecations: deprecationsCommand(context),
+    settings: settingsCommand(context),
+    migrate: migrateCommand(context),
+    restored: restoredCommand(context),
+    announcement: announcementCommand(context),
     'migration:make': makeMigration(context),
-    completion: completion(context, 'svc', () => svc.commands(context)),
+    completion: completionCommand(context, 'svc', () => svc.commands(context)),
   }),
 }
 
@@ -83,8 +83,8 @@ export const svcConsole: Program = {
   name: 'svc-console',
   description: 'Administration on the host',
   commands: (context) => ({
-    ...consoleCommands(context),
-    completion: completion(context, 'svc-console', () => svcConsole.commands(context)),
+    ...listConsoleCommands(context),
+    completion: completionCommand(context, 'svc-console', () => svcConsole.commands(context)),
   }),
 }
 

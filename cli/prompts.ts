@@ -15,7 +15,7 @@ export interface Terminal {
   interactive: boolean
 }
 
-export const processTerminal = (): Terminal => ({
+export const getProcessTerminal = (): Terminal => ({
   input: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -37,10 +37,10 @@ interface Choice<S extends z.ZodType> extends Question<S> {
 export interface Prompts {
   /** True if a person can answer. */
   readonly interactive: boolean
-  text<S extends z.ZodType>(question: Question<S>): Promise<z.output<S>>
-  choice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
+  askText<S extends z.ZodType>(question: Question<S>): Promise<z.output<S>>
+  askChoice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
   /** Asks twice for a secret without showing it; once if the first input is empty and the schema allows that. */
-  newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
+  askNewPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
   /** Returns true if the person agrees. */
   confirm(flag: string, message: string): Promise<boolean>
   /** Throws `Cancelled` if the person does not agree. */
@@ -73,23 +73,23 @@ export class TerminalPrompts implements Prompts {
     this.#streams = { input, output }
   }
 
-  async text<S extends z.ZodType>({ flag, value, message, schema }: Question<S>): Promise<z.output<S>> {
+  async askText<S extends z.ZodType>({ flag, value, message, schema }: Question<S>): Promise<z.output<S>> {
     const ask = () => text({ message, validate: createValidator(schema), ...this.#streams })
     return parseFlag(schema, value ?? (await this.#ask(flag, ask)), flag)
   }
 
-  async choice<S extends z.ZodType>({ flag, value, message, schema, options }: Choice<S>): Promise<z.output<S>> {
+  async askChoice<S extends z.ZodType>({ flag, value, message, schema, options }: Choice<S>): Promise<z.output<S>> {
     const ask = () => select({ message, options: [...options], ...this.#streams })
     return parseFlag(schema, value ?? (await this.#ask(flag, ask)), flag)
   }
 
-  async newPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string> {
+  async askNewPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string> {
     const first = await this.#askSecret(message, createValidator(schema))
     if (first === '') return first
     const again = await this.#askSecret('The same again')
     if (first === again) return first
     log.error('These two are not the same.', this.#streams)
-    return this.newPassword(message, schema)
+    return this.askNewPassword(message, schema)
   }
 
   confirm(flag: string, message: string): Promise<boolean> {

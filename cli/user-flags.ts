@@ -26,17 +26,17 @@ export async function chooseKnownUser(context: CommandContext, flags: UserFlags,
 }
 
 /** Selects a user by a flag or, at a terminal, by a prompt. */
-export async function chooseUser({ prompts: ask }: CommandContext, flags: UserFlags): Promise<UserChoice> {
+export async function chooseUser({ prompts }: CommandContext, flags: UserFlags): Promise<UserChoice> {
   const selected = identifiers.options.filter((identifier) => flags[identifier] !== undefined)
   if (selected.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
-  const identifier = await ask.choice({
+  const identifier = await prompts.askChoice({
     flag: '--username, --email or --id',
     value: selected[0],
     message: 'Choose the identification method',
     schema: identifiers,
     options: identifiers.options.map((value) => ({ value, label: labels[value] })),
   })
-  return ask.text({
+  return prompts.askText({
     flag: `--${identifier}`,
     value: flags[identifier],
     message: `Enter the identification value (${labels[identifier]})`,

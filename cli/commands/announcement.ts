@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { announcementTypes } from '../../entities/system/announcement.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { optionalFlag } from '../flag-values.ts'
+import { parseOptionalFlag } from '../flag-values.ts'
 import { LIST } from '../flags.ts'
 import { formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
@@ -11,7 +11,7 @@ import type { Prompts } from '../prompts.ts'
 const title = z.string().trim().min(1, 'must not be empty').max(200)
 const folder = z.string().min(1)
 
-export const announcement = (context: CommandContext) =>
+export const announcementCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'What people should read, and what they must accept' },
     subCommands: { make: make(context), publish: publish(context), list: list(context) },
@@ -22,7 +22,12 @@ export const make = (context: CommandContext) =>
     meta: { description: 'Write the files of a new announcement, one for each language, to be edited and published' },
     args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
     async run({ args }) {
-      const newTitle = await context.prompts.text({ flag: 'TITLE', value: args.title, message: 'Title', schema: title })
+      const newTitle = await context.prompts.askText({
+        flag: 'TITLE',
+        value: args.title,
+        message: 'Title',
+        schema: title,
+      })
       const record = await context.open(({ host }) => host.announcements.make({ title: newTitle }))
       context.print({ record, text: `Written: ${record.files.join(', ')}. Publish it as ${record.view}.` })
     },
@@ -63,16 +68,18 @@ async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Pr
   if (args.global && args.users !== undefined)
     throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
   const { type, ...texts } = await prompts.readAll({
-    title: () => prompts.text({ flag: 'TITLE', value: args.title, message: 'Title', schema: title }),
-    view: () => prompts.text({ flag: 'VIEW', value: args.view, message: 'Folder of its texts', schema: folder }),
-    type: () => optionalFlag('type', z.enum(announcementTypes), args.type, '--type'),
+    title: () => prompts.askText({ flag: 'TITLE', value: args.title, message: 'Title', schema: title }),
+    view: () => prompts.askText({ flag: 'VIEW', value: args.view, message: 'Folder of its texts', schema: folder }),
+    type: () => parseOptionalFlag('type', z.enum(announcementTypes), args.type, '--type'),
   })
   return {
     ...texts,
     ...type,
     force,
     ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
-    ...{ anchor, start, expire },
+    anchor,
+    start,
+    expire,
   }
 }
 

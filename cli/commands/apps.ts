@@ -5,26 +5,11 @@ import { readExtApps } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { lifetime, optionalFlag, typedNumber } from '../flag-values.ts'
+import { lifetime, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
 
-/** Switching off works for apps of the configuration file, too, until somebody switches them on. */
-const switchApp = (context: CommandContext, active: boolean) =>
-  defineCommand({
-    meta: {
-      description: active
-        ? 'Switch an external app on again, with its credentials and links'
-        : 'Switch an external app off at once: neither its credentials nor its links work, and what it has under way stops',
-    },
-    args: { id: appId, json },
-    async run({ args: { id } }) {
-      const { name } = await context.open(({ host }) => host.extApps.update({ id, active }))
-      context.print({ record: { id, name, active }, text: `App ${id}, ${name}, is ${active ? 'on' : 'off'}.` })
-    },
-  })
-
-export const app = (context: CommandContext) =>
+export const appCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The external apps that people can link to their account' },
     subCommands: {
@@ -39,22 +24,12 @@ export const app = (context: CommandContext) =>
     },
   })
 
-const syncApps = (context: CommandContext) =>
-  defineCommand({
-    meta: { description: 'Bring external apps to what EXT_APPS says' },
-    args: { json },
-    async run() {
-      const { EXT_APPS, variables } = readEnv(context.env)
-      if (!EXT_APPS)
-        throw new UsageError('EXT_APPS is not set: nothing was changed. Run this with the settings of the service.')
-      const file = await readExtApps(EXT_APPS, variables)
-      const record = await context.open(({ host }) => host.extApps.sync(file))
-      const { apps, switchedOff, stayedOff } = record
-      const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
-      const stayed = stayedOff.length > 0 ? ` Off by an administrator: ${stayedOff.join(', ')}.` : ''
-      context.print({ record, text: `Apps of the file: ${apps}.${off}${stayed}` })
-    },
-  })
+const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
+
+const credentialExpires = {
+  type: 'string',
+  description: 'How long the credential works, such as 90d or 1y; for ever when absent',
+} as const
 
 export const listApps = (context: CommandContext) =>
   defineCommand({
@@ -78,24 +53,12 @@ const showApp = (context: CommandContext) =>
     },
   })
 
-export const removeApp = (context: CommandContext) =>
-  defineCommand({
-    meta: { description: 'Remove an external app with all its links; what it has under way stops' },
-    args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
-    async run({ args: { id, yes } }) {
-      if (!yes) {
-        context.prompts.requireTerminal('--yes')
-        const { name, links } = await context.open(({ host }) => host.extApps.show({ id }))
-        await context.prompts.requireConsent('--yes', `Remove ${name} with ${links} links?`)
-      }
-      const record = await context.open(({ host }) => host.extApps.delete({ id }))
-      context.print({ record, text: `App ${record.id} is removed.` })
-    },
-  })
-
 const commaList = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+
 const abilities = commaList.pipe(z.array(z.enum(appAbilities)))
+
 const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
+
 const requiredText = z.string().trim().min(1, 'must not be empty')
 
 export const createApp = (context: CommandContext) =>
@@ -132,9 +95,9 @@ export const createApp = (context: CommandContext) =>
       if (args['with-keys'] && args['without-keys'])
         throw new UsageError('--with-keys does not go with --without-keys.')
       const { name, url, options } = await prompts.readAll({
-        name: () => prompts.text({ flag: '--name', value: args.name, message: 'Name', schema: requiredText }),
+        name: () => prompts.askText({ flag: '--name', value: args.name, message: 'Name', schema: requiredText }),
         url: () =>
-          prompts.text({ flag: '--url', value: args.url, message: 'Address of the app', schema: requiredText }),
+          prompts.askText({ flag: '--url', value: args.url, message: 'Address of the app', schema: requiredText }),
         options: () => readOptions(prompts, args),
       })
       const input = { name, url, redirectUrls: [url], ...options }
@@ -158,10 +121,10 @@ interface AppFlags {
 }
 
 async function readOptions(prompts: Prompts, { redirect, description, logo, ...args }: AppFlags) {
-  const { asked, held, until } = await prompts.readAll({
-    asked: () => optionalFlag('abilities', abilities, args.abilities, '--abilities'),
-    held: () => optionalFlag('linkDays', days, args.days, '--days'),
-    until: () => optionalFlag('credentialExpiresAt', lifetime, args.expires, '--expires').credentialExpiresAt,
+  const input = await prompts.readAll({
+    abilities: () => parseOptionalFlag('abilities', abilities, args.abilities, '--abilities'),
+    linkDays: () => parseOptionalFlag('linkDays', days, args.days, '--days'),
+    expiry: () => parseOptionalFlag('credentialExpiresAt', lifetime, args.expires, '--expires').credentialExpiresAt,
   })
   return {
     ...(redirect !== undefined && { redirectUrls: commaList.parse(redirect) }),
@@ -169,26 +132,13 @@ async function readOptions(prompts: Prompts, { redirect, description, logo, ...a
     ...(logo !== undefined && { logoUrl: logo }),
     ...(args['public-key'] !== undefined && { publicKey: args['public-key'] }),
     ...(args['with-keys'] && { needsKeys: true }),
-    ...asked,
-    ...held,
-    ...(until && { credentialExpiresAt: until.toISOString() }),
+    ...input.abilities,
+    ...input.linkDays,
+    ...(input.expiry && { credentialExpiresAt: input.expiry.toISOString() }),
   }
 }
 
-const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
-
-const credentialExpires = {
-  type: 'string',
-  description: 'How long the credential works, such as 90d or 1y; for ever when absent',
-} as const
-
 const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
-
-/** Returns the PEM of a key. Its first part is the PEM in base64. */
-const toPem = (key: string) =>
-  Buffer.from(key.split('|', 1)[0] ?? '', 'base64')
-    .toString()
-    .trimEnd()
 
 const rotateApp = (context: CommandContext) =>
   defineCommand({
@@ -208,11 +158,11 @@ const rotateApp = (context: CommandContext) =>
       const stray = Object.entries({ overlap, expires }).filter(([, value]) => key !== undefined && value !== undefined)
       if (stray.length > 0) throw new UsageError(stray.map(([name]) => `--${name} does not go with --key.`).join('\n'))
       if (key !== undefined) return rotateKey(context, { id, key, yes })
-      const { more, until } = await context.prompts.readAll({
-        more: () => optionalFlag('overlapMinutes', minutes, overlap, '--overlap'),
-        until: () => optionalFlag('expiresAt', lifetime, expires, '--expires').expiresAt,
+      const { overlapMinutes, expiry } = await context.prompts.readAll({
+        overlapMinutes: () => parseOptionalFlag('overlapMinutes', minutes, overlap, '--overlap'),
+        expiry: () => parseOptionalFlag('expiresAt', lifetime, expires, '--expires').expiresAt,
       })
-      const input = { ...more, ...(until && { expiresAt: until.toISOString() }) }
+      const input = { ...overlapMinutes, ...(expiry && { expiresAt: expiry.toISOString() }) }
       const { meta } = await context.open(({ host }) => host.extApps.rotateCredential({ id, ...input }))
       context.print({ record: meta, text: `Copy it now, it is not shown again:\n\n${meta.credential}` })
     },
@@ -232,3 +182,56 @@ async function rotateKey(context: CommandContext, { id, key, yes }: KeyChange): 
   const text = `App ${id} has another key, and no links.${keyText}`
   context.print({ record: { id, ...(privateKey && { privateKey }) }, text })
 }
+
+/** Returns the PEM of a key. Its first part is the PEM in base64. */
+const toPem = (key: string) =>
+  Buffer.from(key.split('|', 1)[0] ?? '', 'base64')
+    .toString()
+    .trimEnd()
+
+/** Switching off works for apps of the configuration file, too, until somebody switches them on. */
+const switchApp = (context: CommandContext, active: boolean) =>
+  defineCommand({
+    meta: {
+      description: active
+        ? 'Switch an external app on again, with its credentials and links'
+        : 'Switch an external app off at once: neither its credentials nor its links work, and what it has under way stops',
+    },
+    args: { id: appId, json },
+    async run({ args: { id } }) {
+      const { name } = await context.open(({ host }) => host.extApps.update({ id, active }))
+      context.print({ record: { id, name, active }, text: `App ${id}, ${name}, is ${active ? 'on' : 'off'}.` })
+    },
+  })
+
+export const removeApp = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Remove an external app with all its links; what it has under way stops' },
+    args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
+    async run({ args: { id, yes } }) {
+      if (!yes) {
+        context.prompts.requireTerminal('--yes')
+        const { name, links } = await context.open(({ host }) => host.extApps.show({ id }))
+        await context.prompts.requireConsent('--yes', `Remove ${name} with ${links} links?`)
+      }
+      const record = await context.open(({ host }) => host.extApps.delete({ id }))
+      context.print({ record, text: `App ${record.id} is removed.` })
+    },
+  })
+
+const syncApps = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Bring external apps to what EXT_APPS says' },
+    args: { json },
+    async run() {
+      const { EXT_APPS, variables } = readEnv(context.env)
+      if (!EXT_APPS)
+        throw new UsageError('EXT_APPS is not set: nothing was changed. Run this with the settings of the service.')
+      const file = await readExtApps(EXT_APPS, variables)
+      const record = await context.open(({ host }) => host.extApps.sync(file))
+      const { apps, switchedOff, stayedOff } = record
+      const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
+      const stayed = stayedOff.length > 0 ? ` Off by an administrator: ${stayedOff.join(', ')}.` : ''
+      context.print({ record, text: `Apps of the file: ${apps}.${off}${stayed}` })
+    },
+  })

@@ -5,7 +5,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 
-export const audit = (context: CommandContext) =>
+export const auditCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The audit log: who did what, to whom, when and from where' },
     subCommands: { list: list(context), verify: verify(context), export: exportAll(context) },

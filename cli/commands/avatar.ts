@@ -11,7 +11,7 @@ export const updateAvatar = (context: CommandContext) =>
       json,
     },
     async run({ args }) {
-      const path = await context.prompts.text({
+      const path = await context.prompts.askText({
         flag: 'PATH',
         value: args.path,
         message: 'Path of the image',

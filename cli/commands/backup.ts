@@ -5,7 +5,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatProperties } from '../output.ts'
 
-export const backup = (context: CommandContext) =>
+export const backupCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Copies of the whole installation: database, files, accounts, announcements; never the keys' },
     subCommands: { create: create(context), verify: verify(context), restore: restore(context) },
@@ -14,7 +14,7 @@ export const backup = (context: CommandContext) =>
 const create = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Copy the installation into a folder, while the service runs' },
-    args: { folder: folderArgument('A folder that is not there yet, or is empty'), json },
+    args: { folder: createFolderArgument('A folder that is not there yet, or is empty'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.create({ folder: resolve(args.folder) }))
       printSummary(
@@ -28,7 +28,7 @@ const create = (context: CommandContext) =>
 const verify = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Prove that a backup is whole, and that the keys of this installation open it' },
-    args: { folder: folderArgument('The folder of the backup'), json },
+    args: { folder: createFolderArgument('The folder of the backup'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.verify({ folder: resolve(args.folder) }))
       printSummary(context, record, 'It is as it was written.')
@@ -40,7 +40,7 @@ const restore = (context: CommandContext) =>
     meta: {
       description: 'Put a backup into an empty installation, whose keys are in place and whose service does not run',
     },
-    args: { folder: folderArgument('The folder of the backup'), json },
+    args: { folder: createFolderArgument('The folder of the backup'), json },
     async run({ args }) {
       const { restoreBackup } = await import('../../server/backup/restore.ts')
       const env = readEnv(context.env)
@@ -51,12 +51,12 @@ const restore = (context: CommandContext) =>
     },
   })
 
-const folderArgument = (description: string) => ({ type: 'positional', required: true, description }) as const
+const createFolderArgument = (description: string) => ({ type: 'positional', required: true, description }) as const
 
 const printSummary = (context: CommandContext, record: BackupSummary, sentence: string) =>
   context.print({ record, text: `${formatProperties({ ...record })}\n\n${sentence}` })
 
-export const restored = (context: CommandContext) =>
+export const restoredCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description: 'Say that the database was restored from a copy of its disk: clients then read everything anew',

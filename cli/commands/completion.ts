@@ -4,14 +4,14 @@ import type { CommandContext } from '../command-context.ts'
 import { type AnyCommand, resolveValue } from '../command-tree.ts'
 
 /** For the start file of a shell: `eval "$(svc completion bash)"`. */
-export const completion = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
+export const completionCommand = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
   defineCommand({
     meta: {
       description: `Print a script with which a shell completes commands and flags: eval "$(${program} completion bash)"`,
     },
     args: { shell: { type: 'positional', required: false, description: shells.join(' or ') } },
     async run({ args }) {
-      const shell = await context.prompts.text({
+      const shell = await context.prompts.askText({
         flag: 'SHELL',
         value: args.shell,
         message: 'For which shell',

@@ -6,7 +6,7 @@ import { formatTable } from '../output.ts'
 const MAX_LINES = 1000
 const MAX_RECORDS = 100_000
 
-export const deprecations = (context: CommandContext) =>
+export const deprecationsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show who still calls deprecated routes, by which token, how often and when last' },
     args: { json },

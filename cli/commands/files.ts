@@ -3,7 +3,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 
-export const files = (context: CommandContext) =>
+export const filesCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The files of messages, and the pictures of people and rooms, where they are stored' },
     subCommands: {

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import { email, personName, username } from '../../routers/ports/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { optionalFlag } from '../flag-values.ts'
+import { parseOptionalFlag } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 
 /** Manages links with which people set the password of their local account themselves. */
-export const invitation = (context: CommandContext) =>
+export const invitationCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Invite people to local accounts, by links with which they set their password' },
     subCommands: {
@@ -38,12 +38,13 @@ const create = (context: CommandContext) =>
       json,
     },
     async run({ args }) {
-      const { prompts: ask } = context
-      const { role, ...names } = await ask.readAll({
-        username: () => ask.text({ flag: '--username', value: args.username, message: 'Username', schema: username }),
-        email: () => ask.text({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
-        name: () => ask.text({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
-        role: () => optionalFlag('role', z.enum(roles), args.role, '--role'),
+      const { prompts } = context
+      const { role, ...names } = await prompts.readAll({
+        username: () =>
+          prompts.askText({ flag: '--username', value: args.username, message: 'Username', schema: username }),
+        email: () => prompts.askText({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
+        name: () => prompts.askText({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
+        role: () => parseOptionalFlag('role', z.enum(roles), args.role, '--role'),
       })
       const record = await context.open(({ host }) => host.accountInvitations.create({ ...names, ...role }))
       context.print({ record, text: writeLink(record) })

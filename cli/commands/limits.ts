@@ -6,7 +6,7 @@ import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
+import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatAmount, formatMoneyMembers, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
@@ -40,8 +40,19 @@ const simulate = (context: CommandContext) =>
   })
 
 const names = [
-  ...['limit', 'mode', 'subject', 'subjectId', 'username', 'from', 'unit', 'currency', 'cap'],
-  ...['calls', 'refused', 'refusedAmount', 'used'],
+  'limit',
+  'mode',
+  'subject',
+  'subjectId',
+  'username',
+  'from',
+  'unit',
+  'currency',
+  'cap',
+  'calls',
+  'refused',
+  'refusedAmount',
+  'used',
 ]
 
 async function printSimulation(
@@ -71,7 +82,7 @@ async function printSimulation(
   return context.print({ record: rows, text: text.join('\n') })
 }
 
-export const limits = (context: CommandContext) =>
+export const limitsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The limits of calls of models, and what is used of them' },
     subCommands: {
@@ -139,7 +150,7 @@ const set = (context: CommandContext) =>
       const { name, for: subject, unit, per, mode } = args
       const amounts = await context.prompts.readAll({
         cap: () => parseFlag(typedNumber, args.cap, '--cap'),
-        unpriced: () => optionalFlag('unpriced', typedNumber, args.unpriced, '--unpriced'),
+        unpriced: () => parseOptionalFlag('unpriced', typedNumber, args.unpriced, '--unpriced'),
       })
       const zone = args['time-zone'] !== undefined && { timeZone: args['time-zone'] }
       const entry = {

@@ -25,7 +25,7 @@ export const makeMigration = (context: CommandContext) =>
       const folder = readEnv(context.env).FRONTEND_MIGRATIONS
       if (!folder) throw new UsageError('Set FRONTEND_MIGRATIONS to the folder of the files.')
       const message = 'When it runs and what it does, as after_passkey_new_keys'
-      const name = await context.prompts.text({ flag: 'NAME', value: args.name, message, schema: migration })
+      const name = await context.prompts.askText({ flag: 'NAME', value: args.name, message, schema: migration })
       const file = await makeFrontendMigration(folder, name)
       context.print({ record: { file }, text: `Written: ${file}.` })
     },

@@ -16,7 +16,7 @@ function describeDifference({ name, server, definition, approved }: DescribedToo
   const now = writeLines(definition)
   if (!approved) return [`${name} of ${server}, which is new:`, ...now].join('\n')
   const before = writeLines(approved)
-  const common = commonLines(before, now)
+  const common = findCommonLines(before, now)
   const gone = before.filter((_, at) => !common.before.has(at)).map((line) => `- ${line}`)
   const added = now.filter((_, at) => !common.now.has(at)).map((line) => `+ ${line}`)
   return [`${name} of ${server} says something else than when it was approved:`, ...gone, ...added].join('\n')
@@ -29,20 +29,20 @@ const writeLines = ({ description, capability, inputSchema }: ToolDefinition): s
 ]
 
 /** Returns the indexes of lines that both have in the same order. */
-function commonLines(before: readonly string[], now: readonly string[]) {
-  const found = { before: new Set<number>(), now: new Set<number>() }
+function findCommonLines(before: readonly string[], now: readonly string[]) {
+  const common = { before: new Set<number>(), now: new Set<number>() }
   let from = 0
   for (const [at, line] of before.entries()) {
     const there = now.indexOf(line, from)
     if (there < 0) continue
-    found.before.add(at)
-    found.now.add(there)
+    common.before.add(at)
+    common.now.add(there)
     from = there + 1
   }
-  return found
+  return common
 }
 
-export const mcp = (context: CommandContext) =>
+export const mcpCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Tool servers of the Model Context Protocol, and what their tools may do' },
     subCommands: {
@@ -67,7 +67,12 @@ export const syncServers = (context: CommandContext) =>
         refused.map(({ name, reason }) => `${server}: ${name} is not taken, ${reason}.`),
       )
       const rows = record.map(({ server, status, reason, added, changed, removed }) => ({
-        ...{ server, status, reason, added: added.length, changed: changed.length, removed: removed.length },
+        server,
+        status,
+        reason,
+        added: added.length,
+        changed: changed.length,
+        removed: removed.length,
       }))
       const next = waiting.length > 0 ? [`\`svc mcp approve\` shows what waits: ${waiting.join(', ')}.`] : []
       context.print({ record, text: [formatTable(rows, none), ...refused, ...next].join('\n') })
@@ -91,8 +96,14 @@ export const listServers = (context: CommandContext) =>
     async run() {
       const record = await context.open(({ host }) => host.mcp.servers())
       const rows = record.map(({ label, protocolVersion, requireApproval, transport, ...server }) => ({
-        ...{ server: label, transport, address: server.address, status: server.status, protocol: protocolVersion },
-        ...{ tools: server.tools, active: server.active, asks: requireApproval },
+        server: label,
+        transport,
+        address: server.address,
+        status: server.status,
+        protocol: protocolVersion,
+        tools: server.tools,
+        active: server.active,
+        asks: requireApproval,
       }))
       context.print({ record, text: formatTable(rows, none) })
     },
@@ -123,8 +134,8 @@ const approve = (context: CommandContext) =>
       json,
     },
     async run({ args: { name, yes } }) {
-      const known = await context.open(({ host }) => host.mcp.tools())
-      const selected = known.filter((tool) => (name ? tool.name === name : !tool.isApproved))
+      const tools = await context.open(({ host }) => host.mcp.tools())
+      const selected = tools.filter((tool) => (name ? tool.name === name : !tool.isApproved))
       if (name && selected.length === 0) throw new UsageError(`There is no tool ${name}.`)
       const approved: string[] = []
       for (const tool of selected) {

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 
-export const migrate = (context: CommandContext) =>
+export const migrateCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Bring the database to the newest schema' },
     args: {

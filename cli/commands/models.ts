@@ -3,7 +3,7 @@ import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatTable } from '../output.ts'
 
-export const models = (context: CommandContext) =>
+export const modelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The AI models of this installation' },
     subCommands: {

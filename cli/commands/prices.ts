@@ -5,7 +5,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, typedNumber } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 
-export const prices = (context: CommandContext) =>
+export const pricesCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'What the models cost' },
     subCommands: { import: importList(context), check: check(context) },

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatTable } from '../output.ts'
 
-export const realtime = (context: CommandContext) =>
+export const realtimeCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show what is open in real time at each replica, and how late changes get there' },
     args: { json },

@@ -5,7 +5,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { wrapText } from '../output.ts'
 
 /** Works with invalid settings, because it helps to find the mistakes. */
-export const settings = (context: CommandContext) =>
+export const settingsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List all settings with their type, default, current value and meaning' },
     args: { json },

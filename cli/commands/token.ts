@@ -5,7 +5,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { lifetime, optionalFlag } from '../flag-values.ts'
+import { lifetime, parseOptionalFlag } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
@@ -18,7 +18,7 @@ interface TokenFlags extends UserFlags {
   revoke?: boolean | undefined
 }
 
-export const token = (context: CommandContext) =>
+export const tokenCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Create, list or revoke the access tokens of a user' },
     args: {
@@ -45,23 +45,22 @@ const list = z
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke')
-  const { prompts: ask } = context
-  const { granted, limited, user, wanted } = await ask.readAll({
-    granted: () => optionalFlag('abilities', list, flags.abilities, '--abilities'),
-    limited: () => optionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
+  const { prompts } = context
+  const input = await prompts.readAll({
+    abilities: () => parseOptionalFlag('abilities', list, flags.abilities, '--abilities'),
+    expiry: () => parseOptionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
     user: () => chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : []),
-    wanted: () =>
-      ask.text({
+    name: () =>
+      prompts.askText({
         flag: '--name',
         value: flags.name,
         message: 'Enter a token name of at most 16 characters',
         schema: tokenName,
       }),
   })
-  const created = await context.open(({ host }) =>
-    host.tokens.createFor({ user, name: wanted, ...granted, ...limited }),
+  const { id, name, token } = await context.open(({ host }) =>
+    host.tokens.createFor({ user: input.user, name: input.name, ...input.abilities, ...input.expiry }),
   )
-  const { id, name, token } = created
   context.print({ record: { id, name, token }, text: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
 }
 
@@ -78,7 +77,7 @@ async function revoke(context: CommandContext, flags: TokenFlags): Promise<void>
   rejectFlags(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
   const needsConsent = flags['token-id'] !== undefined && !flags.yes
   const { user } = await context.prompts.readAll({
-    given: () => optionalFlag('id', tokenId, flags['token-id'], '--token-id'),
+    given: () => parseOptionalFlag('id', tokenId, flags['token-id'], '--token-id'),
     user: () => chooseKnownUser(context, flags, needsConsent ? ['--yes'] : []),
   })
   if (flags['token-id'] === undefined) context.prompts.requireTerminal('--token-id')
@@ -88,7 +87,7 @@ async function revoke(context: CommandContext, flags: TokenFlags): Promise<void>
     context.prompts.show(formatTable(tokens, ''))
   }
   const isListed = (id: number) => tokens.some((listed) => Number(listed.id) === Number(id))
-  const id = await context.prompts.text({
+  const id = await context.prompts.askText({
     flag: '--token-id',
     value: flags['token-id'],
     message: 'Enter the id of the token to revoke',

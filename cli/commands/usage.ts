@@ -10,8 +10,6 @@ import { UsageError } from '../errors.ts'
 import { parseFlag } from '../flag-values.ts'
 import { chooseCsvForm, formatMicros, formatMoney, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
-type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
-
 /** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
 
@@ -20,7 +18,7 @@ const WIDTH = 100
 
 const none = 'No model was used in this time.'
 
-export const usage = (context: CommandContext) =>
+export const usageCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Report the use of models, in full or by one thing' },
     args: {
@@ -61,31 +59,7 @@ async function printReport(context: CommandContext, { by, from, to, csv }: Repor
   return context.print({ record, text: formatUsage(record) })
 }
 
-/** Columns that identify a row. The provider is omitted if there is a model. */
-const keyColumns: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
-
-/** Formats the main columns for a terminal; --json and --csv have all of them. */
-const formatUsage = (rows: readonly UsageSum[]) =>
-  formatTable(
-    rows.map((row) => {
-      const { requests, inputTokens: input, outputTokens: output, costMicros, currency } = row
-      const keys = Object.entries(row).filter(
-        ([name]) => keyColumns.includes(name) && !(name === 'provider' && 'model' in row),
-      )
-      return { ...Object.fromEntries(keys), requests, input, output, cost: formatMoney(costMicros, currency) }
-    }),
-    none,
-    { width: WIDTH, cuttable: keyColumns },
-  )
-
-const sumColumns: readonly (keyof UsageSum)[] = [
-  'requests',
-  'estimated',
-  ...usageCounts,
-  'costMicros',
-  'currency',
-  'unpriced',
-]
+type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
 async function printGrouped(
   context: CommandContext,
@@ -104,7 +78,31 @@ async function printGrouped(
   return context.print({ record: rows, text: `${text}${more}` })
 }
 
-type Bill = Awaited<ReturnType<CoreService['host']['usage']['bill']>>
+/** Columns that identify a row. The provider is omitted if there is a model. */
+const keyColumns: readonly string[] = [...usageGroupings, 'username', 'context', 'outcome']
+
+const sumColumns: readonly (keyof UsageSum)[] = [
+  'requests',
+  'estimated',
+  ...usageCounts,
+  'costMicros',
+  'currency',
+  'unpriced',
+]
+
+/** Formats the main columns for a terminal; --json and --csv have all of them. */
+const formatUsage = (rows: readonly UsageSum[]) =>
+  formatTable(
+    rows.map((row) => {
+      const { requests, inputTokens: input, outputTokens: output, costMicros, currency } = row
+      const keys = Object.entries(row).filter(
+        ([name]) => keyColumns.includes(name) && !(name === 'provider' && 'model' in row),
+      )
+      return { ...Object.fromEntries(keys), requests, input, output, cost: formatMoney(costMicros, currency) }
+    }),
+    none,
+    { width: WIDTH, cuttable: keyColumns },
+  )
 
 const localeName = z.string().regex(/^[a-z]{2}([_-][A-Z]{2})?$/, 'must be a locale such as de_DE')
 
@@ -116,6 +114,10 @@ interface BillFlags {
 }
 
 const PAGE = 1000
+
+type Bill = Awaited<ReturnType<CoreService['host']['usage']['bill']>>
+
+type BillRow = Bill['rows'][number]
 
 /** Prints the costs of a month in groups, as they were when the month was closed, or as they are now. */
 function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
@@ -136,12 +138,13 @@ function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }
   })
 }
 
-type BillRow = Bill['rows'][number]
-
 const billColumns = ['name', 'requests', 'inputTokens', 'outputTokens', 'cost', 'currency', 'estimated', 'unpriced']
 
 const toBillLine = ({ name, requests, inputTokens: input, outputTokens: output, costMicros, currency }: BillRow) => ({
-  ...{ name, requests, input, output },
+  name,
+  requests,
+  input,
+  output,
   cost: formatMoney(costMicros, currency),
 })
 

@@ -8,9 +8,57 @@ import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { optionalFlag, parseFlag, typedNumber } from '../flag-values.ts'
+import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
+
+export const usersCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the users, or show one' },
+    ...createListing(context),
+    subCommands: { list: listUsers(context), show: showUser(context) },
+  })
+
+interface ListFlags {
+  search?: string | undefined
+  role?: string | undefined
+  page?: string | undefined
+}
+
+const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000, 'is too large')
+
+const createListing = (context: CommandContext) => ({
+  args: {
+    search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
+    role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
+    page: { type: 'string', description: 'Which hundred of them; 1 when absent' },
+    json,
+  } as const,
+  async run({ args: { search, role, page } }: { args: ListFlags }) {
+    const filters = await context.prompts.readAll({
+      role: () => parseOptionalFlag('role', z.enum(roles), role, '--role'),
+      page: () => parseOptionalFlag('page', typedNumber.pipe(pageNumber), page, '--page'),
+    })
+    const choice = { ...(search !== undefined && { text: search }), ...filters.role, ...filters.page }
+    const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
+    const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
+    context.print({ record, text: `${formatTable(record, 'There is no such user.')}${more}` })
+  },
+})
+
+const listUsers = (context: CommandContext) =>
+  defineCommand({ meta: { description: 'List the users' }, ...createListing(context) })
+
+const showUser = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
+    args: { ...userFlags, json },
+    async run({ args }) {
+      const user = await chooseUser(context, args)
+      const record = await context.open(({ host }) => host.users.show({ user }))
+      context.print({ record, text: formatProperties(record) })
+    },
+  })
 
 export const addUser = (context: CommandContext) =>
   defineCommand({
@@ -24,12 +72,13 @@ export const addUser = (context: CommandContext) =>
       json,
     },
     async run({ args }) {
-      const { prompts: ask } = context
-      const { role, ...names } = await ask.readAll({
-        username: () => ask.text({ flag: '--username', value: args.username, message: 'Username', schema: username }),
-        email: () => ask.text({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
-        name: () => ask.text({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
-        role: () => optionalFlag('role', z.enum(roles), args.role, '--role'),
+      const { prompts } = context
+      const { role, ...names } = await prompts.readAll({
+        username: () =>
+          prompts.askText({ flag: '--username', value: args.username, message: 'Username', schema: username }),
+        email: () => prompts.askText({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
+        name: () => prompts.askText({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
+        role: () => parseOptionalFlag('role', z.enum(roles), args.role, '--role'),
       })
       const person = { ...names, ...role }
       const password = args['password-stdin'] ? await readPassword(context) : await offerPassword(context)
@@ -62,13 +111,31 @@ export const setPassword = (context: CommandContext) =>
     },
   })
 
+/** The flag of commands that take a password. */
+const passwordStdin = {
+  'password-stdin': { type: 'boolean', description: 'Read the password from standard input; at a terminal ask for it' },
+} as const
+
+/** Reads a new password: typed twice at a terminal, perhaps left empty if it is optional, or piped in. */
+async function readPassword({ prompts, readStdin: piped }: CommandContext, { optional = false } = {}): Promise<string> {
+  if (prompts.interactive && !optional) return prompts.askNewPassword('New password', newPassword)
+  if (prompts.interactive)
+    return prompts.askNewPassword(
+      'Password; none for somebody who only uses tokens',
+      z.union([newPassword, z.literal('')]),
+    )
+  const { data, error } = newPassword.safeParse(await piped())
+  if (error) throw new UsageError(`--password-stdin: the password ${error.issues[0]?.message}.`)
+  return data
+}
+
 export const setRole = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make a user an administrator, or an ordinary user again' },
     args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
     async run({ args }) {
       const user = await chooseKnownUser(context, args, args.role === undefined ? ['--role'] : [])
-      const role = await context.prompts.choice({
+      const role = await context.prompts.askChoice({
         flag: '--role',
         value: args.role,
         message: 'Choose the role',
@@ -118,7 +185,12 @@ export const renameUser = (context: CommandContext) =>
     args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
     async run({ args }) {
       const user = await chooseKnownUser(context, args, args.to === undefined ? ['--to'] : [])
-      const to = await context.prompts.text({ flag: '--to', value: args.to, message: 'New username', schema: username })
+      const to = await context.prompts.askText({
+        flag: '--to',
+        value: args.to,
+        message: 'New username',
+        schema: username,
+      })
       const record = await context.open(({ host }) => host.admin.renameUser({ user, to }))
       context.print({ record, text: `The user with the id ${record.id} is called ${record.username}.` })
     },
@@ -157,74 +229,8 @@ export const removeUser = (context: CommandContext) =>
     },
   })
 
-async function confirmRemoval({ prompts: ask, open }: CommandContext, user: UserChoice): Promise<void> {
-  ask.requireTerminal('--yes')
+async function confirmRemoval({ prompts, open }: CommandContext, user: UserChoice): Promise<void> {
+  prompts.requireTerminal('--yes')
   const { id, username, name } = await open(({ host }) => host.users.find({ user }))
-  await ask.requireConsent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
-}
-
-export const users = (context: CommandContext) =>
-  defineCommand({
-    meta: { description: 'List the users, or show one' },
-    ...createListing(context),
-    subCommands: { list: listUsers(context), show: showUser(context) },
-  })
-
-interface ListFlags {
-  search?: string | undefined
-  role?: string | undefined
-  page?: string | undefined
-}
-
-const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000, 'is too large')
-
-const createListing = (context: CommandContext) => ({
-  args: {
-    search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
-    role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
-    page: { type: 'string', description: 'Which hundred of them; 1 when absent' },
-    json,
-  } as const,
-  async run({ args: { search, role, page } }: { args: ListFlags }) {
-    const filters = await context.prompts.readAll({
-      role: () => optionalFlag('role', z.enum(roles), role, '--role'),
-      page: () => optionalFlag('page', typedNumber.pipe(pageNumber), page, '--page'),
-    })
-    const choice = { ...(search !== undefined && { text: search }), ...filters.role, ...filters.page }
-    const { users: record, hasMore } = await context.open(({ host }) => host.users.search(choice))
-    const more = hasMore ? `\n\nThere are more: --page ${(choice.page ?? 1) + 1} shows the next.` : ''
-    context.print({ record, text: `${formatTable(record, 'There is no such user.')}${more}` })
-  },
-})
-
-const listUsers = (context: CommandContext) =>
-  defineCommand({ meta: { description: 'List the users' }, ...createListing(context) })
-
-const showUser = (context: CommandContext) =>
-  defineCommand({
-    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
-    args: { ...userFlags, json },
-    async run({ args }) {
-      const user = await chooseUser(context, args)
-      const record = await context.open(({ host }) => host.users.show({ user }))
-      context.print({ record, text: formatProperties(record) })
-    },
-  })
-
-/** The flag of commands that take a password. */
-const passwordStdin = {
-  'password-stdin': { type: 'boolean', description: 'Read the password from standard input; at a terminal ask for it' },
-} as const
-
-/** Reads a new password: typed twice at a terminal, perhaps left empty if it is optional, or piped in. */
-async function readPassword(
-  { prompts: ask, readStdin: piped }: CommandContext,
-  { optional = false } = {},
-): Promise<string> {
-  if (ask.interactive && !optional) return ask.newPassword('New password', newPassword)
-  if (ask.interactive)
-    return ask.newPassword('Password; none for somebody who only uses tokens', z.union([newPassword, z.literal('')]))
-  const { data, error } = newPassword.safeParse(await piped())
-  if (error) throw new UsageError(`--password-stdin: the password ${error.issues[0]?.message}.`)
-  return data
+  await prompts.requireConsent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)
 }

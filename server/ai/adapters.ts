@@ -6,7 +6,7 @@ import type { HttpClient } from '../net/http-client.ts'
 import type { ChatModel, Connection, GenerateResult, ModelConnection, PartBatch } from './chat-model.ts'
 import { withCitations, withDeferredSources, withGrounding } from './citations.ts'
 import { CompletionModel, createCompatibleWriter, createSdkWriter } from './completion-model.ts'
-import { demoModel } from './demo-model.ts'
+import { createDemoModel } from './demo-model.ts'
 import { anthropicStreamEnding, googleStreamEnding, openaiStreamEnding, type StreamEnding } from './event-stream.ts'
 import { collectStream, toStream } from './generate-result.ts'
 import { findReportedError, isSdkStatusError } from './provider-errors.ts'
@@ -32,17 +32,17 @@ interface AdapterDriver {
   listing(connection: Connection): { url: string; headers: Record<string, string> } | undefined
 }
 
-const bearerHeaders = (apiKey: string | undefined): Record<string, string> =>
+const buildBearerHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey ? { authorization: `Bearer ${apiKey}` } : {}
 
 /** Creates a model that imports its SDK at the first call, since most installations need only one or two SDKs. */
-function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
+function createLazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader = () => undefined): ChatModel {
   const model = lazyPromise(load)
   const generate = async (options: LanguageModelV4CallOptions) => (await model()).doGenerate(options)
   // The SDK reports usage only at the end of a stream, while the raw events of most providers report it earlier.
   const begin = async (options: LanguageModelV4CallOptions) =>
     (await model()).doStream({ ...options, includeRawChunks: true })
-  const parts = async (options: LanguageModelV4CallOptions) =>
+  const openParts = async (options: LanguageModelV4CallOptions) =>
     begin(options)
       .then(({ stream }) => batchEach(stream, readUsage))
       .catch((error) => toErrorStream(error, readUsage))
@@ -51,13 +51,13 @@ function lazyModel(load: () => Promise<LanguageModelV4>, readUsage: UsageReader 
       rejectErrorResponse(
         await readEitherForm<GenerateResult>({
           send: () => generate(options),
-          readOther: async () => collectStream(await parts(options)),
+          readOther: async () => collectStream(await openParts(options)),
         }),
       ),
     async doStream(options) {
       const stream = await readEitherForm({
         isForStream: true,
-        send: () => parts(options),
+        send: () => openParts(options),
         readOther: async () => toStream(await generate(options)),
       })
       return { stream }
@@ -73,10 +73,10 @@ function rejectErrorResponse(answer: GenerateResult): GenerateResult {
 }
 
 async function* batchEach(
-  parts: AsyncIterable<LanguageModelV4StreamPart>,
+  openParts: AsyncIterable<LanguageModelV4StreamPart>,
   readUsage: UsageReader,
 ): AsyncGenerator<PartBatch, void> {
-  for await (const part of parts) {
+  for await (const part of openParts) {
     yield [part.type === 'raw' ? { type: 'usage', tokens: readUsage(part.rawValue) } : part]
   }
 }
@@ -97,10 +97,10 @@ type Api = Pick<LanguageModelV4CallOptions, 'stopSequences' | 'seed'>
 const needsOlderApi = ({ stopSequences, seed }: Api): boolean => stopSequences !== undefined || seed !== undefined
 
 function selectApi(newer: ChatModel, older: ChatModel): ChatModel {
-  const modelFor = (options: LanguageModelV4CallOptions) => (needsOlderApi(options) ? older : newer)
+  const selectModel = (options: LanguageModelV4CallOptions) => (needsOlderApi(options) ? older : newer)
   return {
-    doGenerate: (options) => modelFor(options).doGenerate(options),
-    doStream: (options) => modelFor(options).doStream(options),
+    doGenerate: (options) => selectModel(options).doGenerate(options),
+    doStream: (options) => selectModel(options).doStream(options),
   }
 }
 
@@ -131,7 +131,7 @@ const createListing =
 
 const createCompatibleDriver = (adapter: Adapter): AdapterDriver => ({
   model: (id, connection) => new CompletionModel(connection, createCompatibleWriter(id, connection)),
-  listing: createListing(adapter, bearerHeaders),
+  listing: createListing(adapter, buildBearerHeaders),
 })
 
 async function createOpenAiModel(id: string, settings: SdkSettings, api: Api): Promise<LanguageModelV4> {
@@ -158,14 +158,14 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
       const older = createSdkWriter(connection, (fetch) =>
         createOpenAiModel(id, { fetch, ...buildSdkAddress(connection) }, { seed: 0 }),
       )
-      return selectApi(lazyModel(newer, readResponsesUsage), new CompletionModel(connection, older))
+      return selectApi(createLazyModel(newer, readResponsesUsage), new CompletionModel(connection, older))
     },
-    listing: createListing('openai', bearerHeaders),
+    listing: createListing('openai', buildBearerHeaders),
   },
   anthropic: {
     sdk: createAnthropicModel,
     model: (id, connection) => {
-      const model = lazyModel(
+      const model = createLazyModel(
         () => createAnthropicModel(id, buildSdkSettings(connection, anthropicStreamEnding)),
         readAnthropicUsage,
       )
@@ -182,7 +182,10 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
     model: (id, connection) =>
       withCitations(
         withGrounding(
-          lazyModel(() => createGoogleModel(id, buildSdkSettings(connection, googleStreamEnding)), readGoogleUsage),
+          createLazyModel(
+            () => createGoogleModel(id, buildSdkSettings(connection, googleStreamEnding)),
+            readGoogleUsage,
+          ),
         ),
       ),
     listing: createListing('google', (key = '') => ({ 'x-goog-api-key': key }), '?pageSize=1000'),
@@ -195,7 +198,7 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
       )
       return new CompletionModel(connection, write)
     },
-    listing: createListing('mistral', bearerHeaders),
+    listing: createListing('mistral', buildBearerHeaders),
   },
-  demo: { model: (id) => lazyModel(async () => demoModel(id)), listing: () => undefined },
+  demo: { model: (id) => createLazyModel(async () => createDemoModel(id)), listing: () => undefined },
 }

@@ -185,7 +185,10 @@ const joinText = (parts: readonly MessagePart[]) =>
 
 /** Converts a tool call to the form that the caller gets. */
 export const toToolCall = (call: LanguageModelV4ToolCall): ToolCall => ({
-  ...{ type: 'tool-call', id: call.toolCallId, name: call.toolName, input: call.input },
+  type: 'tool-call',
+  id: call.toolCallId,
+  name: call.toolName,
+  input: call.input,
   ...readSignature(call),
 })
 

@@ -24,7 +24,7 @@ export interface ModelConnection extends Connection {
 }
 
 /** Returns the id by which the provider knows the model. */
-export const upstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstreamId' | 'modelId'>): string =>
+export const getUpstreamName = ({ upstreamId, modelId }: Pick<CallableModel, 'upstreamId' | 'modelId'>): string =>
   upstreamId ?? modelId
 
 export type GenerateResult = Pick<LanguageModelV4GenerateResult, 'content' | 'usage' | 'finishReason'> &

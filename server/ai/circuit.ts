@@ -130,7 +130,7 @@ export function wouldFailAgain(error: unknown): boolean {
 }
 
 /** Returns why the provider refused and, if it says so, after how many seconds to retry. */
-export function refusalReason(error: unknown): RefusalReason {
+export function readRefusalReason(error: unknown): RefusalReason {
   if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
   const seconds = Math.ceil(readRetryAfter(error) / 1000)
   return {

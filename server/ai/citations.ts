@@ -57,7 +57,10 @@ function findPagesInMetadata(metadata: SharedV4ProviderMetadata | undefined): La
 }
 
 const toSource = (url: string, title?: string): LanguageModelV4Source => ({
-  ...{ type: 'source', sourceType: 'url', id: url, url },
+  type: 'source',
+  sourceType: 'url',
+  id: url,
+  url,
   ...(title && { title }),
 })
 
@@ -218,6 +221,6 @@ const segmentsOf = ({ providerMetadata }: LanguageModelV4Source): Segment[] =>
 function findSpan({ startIndex, endIndex, text }: Segment, answerText: string) {
   const bytes = Buffer.from(answerText)
   const start = startIndex ?? 0
-  const found = bytes.subarray(start, endIndex).toString()
-  return text !== '' && found === text ? { before: bytes.subarray(0, start).toString(), text } : undefined
+  const actualText = bytes.subarray(start, endIndex).toString()
+  return text !== '' && actualText === text ? { before: bytes.subarray(0, start).toString(), text } : undefined
 }

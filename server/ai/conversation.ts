@@ -63,7 +63,7 @@ export class Conversation {
   }
 
   /** Returns the calls that the client has to answer. If there are any, the service runs none of the others. */
-  clientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
+  findClientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
     const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
     // Not every provider supports a limit of one call.
@@ -76,7 +76,7 @@ export class Conversation {
   }
 
   /** Returns the approvals that calls of the service's tools need. If there are any, none of the calls runs. */
-  pendingApprovals(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
+  findPendingApprovals(calls: readonly LanguageModelV4ToolCall[]): Promise<ApprovalPart[]> {
     return findPendingApprovals(calls, this.#call.tools)
   }
 
@@ -143,13 +143,13 @@ async function runTools(
 ): Promise<Result[]> {
   const results: Result[] = []
   const queue = calls.entries()
-  const work = async () => {
+  const runQueuedCalls = async () => {
     for (const [at, call] of queue) {
       if (signal.aborted) return
       results[at] = toPromptResult(call, at < MAX_CALLS_A_ROUND ? await callTool(call, tools, signal) : tooManyCalls)
     }
   }
-  await runUntilAborted(() => Promise.all(Array.from({ length: toolsAtOnce }, work)), signal)
+  await runUntilAborted(() => Promise.all(Array.from({ length: toolsAtOnce }, runQueuedCalls)), signal)
   return results
 }
 
@@ -172,7 +172,10 @@ async function findPendingApprovals(calls: readonly Call[], tools: ModelCall['to
 }
 
 const toPromptResult = ({ toolCallId, toolName }: Call, output: Result['output']): Result => ({
-  ...{ type: 'tool-result', toolCallId, toolName, output },
+  type: 'tool-result',
+  toolCallId,
+  toolName,
+  output,
 })
 
 const toFailure = (value: string): Result['output'] => ({ type: 'error-text', value })

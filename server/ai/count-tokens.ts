@@ -4,7 +4,7 @@ import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
 import type { HttpClient } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
-import { type Connection, upstreamName } from './chat-model.ts'
+import { type Connection, getUpstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
 import { pickExtraMembers } from './parameters.ts'
 import type { ProviderClient } from './provider-clients.ts'
@@ -53,7 +53,7 @@ async function draftRequest(call: ModelCall, connection: Connection): Promise<Re
   }
   const { model: callableModel, signal } = call
   const modelConnection = { ...connection, read: captureRequest, extraMembers: pickExtraMembers(callableModel) }
-  const model = adapterDrivers[callableModel.adapter as Adapter].model(upstreamName(callableModel), modelConnection)
+  const model = adapterDrivers[callableModel.adapter as Adapter].model(getUpstreamName(callableModel), modelConnection)
   try {
     await model.doGenerate(new Conversation(call).buildOptions(signal, false))
   } catch (error) {

@@ -14,7 +14,7 @@ const label = 'This is the demo model of svc, not an AI.'
  * Creates a model that needs no network and gives the same answer to the same question. It is for a first look, not for
  * production.
  */
-export function demoModel(modelId: string): LanguageModelV4 {
+export function createDemoModel(modelId: string): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
     provider: 'demo',
@@ -58,10 +58,12 @@ function* streamThought(delta: string): Generator<LanguageModelV4StreamPart> {
 function buildAnswer(options: LanguageModelV4CallOptions) {
   const call = buildToolCall(options)
   const { text, isCut } = truncateAnswer(buildText(options), options)
-  const said: LanguageModelV4Content = { type: 'text', text }
-  const isShown = options.responseFormat?.type !== 'json' && asksForShowcase(readQuestion(options.prompt))
-  const content = call ? [call] : isShown ? [...showcaseBefore, said, ...showcaseAfter] : [said]
-  const unified = call ? ('tool-calls' as const) : isCut ? ('length' as const) : ('stop' as const)
+  const textPart: LanguageModelV4Content = { type: 'text', text }
+  const isShowcase = options.responseFormat?.type !== 'json' && asksForShowcase(readQuestion(options.prompt))
+  const parts = isShowcase ? [...showcaseBefore, textPart, ...showcaseAfter] : [textPart]
+  const content = call ? [call] : parts
+  const reasonOfText = isCut ? ('length' as const) : ('stop' as const)
+  const unified = call ? ('tool-calls' as const) : reasonOfText
   return { content, finishReason: { unified, raw: unified }, usage: countUsage(options.prompt, call?.input ?? text) }
 }
 
@@ -72,11 +74,11 @@ function buildToolCall({
 }: LanguageModelV4CallOptions): LanguageModelV4ToolCall | undefined {
   if (prompt.at(-1)?.role !== 'user' || toolChoice?.type === 'none') return undefined
   const functions = tools.filter((tool): tool is LanguageModelV4FunctionTool => tool.type === 'function')
-  const said = readQuestion(prompt)
+  const question = readQuestion(prompt)
   const tool =
     toolChoice?.type === 'tool'
       ? functions.find(({ name }) => name === toolChoice.toolName)
-      : (functions.find(({ name }) => said.includes(name)) ??
+      : (functions.find(({ name }) => question.includes(name)) ??
         (toolChoice?.type === 'required' ? functions[0] : undefined))
   if (!tool) return undefined
   const input = JSON.stringify(createSampleValue(tool.inputSchema))
@@ -84,21 +86,21 @@ function buildToolCall({
 }
 
 function buildText({ prompt, responseFormat }: LanguageModelV4CallOptions): string {
-  const said = readQuestion(prompt)
+  const question = readQuestion(prompt)
   if (responseFormat?.type === 'json')
-    return JSON.stringify(responseFormat.schema ? createSampleValue(responseFormat.schema) : { said })
-  if (asksForShowcase(said)) return `${label}\n\n${showcase}`
+    return JSON.stringify(responseFormat.schema ? createSampleValue(responseFormat.schema) : { said: question })
+  if (asksForShowcase(question)) return `${label}\n\n${showcase}`
   const results = prompt.at(-1)?.role === 'tool' ? ` A tool answered: ${joinTexts(prompt.slice(-1))}` : ''
-  const count = countWords(said)
-  return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${said}${results}`
+  const count = countWords(question)
+  return `${label} You wrote ${count} ${count === 1 ? 'word' : 'words'}: ${question}${results}`
 }
 
 /** Cuts the answer at a stop sequence and at the longest length, in words. */
 function truncateAnswer(text: string, { stopSequences = [], maxOutputTokens = Infinity }: LanguageModelV4CallOptions) {
   const ends = stopSequences.map((stop) => text.indexOf(stop)).filter((at) => at !== -1)
   const stopped = text.slice(0, Math.min(text.length, ...ends))
-  const said = [...stopped.matchAll(/\s*\S+/g)].map(([word]) => word)
-  return { text: said.slice(0, maxOutputTokens).join(''), isCut: said.length > maxOutputTokens }
+  const words = [...stopped.matchAll(/\s*\S+/g)].map(([word]) => word)
+  return { text: words.slice(0, maxOutputTokens).join(''), isCut: words.length > maxOutputTokens }
 }
 
 const readQuestion = (prompt: LanguageModelV4Prompt) =>

@@ -4,7 +4,7 @@ import { type Adapter, defaultAddresses } from '../../routers/ports/ai/adapters.
 import { estimateEmbeddingTokens } from '../../routers/ports/ai/embeddings.ts'
 import type { EmbeddingCall } from '../../routers/ports/ai/models.ts'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
-import { type Connection, upstreamName } from './chat-model.ts'
+import { type Connection, getUpstreamName } from './chat-model.ts'
 import { pickExtraMembers } from './parameters.ts'
 import { toUnparsableError } from './provider-errors.ts'
 import { readResponse } from './provider-response.ts'
@@ -58,7 +58,7 @@ async function requestFromOpenAi(
   // Base64 is a third as long, but not every server supports it.
   const encoding = adapter === 'openai' && { encoding_format: 'base64' }
   const length = dimensions !== undefined && { [adapter === 'mistral' ? 'output_dimension' : 'dimensions']: dimensions }
-  const body = mergeMembers({ model: upstreamName(model), input, ...encoding, ...length }, pickExtraMembers(model))
+  const body = mergeMembers({ model: getUpstreamName(model), input, ...encoding, ...length }, pickExtraMembers(model))
   const request = { method: 'POST' as const, headers, body: JSON.stringify(body), signal }
   const { body: text } = await readResponse(connection, url, request)
   const read = openAiResponse.safeParse(tryParseJson(text))
@@ -75,7 +75,7 @@ async function requestFromGoogle(
   const { createGoogle } = await import('@ai-sdk/google')
   const fetch = createSdkFetch(connection)
   const google = createGoogle({ fetch, ...(apiUrl && { baseURL: apiUrl }), ...(apiKey && { apiKey }) })
-  const model: EmbeddingModelV4 = google.embeddingModel(upstreamName(call.model))
+  const model: EmbeddingModelV4 = google.embeddingModel(getUpstreamName(call.model))
   const length = call.dimensions !== undefined && {
     providerOptions: { google: { outputDimensionality: call.dimensions } },
   }

@@ -20,8 +20,16 @@ const reasonsByWord = new Map<string, FinishReason>(
     ],
     'tool-calls': ['tool_calls', 'tool_call', 'tool_use', 'function_call'],
     'content-filter': [
-      ...['content_filter', 'content_filtered', 'guardrail_intervened', 'refusal', 'sensitive'],
-      ...['safety', 'recitation', 'blocklist', 'prohibited_content', 'spii'],
+      'content_filter',
+      'content_filtered',
+      'guardrail_intervened',
+      'refusal',
+      'sensitive',
+      'safety',
+      'recitation',
+      'blocklist',
+      'prohibited_content',
+      'spii',
     ],
   } satisfies Record<FinishReason, string[]>).flatMap(([reason, list]) =>
     list.map((word): [string, FinishReason] => [word, reason as FinishReason]),

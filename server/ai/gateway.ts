@@ -10,8 +10,8 @@ import type {
 } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { AssistantMessage, CallIds, toToolCall, toToolUse } from './assistant-message.ts'
-import { upstreamName } from './chat-model.ts'
-import { isProvidersFault, isTimeout, isTruncated, refusalReason, wouldFailAgain } from './circuit.ts'
+import { getUpstreamName } from './chat-model.ts'
+import { isProvidersFault, isTimeout, isTruncated, readRefusalReason, wouldFailAgain } from './circuit.ts'
 import { CitationTracker } from './citations.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
@@ -47,7 +47,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
     },
     isProviderFault: isProvidersFault,
     wouldFailAgain,
-    classifyRefusal: refusalReason,
+    classifyRefusal: refusalReason: readRefusalReason,
     recordOutages: (providers) => options.outages.setKnownOutages(providers),
     close: () => clients.close(),
   }
@@ -56,7 +56,7 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
 async function generate(clients: ProviderClients, call: ModelCall, meter: UsageMeter): Promise<ModelAnswer> {
   using lease = clients.acquire(call.model)
   const { client } = lease
-  const modelAt = (server: ProviderServer) => createModel(server, call.model)
+  const createModelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRounds ?? MAX_TOOL_ROUNDS
@@ -67,10 +67,14 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
     const options = conversation.buildOptions(signal, round === lastRound)
     const { content, usage, response, providerMetadata, ...rest } = await client.attempt(
       (server) =>
-        meterCalls(() => conversation.runWithFiles(async () => modelAt(server).doGenerate(options)), conversation, {
-          meter,
-          signal,
-        }),
+        meterCalls(
+          () => conversation.runWithFiles(async () => createModelAt(server).doGenerate(options)),
+          conversation,
+          {
+            meter,
+            signal,
+          },
+        ),
       call,
     )
     meterContent(content, meter)
@@ -99,7 +103,7 @@ async function* stream(
 ): AsyncGenerator<readonly AnswerPart[], void> {
   using lease = clients.acquire(call.model)
   const { client } = lease
-  const modelAt = (server: ProviderServer) => createModel(server, call.model)
+  const createModelAt = (server: ProviderServer) => createModel(server, call.model)
   const conversation = new Conversation(call)
   const { signal } = call
   const lastRound = call.model.settings?.maxToolCallingRoundsStreaming ?? MAX_TOOL_ROUNDS
@@ -108,7 +112,7 @@ async function* stream(
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.buildOptions(signal, round === lastRound)
     const open = (server: ProviderServer) =>
-      conversation.runWithFiles(async () => (await modelAt(server).doStream(options)).stream)
+      conversation.runWithFiles(async () => (await createModelAt(server).doStream(options)).stream)
     const parts = await client.attempt(
       (server) => meterCalls(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
@@ -129,7 +133,7 @@ async function* stream(
 }
 
 const createModel = (server: ProviderServer, model: CallableModel) =>
-  withThoughtTags(server.model(upstreamName(model), pickExtraMembers(model)), model)
+  withThoughtTags(server.model(getUpstreamName(model), pickExtraMembers(model)), model)
 
 /** Each request is retried and billed by itself, so that a failure does not repeat the others. */
 async function embed(clients: ProviderClients, call: EmbeddingCall, meter: UsageMeter): Promise<number[][]> {
@@ -160,8 +164,8 @@ async function findPendingCalls(
   finish: LanguageModelV4FinishReason,
   conversation: Conversation,
 ) {
-  const clientCalls = conversation.clientToolCalls(calls).map(toToolCall)
-  return isCut(finish) ? clientCalls : [...clientCalls, ...(await conversation.pendingApprovals(calls))]
+  const clientCalls = conversation.findClientToolCalls(calls).map(toToolCall)
+  return isCut(finish) ? clientCalls : [...clientCalls, ...(await conversation.findPendingApprovals(calls))]
 }
 
 /** Returns true if another round follows: with tool results, or to continue a paused answer. */

@@ -104,8 +104,14 @@ function toListedModel(listed: Entry): ListedModel | undefined {
     listed.top_provider?.max_completion_tokens ??
     listed.max_tokens
   return {
-    ...{ name, isChat: isChat(listed), status: readStatus(listed), demand: rateDemand(listed) },
-    ...{ label, maxInputTokens, maxOutputTokens, price: readPrice(listed) },
+    name,
+    label,
+    isChat: isChat(listed),
+    status: readStatus(listed),
+    demand: rateDemand(listed),
+    maxInputTokens,
+    maxOutputTokens,
+    price: readPrice(listed),
     takesImages: (listed.architecture?.input_modalities ?? listed.input)?.includes('image') ?? false,
   }
 }
@@ -121,15 +127,16 @@ const readStatus = ({ status }: Entry) => (status === undefined ? 'online' : (st
 /** Servers that report demand count the waiting requests. */
 const rateDemand = ({ demand = 0 }: Entry) => (demand >= 4 ? 'high' : demand >= 2 ? 'medium' : 'low')
 
-const perMillion = (cost: number | undefined) => (cost === undefined ? undefined : Number((cost * 1e6).toPrecision(12)))
+const toPricePerMillion = (cost: number | undefined) =>
+  cost === undefined ? undefined : Number((cost * 1e6).toPrecision(12))
 
 function readPrice({ pricing }: Entry): Price | undefined {
-  const [input, output] = [perMillion(pricing?.prompt), perMillion(pricing?.completion)]
+  const [input, output] = [toPricePerMillion(pricing?.prompt), toPricePerMillion(pricing?.completion)]
   if (!pricing || input === undefined || output === undefined) return undefined
   const optional = {
-    cachedInputPerMillion: perMillion(pricing.input_cache_read),
-    cacheWritePerMillion: perMillion(pricing.input_cache_write),
-    reasoningPerMillion: perMillion(pricing.internal_reasoning || undefined),
+    cachedInputPerMillion: toPricePerMillion(pricing.input_cache_read),
+    cacheWritePerMillion: toPricePerMillion(pricing.input_cache_write),
+    reasoningPerMillion: toPricePerMillion(pricing.internal_reasoning || undefined),
   }
   // Servers that list prices in this format use dollars.
   return { currency: 'USD', inputPerMillion: input, outputPerMillion: output, ...optional }

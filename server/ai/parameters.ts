@@ -2,7 +2,7 @@ import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderOptions } 
 import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
-import { upstreamName } from './chat-model.ts'
+import { getUpstreamName } from './chat-model.ts'
 import { computeThinkingBudget } from './thinking.ts'
 
 export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSignal' | 'tools' | 'toolChoice'>
@@ -10,12 +10,12 @@ export type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'abortSign
 /** Returns the options of the AI SDK for a call: the caller's parameters, then the defaults of the model. */
 export function buildCallOptions(call: ModelCall): CallOptions {
   const { model, parameters, format } = call
-  const { temperature, topP } = { ...readDefaults(call), ...definedOnly(parameters) }
+  const { temperature, topP } = { ...readDefaults(call), ...pickDefined(parameters) }
   const maxOutputTokens = computeMaxOutputTokens(call)
   const budget = computeThinkingBudget(call, maxOutputTokens)
   return {
-    ...definedOnly({ temperature, topP, topK: parameters.topK, seed: parameters.seed, reasoning: parameters.effort }),
-    ...definedOnly({ presencePenalty: parameters.presencePenalty, frequencyPenalty: parameters.frequencyPenalty }),
+    ...pickDefined({ temperature, topP, topK: parameters.topK, seed: parameters.seed, reasoning: parameters.effort }),
+    ...pickDefined({ presencePenalty: parameters.presencePenalty, frequencyPenalty: parameters.frequencyPenalty }),
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: toResponseFormat(format) }),
     ...(Number.isFinite(maxOutputTokens) && !findLimitName(call) && { maxOutputTokens }),
@@ -43,10 +43,10 @@ function readDefaults({ model, parameters }: ModelCall): ModelParameters {
 }
 
 const toResponseFormat = ({ name, description, schema }: JsonFormat) =>
-  ({ type: 'json', ...definedOnly({ name, description, schema }) }) as NonNullable<CallOptions['responseFormat']>
+  ({ type: 'json', ...pickDefined({ name, description, schema }) }) as NonNullable<CallOptions['responseFormat']>
 
 /** Returns the members that are not undefined. */
-function definedOnly<Members extends object>(
+function pickDefined<Members extends object>(
   members: Members,
 ): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members
@@ -64,7 +64,7 @@ type ProviderOptionsBuilder = (call: ModelCall, budget: number | undefined) => S
 const buildCompatibleOptions: ProviderOptionsBuilder = (call) => {
   const { format, parameters } = call
   const limit = findLimitName(call)
-  const options = definedOnly({
+  const options = pickDefined({
     strictJsonSchema: format && (format.strict ?? false),
     parallel_tool_calls: parameters.parallelTools,
     textVerbosity: parameters.verbosity,
@@ -81,7 +81,7 @@ const modelsWithCompletionLimit = /^(?:.*\/)?(?:o\d|gpt-(?:[5-9]|\d\d))/i
 function findLimitName(call: ModelCall): 'max_completion_tokens' | undefined {
   const { model, parameters } = call
   if (!compatibleAdapters.has(model.adapter) || !Number.isFinite(computeMaxOutputTokens(call))) return undefined
-  return modelsWithCompletionLimit.test(upstreamName(model)) ? 'max_completion_tokens' : parameters.maxTokensName
+  return modelsWithCompletionLimit.test(getUpstreamName(model)) ? 'max_completion_tokens' : parameters.maxTokensName
 }
 
 const compatibleAdapters: ReadonlySet<string> = new Set<Adapter>(['openai-compatible', 'open_web_ui'])
@@ -92,7 +92,7 @@ const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
     const { parameters, nativeTools, nativeToolUses: maxToolCalls } = call
     const { thoughts } = parameters
     const more = {
-      ...definedOnly({ reasoningSummary: thoughts, textVerbosity: parameters.verbosity }),
+      ...pickDefined({ reasoningSummary: thoughts, textVerbosity: parameters.verbosity }),
       ...(nativeTools.length > 0 && { maxToolCalls }),
     }
     // Never ask the provider to store conversations.
@@ -111,7 +111,7 @@ const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
   google: ({ parameters: { thoughts } }, budget) => ({
     google: {
       ...((budget !== undefined || thoughts) && {
-        thinkingConfig: definedOnly({ thinkingBudget: budget, includeThoughts: thoughts && true }),
+        thinkingConfig: pickDefined({ thinkingBudget: budget, includeThoughts: thoughts && true }),
       }),
     },
   }),

@@ -65,14 +65,14 @@ export class ProviderClients {
 
   #findOrCreate(provider: CallableProvider): ClientEntry {
     const source = toClientSource(provider)
-    const known = this.#current.get(provider.providerId)
-    if (known && isSameSource(known.source, source)) return known
+    const previous = this.#current.get(provider.providerId)
+    if (previous && isSameSource(previous.source, source)) return previous
     const client = createProviderClient(provider, decryptServers(provider, this.#vault, this.#log), this.#outages)
     const entry = { source, client, activeCalls: 0 }
     this.#current.set(provider.providerId, entry)
     this.#all.add(entry)
-    known?.client.retire()
-    if (known) this.#closeIfUnused(known)
+    previous?.client.retire()
+    if (previous) this.#closeIfUnused(previous)
     return entry
   }
 
@@ -171,7 +171,7 @@ function createProviderClient(
 ): ProviderClient {
   const outage = createOutageWatch(model.providerId, outages)
   const onRetry = () => recordRetry(model.providerId, outages)
-  const events = { onChange: () => outage.look(servers), onAnswer: outage.answered, onRetry }
+  const events = { onChange: () => outage.update(servers), onAnswer: outage.recordAnswer, onRetry }
   const servers = addresses.map((address) => createServer(model, address, events))
   const [{ connection }] = servers as [ProviderServer]
   return {
@@ -211,10 +211,10 @@ function createOutageWatch(provider: string, outages: OutageReports) {
     isDown = false
   }
   return {
-    answered(startedAt: number) {
+    recordAnswer(startedAt: number) {
       if (!isRetired) outages.recordAnswer(provider, startedAt)
     },
-    look(servers: readonly ProviderServer[]) {
+    update(servers: readonly ProviderServer[]) {
       if (isRetired) return
       if (!servers.every(({ breaker }) => breaker.isBroken)) return end()
       isDown = true

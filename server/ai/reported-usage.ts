@@ -16,13 +16,13 @@ const toCount = (value: unknown): number | undefined => {
 type Members = Record<string, unknown>
 
 const readList = (value: unknown, name: string): unknown[] => {
-  const found = readObject(value, name)
-  return Array.isArray(found) ? found : []
+  const list = readObject(value, name)
+  return Array.isArray(list) ? list : []
 }
 
 const readObject = (value: unknown, name: string): Members | undefined => {
-  const found = (value as Members | null | undefined)?.[name]
-  return typeof found === 'object' && found !== null ? (found as Members) : undefined
+  const object = (value as Members | null | undefined)?.[name]
+  return typeof object === 'object' && object !== null ? (object as Members) : undefined
 }
 
 /** Chat completions report usage at the top, in a choice, or in a member of the server's own. */

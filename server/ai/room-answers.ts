@@ -86,8 +86,10 @@ export class ProcessRoomAnswers implements RoomAnswers {
    */
   #follow({ id, room, member }: AnswerDisclosure): () => void {
     const ends = [
-      ...[`room-members.deleted ${member}`, `room-members.updated ${member}`],
-      ...[`room-disclosures.updated ${id}`, `rooms.deleted ${room}`],
+      `room-members.deleted ${member}`,
+      `room-members.updated ${member}`,
+      `room-disclosures.updated ${id}`,
+      `rooms.deleted ${room}`,
     ]
     const check = () => this.#check(id)
     const subscription = this.#options.changeStreams.follow(`room:${room}`, {

@@ -52,7 +52,7 @@ export function insertStoredFiles(request: OutboundRequest): OutboundRequest {
 }
 
 const measurePiece = (piece: string | StoredBytes) =>
-  typeof piece === 'string' ? Buffer.byteLength(piece) : base64Length(piece.bytes)
+  typeof piece === 'string' ? Buffer.byteLength(piece) : computeBase64Length(piece.bytes)
 
 /** Opens each file only after the ones before it were read. */
 async function* readPieces(pieces: readonly (string | StoredBytes)[]): AsyncGenerator<Buffer, void> {
@@ -70,7 +70,7 @@ async function* readFileAsBase64(file: StoredBytes): AsyncGenerator<Buffer, void
 }
 
 /** Length in base64, which turns three bytes into four characters. */
-const base64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4
+const computeBase64Length = (bytes: number): number => Math.ceil(bytes / 3) * 4
 
 /** Encodes bytes as they come. Throws if their number differs from the expected one. */
 async function* encodeBase64(content: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer, void> {

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Content } from '@ai-sdk/provider'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
 import type { Part, PartBatch } from './chat-model.ts'
-import { type ChatModel, upstreamName } from './chat-model.ts'
+import { type ChatModel, getUpstreamName } from './chat-model.ts'
 
 /** Models whose reasoning many servers send within the text. */
 const taggingModels =
@@ -11,7 +11,7 @@ type TaggingModel = Pick<CallableModel, 'modelId' | 'upstreamId' | 'settings'>
 
 /** Splits reasoning in tags from the text, for models that are known or configured to write it there. */
 export function withThoughtTags(model: ChatModel, modelInfo: TaggingModel): ChatModel {
-  if (!(modelInfo.settings?.thinkTags ?? taggingModels.test(upstreamName(modelInfo)))) return model
+  if (!(modelInfo.settings?.thinkTags ?? taggingModels.test(getUpstreamName(modelInfo)))) return model
   return {
     async doGenerate(options) {
       const answer = await model.doGenerate(options)
@@ -31,9 +31,9 @@ function splitContent(content: readonly LanguageModelV4Content[]): LanguageModel
     if (part.type !== 'text' || index !== at) return [part]
     const splitter = new ThoughtSplitter()
     const pieces = [...splitter.feed(part.text), ...splitter.end()]
-    const texts = (type: ThoughtPiece['type']) => pieces.map((one) => (one.type === type ? one.text : '')).join('')
-    const thought = texts('reasoning')
-    return [...(thought ? [{ type: 'reasoning' as const, text: thought }] : []), { ...part, text: texts('text') }]
+    const joinTexts = (type: ThoughtPiece['type']) => pieces.map((one) => (one.type === type ? one.text : '')).join('')
+    const thought = joinTexts('reasoning')
+    return [...(thought ? [{ type: 'reasoning' as const, text: thought }] : []), { ...part, text: joinTexts('text') }]
   })
 }
 

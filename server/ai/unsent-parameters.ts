@@ -11,7 +11,7 @@ import {
 } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { adapterDrivers } from './adapters.ts'
-import { upstreamName } from './chat-model.ts'
+import { getUpstreamName } from './chat-model.ts'
 import { Conversation } from './conversation.ts'
 import { isThinking, limitThinking, lookUpCapabilities, mustCallTool } from './thinking.ts'
 
@@ -56,14 +56,14 @@ export class UnsentParameters {
     const temperature = clampTemperature(model, requested)
     const options = await buildProbeOptions(model, { ...requested, temperature }, effective)
     const warnings = await this.#findWarnings(model, options, defaults)
-    const unsent: UnsentParameter[] = await Promise.all(
+    const unsupported: UnsentParameter[] = await Promise.all(
       names
         .filter((name) => warnings.has(features[name]))
         .map(async (name) => ({ name, isAcceptedAlone: await this.#isAcceptedAlone(name, model, requested, effective) })),
     )
-    if (warnings.has('toolChoice')) unsent.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
+    if (warnings.has('toolChoice')) unsupported.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
     return [
-      ...unsent,
+      ...unsupported,
       ...(warnings.has('temperature') ? [] : findTooHighTemperature(requested, temperature)),
       ...findUnsentThinking(model, requested, { options, isJsonByTool }),
     ]
@@ -83,14 +83,17 @@ export class UnsentParameters {
     { prompt, abortSignal, ...options }: LanguageModelV4CallOptions,
     defaults: readonly Name[] = [],
   ): Promise<ReadonlySet<string>> {
-    const key = JSON.stringify([model.adapter, upstreamName(model), options])
+    const key = JSON.stringify([model.adapter, getUpstreamName(model), options])
     const cached = this.#cache.get(key)
     if (cached) return cached
     const warnings = await readWarnings(model, { prompt, ...options })
     this.#cache.set(key, warnings)
-    const unsent = defaults.filter((name) => warnings.has(features[name]))
-    if (unsent.length > 0)
-      this.#log.warn({ model: model.modelId, parameters: unsent }, 'parameters of a model are nothing that it takes')
+    const unsupported = defaults.filter((name) => warnings.has(features[name]))
+    if (unsupported.length > 0)
+      this.#log.warn(
+        { model: model.modelId, parameters: unsupported },
+        'parameters of a model are nothing that it takes',
+      )
     return warnings
   }
 }
@@ -108,7 +111,7 @@ const listRequestedNames = (requested: CallParameters): Name[] =>
 /** Returns true if the SDK requests JSON by a tool of its own. */
 const requestsJsonByTool = async (model: CallableModel, { isForced, schema }: ParameterContext): Promise<boolean> =>
   model.adapter === 'anthropic' &&
-  mustCallTool(await lookUpCapabilities(upstreamName(model)), {
+  mustCallTool(await lookUpCapabilities(getUpstreamName(model)), {
     isForced: false,
     schema: isForced ? undefined : schema,
   })
@@ -150,13 +153,12 @@ async function buildProbeOptions(
   const conversation = new Conversation({
     model: { ...model, parameters: { temperature, topP, maxTokens, maxThinkingTokens } },
     parameters: {
-      ...{
-        temperature: requested.temperature,
-        topP: requested.topP,
-        maxTokens: requested.maxTokens,
-        effort: requested.effort,
-      },
-      ...{ thinking: requested.thinking, maxThinkingTokens: requested.maxThinkingTokens },
+      temperature: requested.temperature,
+      topP: requested.topP,
+      maxTokens: requested.maxTokens,
+      effort: requested.effort,
+      thinking: requested.thinking,
+      maxThinkingTokens: requested.maxThinkingTokens,
       thoughts: requested.thoughts === 'auto' ? undefined : requested.thoughts,
       stop: usesChatApi ? ['.'] : undefined,
     },
@@ -166,11 +168,17 @@ async function buildProbeOptions(
     ],
     callerTools: hasTools || isForced ? [{ name: 'tool', inputSchema: { type: 'object' } }] : [],
     ...(isForced && { toolChoice: 'required' as const }),
-    ...{ inputTokens: 0, files: noFiles, tools: [], toolsAtOnce: 1, nativeTools: [], nativeToolUses: 0, userId: 0 },
+    inputTokens: 0,
+    files: noFiles,
+    tools: [],
+    toolsAtOnce: 1,
+    nativeTools: [],
+    nativeToolUses: 0,
+    userId: 0,
     signal: AbortSignal.abort(),
   })
   const options = conversation.buildOptions(AbortSignal.abort(), false)
-  return model.adapter === 'anthropic' ? limitThinking(upstreamName(model), options) : options
+  return model.adapter === 'anthropic' ? limitThinking(getUpstreamName(model), options) : options
 }
 
 /** Responds with an empty stream, since an SDK begins each stream with its warnings. */
@@ -179,7 +187,7 @@ const respondWithEmptyStream = async () => new Response('', { headers: { 'conten
 /** Returns the features that the SDK leaves out of a request with these options. The request is not sent. */
 async function readWarnings(model: CallableModel, options: LanguageModelV4CallOptions): Promise<ReadonlySet<string>> {
   const settings = { apiKey: 'none', fetch: respondWithEmptyStream }
-  const sdk = await adapterDrivers[model.adapter as Adapter].sdk?.(upstreamName(model), settings, options)
+  const sdk = await adapterDrivers[model.adapter as Adapter].sdk?.(getUpstreamName(model), settings, options)
   const answer = await sdk?.doStream({ ...options, prompt: options.prompt.slice(0, 1) })
   const parts: LanguageModelV4StreamPart[] = answer ? await Readable.from(answer.stream).toArray() : []
   const warnings = parts.flatMap((part) => (part.type === 'stream-start' ? part.warnings : []))

@@ -96,14 +96,14 @@ interface FormContent {
 function writeMultipart({ field, file, fields }: FormContent): { headers: Record<string, string>; body: Readable } {
   const boundary = `svc-${randomUUID()}`
   const name = `file.${mime.getExtension(file.mime) ?? 'bin'}`
-  const part = (disposition: string, more = '') =>
+  const writePart = (disposition: string, more = '') =>
     `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n${more}\r\n`
-  const texts = Object.entries(fields).map(([key, value]) => `${part(`name="${key}"`)}${value}\r\n`)
+  const texts = Object.entries(fields).map(([key, value]) => `${writePart(`name="${key}"`)}${value}\r\n`)
   const head = Buffer.from(
-    `${texts.join('')}${part(`name="${field}"; filename="${name}"`, `Content-Type: ${file.mime}\r\n`)}`,
+    `${texts.join('')}${writePart(`name="${field}"; filename="${name}"`, `Content-Type: ${file.mime}\r\n`)}`,
   )
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
-  async function* content() {
+  async function* streamContent() {
     yield head
     yield* file.open()
     yield tail
@@ -113,7 +113,7 @@ function writeMultipart({ field, file, fields }: FormContent): { headers: Record
       'content-type': `multipart/form-data; boundary=${boundary}`,
       'content-length': String(head.length + file.bytes + tail.length),
     },
-    body: Readable.from(content(), { objectMode: false }),
+    body: Readable.from(streamContent(), { objectMode: false }),
   }
 }
 

@@ -50,15 +50,15 @@ export async function readAccounts(file: string): Promise<Account[]> {
 /** Adds an account with a new id, or replaces the one with its username and keeps its id. */
 export async function putAccount(
   file: string,
-  given: z.input<typeof personSchema>,
+  person: z.input<typeof personSchema>,
   password: string,
 ): Promise<Account> {
-  return putHashedAccount(file, { ...personSchema.parse(given), hash: await hashPassword(password) })
+  return putHashedAccount(file, { ...personSchema.parse(person), hash: await hashPassword(password) })
 }
 
 /** Adds an account with a hashed password. The file is replaced atomically. */
-export async function putHashedAccount(file: string, given: Account): Promise<Account> {
-  const entry = { ...given, id: given.id ?? randomUUID() }
+export async function putHashedAccount(file: string, account: Account): Promise<Account> {
+  const entry = { ...account, id: account.id ?? randomUUID() }
   const list = await updateAccounts(file, (list) => {
     const before = list.find(({ username }) => username === entry.username)
     const others = list.filter((other) => other !== before)
@@ -83,12 +83,12 @@ export async function renameAccount(file: string, from: string, to: string): Pro
 /** Sets a password; returns false if there is no such account. */
 export async function setAccountPassword(file: string, username: string, password: string): Promise<boolean> {
   const hash = await hashPassword(password)
-  let found = false
+  let hasAccount = false
   await updateAccounts(file, (list) => {
-    found = list.some((entry) => entry.username === username)
+    hasAccount = list.some((entry) => entry.username === username)
     return list.map((entry) => (entry.username === username ? { ...entry, hash } : entry))
   })
-  return found
+  return hasAccount
 }
 
 /** Removes an account; returns false if there is none. The file is not written then, as it may be read-only. */

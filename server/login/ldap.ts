@@ -189,15 +189,15 @@ function readUsernames(entry: Entry, { username }: LdapAttributes): string[] {
 }
 
 function readNames(entry: Entry, { name, invertName }: LdapAttributes): string[] {
-  const first = (attribute: string) => readValues(entry, attribute)[0]
-  const displayName = name.flatMap((attribute) => first(attribute) ?? []).join(' ')
-  const [commonName = '', ...names] = fallbackNameAttributes.map(first)
+  const readFirst = (attribute: string) => readValues(entry, attribute)[0]
+  const displayName = name.flatMap((attribute) => readFirst(attribute) ?? []).join(' ')
+  const [commonName = '', ...names] = fallbackNameAttributes.map(readFirst)
   const isSingle = name.length === 1 && invertName
   return [isSingle ? swapNames(displayName) : displayName, commonName, names.filter(Boolean).join(' ')]
 }
 
 const swapNames = (name: string) =>
-  name.replace(/^([^,]+),([^,]+)$/, (_, last, first) => `${first.trim()} ${last.trim()}`)
+  name.replace(/^([^,]+),([^,]+)$/, (_, last, readFirst) => `${readFirst.trim()} ${last.trim()}`)
 
 /** Returns the value as text if it is printable, and in hexadecimal digits otherwise, as for `objectGUID`. */
 function toText(bytes: Buffer): string {
@@ -218,6 +218,6 @@ const readValues = (entry: Entry, name: string): string[] =>
 
 /** Attribute names are case-insensitive. */
 function readRawValues(entry: Entry, name: string): (string | Buffer)[] {
-  const found = Object.keys(entry).find((attribute) => attribute.toLowerCase() === name.toLowerCase())
-  return [entry[found ?? ''] ?? []].flat()
+  const key = Object.keys(entry).find((attribute) => attribute.toLowerCase() === name.toLowerCase())
+  return [entry[key ?? ''] ?? []].flat()
 }

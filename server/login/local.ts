@@ -118,8 +118,8 @@ function createAccountsReader({ file, allowExamples }: LocalOptions, log: Log): 
 }
 
 async function readVersion(file: string): Promise<string> {
-  const found = await stat(file, { bigint: true }).catch(() => undefined)
-  return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : 'none'
+  const stats = await stat(file, { bigint: true }).catch(() => undefined)
+  return stats ? `${stats.ino} ${stats.mtimeNs} ${stats.size}` : 'none'
 }
 
 /** Domains that RFC 2606 reserves for examples. */

@@ -88,7 +88,7 @@ class PersonArchive {
     await this.#add('README.txt', toIterable(README))
     await this.#add('open.html', toIterable(await this.#readPage()))
     const rows = this.#buildRowParts(person)
-    for (const content of personalTables) await this.#addRows(manifest, readPersonalRows(content, rows))
+    for (const table of personalTables) await this.#addRows(manifest, readPersonalRows(table, rows))
     await this.#addRows(manifest, { type: 'usage-limits', batches: this.#readLimits(person) })
     if (avatar) await this.#addFile(manifest, 'picture.webp', this.#readPicture(avatar))
     await this.#addFiles(manifest, userId)
@@ -111,7 +111,10 @@ class PersonArchive {
       metadata: em.getMetadata(),
       documentContext: {
         resources: new Map(resources.all.map((resource) => [resource.type, resource])),
-        ...{ members: declaredMembers, names, origin, baseUrl: origin + names.basePath },
+        members: declaredMembers,
+        names,
+        origin,
+        baseUrl: origin + names.basePath,
       },
       viewer: { viewer, usage: 'main', groups, locale: defaultLocale, defaultLocale, brand },
     }

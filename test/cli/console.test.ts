@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findCommand } from '../../cli/command-tree.ts'
-import { consoleCommands, replacedCommands, aliases } from '../../cli/console-commands.ts'
+import { listConsoleCommands, replacedCommands, aliases } from '../../cli/console-commands.ts'
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { openHost, runCommand } from '../kit/command-line.ts'
 
@@ -18,7 +18,7 @@ const nowhere = { DATABASE_URL: 'postgresql://nobody@127.0.0.1:9/none' }
 const console = (...argv: string[]) => runCommand(argv, { env: nowhere, program: svcConsole })
 
 test('svc-console knows every older name, and no other', async () => {
-  expect(Object.keys(consoleCommands({} as never)).sort()).toEqual([...older].sort())
+  expect(Object.keys(listConsoleCommands({} as never)).sort()).toEqual([...older].sort())
 })
 
 test.each(Object.keys(aliases))('%s is a command, which explains itself', async (name) => {

@@ -8,7 +8,7 @@ import { createCommandContext } from '../../cli/command-context.ts'
 import { findCommand, resolveValue } from '../../cli/command-tree.ts'
 import { checkFlags } from '../../cli/flags.ts'
 import { createRoot, svc } from '../../cli/programs.ts'
-import { processTerminal } from '../../cli/prompts.ts'
+import { getProcessTerminal } from '../../cli/prompts.ts'
 import { modelConfig } from '../../routers/ports/ai/model-config.ts'
 import { describeSettings, requiredInProduction } from '../../server/config/settings.ts'
 import { guides } from '../../server/guides.ts'
@@ -114,7 +114,7 @@ describe('the guides', () => {
     if (/^svc-console$|^curl …/.test(text)) return undefined
     const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []
     const words = quoted?.split(' ').filter((word) => word !== '' && word !== 'help')
-    const root = createRoot(svc, createCommandContext({ terminal: processTerminal(), json: false }))
+    const root = createRoot(svc, createCommandContext({ terminal: getProcessTerminal(), json: false }))
     const known = words && findCommand(root, ['svc'], words)
     return (
       known

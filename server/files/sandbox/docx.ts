@@ -2,7 +2,7 @@ import { hex } from 'dingbat-to-unicode'
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { DomUtils } from 'htmlparser2'
 import type { TextCollector } from './text-collector.ts'
-import { attributeOf, childOf, childrenOf, type Document, type Element, parseXml, writeXml } from './xml.ts'
+import { attributeOf, type Document, type Element, findChild, findChildren, parseXml, writeXml } from './xml.ts'
 
 /** Parts with text: the document, its notes, comments, headers and footers. */
 const partsWithText = /^word\/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml$/
@@ -30,10 +30,10 @@ const findElements = (document: Document, ...names: string[]): Element[] =>
 
 /** Inserts the number of a paragraph as text and removes its numbering, so that the parser does not number it too. */
 function insertNumber(paragraph: Element, numbers: WordNumbers): void {
-  const properties = childOf(paragraph, 'w:pPr')
-  const isDeleted = childOf(childOf(properties, 'w:rPr'), 'w:del') !== undefined
+  const properties = findChild(paragraph, 'w:pPr')
+  const isDeleted = findChild(findChild(properties, 'w:rPr'), 'w:del') !== undefined
   const label = isDeleted ? undefined : numbers.writeLabel(properties)
-  for (const numbered of childrenOf(properties, 'w:numPr')) DomUtils.removeElement(numbered)
+  for (const numbered of findChildren(properties, 'w:numPr')) DomUtils.removeElement(numbered)
   if (label === undefined || !properties) return
   const run = parseXml(`<w:r>${writeTextElement(`${label} `)}</w:r>`).children[0]
   if (run) DomUtils.append(properties, run)
@@ -45,24 +45,25 @@ const writeTextElement = (text: string) => `<w:t xml:space="preserve">${text}</w
 const textWriters: Record<string, (element: Element, text: TextCollector) => string | undefined> = {
   'w:noBreakHyphen': () => '\u2011',
   'w:sym': writeSymbol,
-  'w:ruby': (ruby) => `${joinTexts(childOf(ruby, 'w:rubyBase'))}(${joinTexts(childOf(ruby, 'w:rt'))})`,
+  'w:ruby': (ruby) => `${joinTexts(findChild(ruby, 'w:rubyBase'))}(${joinTexts(findChild(ruby, 'w:rt'))})`,
   'w:fldChar': writeChoice,
   'w:drawing': findDescription,
 }
 
 function insertText(element: Element, text: TextCollector): void {
-  const found = textWriters[element.name]?.(element, text)
-  const spelledOut = found === undefined ? undefined : parseXml(writeTextElement(found)).children[0]
-  if (spelledOut) DomUtils.append(element, spelledOut)
+  const written = textWriters[element.name]?.(element, text)
+  if (written === undefined) return
+  const textElement = parseXml(writeTextElement(written)).children[0]
+  if (textElement) DomUtils.append(element, textElement)
 }
 
 /** Symbol fonts may use the private range that starts at F000. */
 function writeSymbol(symbol: Element, text: TextCollector): string | undefined {
   const font = attributeOf(symbol, 'w:font') ?? ''
   const code = attributeOf(symbol, 'w:char') ?? ''
-  const known = hex(font, code) ?? hex(font, code.replace(/^F0/i, ''))
-  if (!known) text.reportGap('characters')
-  return known && `&#${known.codePoint};`
+  const character = hex(font, code) ?? hex(font, code.replace(/^F0/i, ''))
+  if (!character) text.reportGap('characters')
+  return character && `&#${character.codePoint};`
 }
 
 const joinTexts = (element: Element | undefined): string =>
@@ -70,15 +71,17 @@ const joinTexts = (element: Element | undefined): string =>
 
 /** Writes a check box or the selected item of a list in a form. */
 function writeChoice(field: Element): string | undefined {
-  const form = childOf(field, 'w:ffData')
-  const box = childOf(form, 'w:checkBox')
+  const form = findChild(field, 'w:ffData')
+  const box = findChild(form, 'w:checkBox')
   if (box) {
-    const checked = childOf(box, 'w:checked') ?? childOf(box, 'w:default')
+    const checked = findChild(box, 'w:checked') ?? findChild(box, 'w:default')
     return checked && !isOff(checked) ? '☒' : '☐'
   }
-  const choices = childOf(form, 'w:ddList')
-  const chosen = Number(attributeOf(childOf(choices, 'w:result')) ?? attributeOf(childOf(choices, 'w:default')) ?? 0)
-  return attributeOf(childrenOf(choices, 'w:listEntry')[chosen])
+  const choices = findChild(form, 'w:ddList')
+  const chosen = Number(
+    attributeOf(findChild(choices, 'w:result')) ?? attributeOf(findChild(choices, 'w:default')) ?? 0,
+  )
+  return attributeOf(findChildren(choices, 'w:listEntry')[chosen])
 }
 
 function findDescription(drawing: Element): string | undefined {
@@ -130,16 +133,16 @@ class WordNumbers {
 
   /** Returns the label of a paragraph with these properties, such as "§ 3", "1.2." or "-"; undefined if it has none. */
   writeLabel(properties: Element | undefined): string | undefined {
-    const own = childOf(properties, 'w:numPr')
-    const style = attributeOf(childOf(properties, 'w:pStyle'))
-    const list = attributeOf(childOf(own, 'w:numId')) ?? this.#listOfStyle(style)?.list
-    const found = list === undefined ? undefined : this.#lists.get(list)
-    const levels = found && this.#definitions.get(found.definition)
-    if (list === undefined || !found || !levels) return undefined
-    const at = readLevelNumber(childOf(own, 'w:ilvl')) ?? this.#levelOfStyle(style, levels)
+    const numbering = findChild(properties, 'w:numPr')
+    const style = attributeOf(findChild(properties, 'w:pStyle'))
+    const listId = attributeOf(findChild(numbering, 'w:numId')) ?? this.#listOfStyle(style)?.list
+    const list = listId === undefined ? undefined : this.#lists.get(listId)
+    const levels = list && this.#definitions.get(list.definition)
+    if (listId === undefined || !list || !levels) return undefined
+    const at = readLevelNumber(findChild(numbering, 'w:ilvl')) ?? this.#levelOfStyle(style, levels)
     const level = levels.get(at)
     if (!level) return undefined
-    const counts = this.#count(list, found, at, levels)
+    const counts = this.#count(listId, list, at, levels)
     return level.format === 'bullet' ? `${'  '.repeat(at)}-` : fillLabel(level, levels, counts)
   }
 
@@ -169,37 +172,37 @@ class WordNumbers {
 
   #addStyle(style: Element): void {
     const id = style.attribs['w:styleId']
-    const numbered = childOf(childOf(style, 'w:pPr'), 'w:numPr')
-    const [list, level] = [attributeOf(childOf(numbered, 'w:numId')), readLevelNumber(childOf(numbered, 'w:ilvl'))]
-    if (id !== undefined) this.#styles.set(id, { basedOn: attributeOf(childOf(style, 'w:basedOn')), list, level })
+    const numbered = findChild(findChild(style, 'w:pPr'), 'w:numPr')
+    const [list, level] = [attributeOf(findChild(numbered, 'w:numId')), readLevelNumber(findChild(numbered, 'w:ilvl'))]
+    if (id !== undefined) this.#styles.set(id, { basedOn: attributeOf(findChild(style, 'w:basedOn')), list, level })
   }
 
   #addDefinition(definition: Element): void {
     const id = definition.attribs['w:abstractNumId']
-    if (id !== undefined) this.#definitions.set(id, new Map(childrenOf(definition, 'w:lvl').flatMap(toLevel)))
+    if (id !== undefined) this.#definitions.set(id, new Map(findChildren(definition, 'w:lvl').flatMap(toLevel)))
   }
 
   #addList(list: Element): void {
-    const definition = attributeOf(childOf(list, 'w:abstractNumId'))
+    const definition = attributeOf(findChild(list, 'w:abstractNumId'))
     const id = list.attribs['w:numId']
     if (id === undefined || definition === undefined) return
-    const overrides = childrenOf(list, 'w:lvlOverride')
+    const overrides = findChildren(list, 'w:lvlOverride')
     const starts = overrides.flatMap((override): [number, number][] => {
-      const start = attributeOf(childOf(override, 'w:startOverride'))
+      const start = attributeOf(findChild(override, 'w:startOverride'))
       return start === undefined ? [] : [[Number(override.attribs['w:ilvl']), Number(start)]]
     })
     this.#lists.set(id, { definition, starts: new Map(starts) })
     // A list with levels of its own has its own counts.
-    const own = overrides.flatMap((override) => childrenOf(override, 'w:lvl')).flatMap(toLevel)
-    if (own.length === 0) return
+    const levels = overrides.flatMap((override) => findChildren(override, 'w:lvl')).flatMap(toLevel)
+    if (levels.length === 0) return
     const name = `of list ${id}`
-    this.#definitions.set(name, new Map([...(this.#definitions.get(definition) ?? []), ...own]))
+    this.#definitions.set(name, new Map([...(this.#definitions.get(definition) ?? []), ...levels]))
     this.#lists.set(id, { definition: name, starts: new Map(starts) })
   }
 
   /** A definition may refer to a style, which refers to a list. */
   #linkDefinition(definition: Element): void {
-    const [id, link] = [definition.attribs['w:abstractNumId'], attributeOf(childOf(definition, 'w:numStyleLink'))]
+    const [id, link] = [definition.attribs['w:abstractNumId'], attributeOf(findChild(definition, 'w:numStyleLink'))]
     const list = link === undefined ? undefined : this.#styles.get(link)?.list
     const levels = list === undefined ? undefined : this.#definitions.get(this.#lists.get(list)?.definition ?? '')
     if (id !== undefined && levels) this.#definitions.set(id, levels)
@@ -216,17 +219,17 @@ function readLevelNumber(element: Element | undefined): number | undefined {
 
 function toLevel(level: Element): [number, Level][] {
   const at = Number(level.attribs['w:ilvl'] ?? 0)
-  const start = Number(attributeOf(childOf(level, 'w:start')) ?? 1)
-  const legal = childOf(level, 'w:isLgl')
+  const start = Number(attributeOf(findChild(level, 'w:start')) ?? 1)
+  const legal = findChild(level, 'w:isLgl')
   return [
     [
       at,
       {
-        format: attributeOf(childOf(level, 'w:numFmt')) ?? 'decimal',
-        text: attributeOf(childOf(level, 'w:lvlText')) ?? '',
+        format: attributeOf(findChild(level, 'w:numFmt')) ?? 'decimal',
+        text: attributeOf(findChild(level, 'w:lvlText')) ?? '',
         start: Number.isSafeInteger(start) ? start : 1,
         isLegal: legal !== undefined && !isOff(legal),
-        style: attributeOf(childOf(level, 'w:pStyle')),
+        style: attributeOf(findChild(level, 'w:pStyle')),
       },
     ],
   ]

@@ -94,8 +94,8 @@ async function decodeByGuess(bytes: Buffer): Promise<string> {
 
 /** The detector uses several spellings of the names. */
 function findCharset(encoding: string): string | undefined {
-  const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '')
-  return Object.entries(encodings).find((names) => names.map(plain).includes(plain(encoding)))?.[1]
+  const normalizeName = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '')
+  return Object.entries(encodings).find((names) => names.map(normalizeName).includes(normalizeName(encoding)))?.[1]
 }
 
 const alphabet = '[\\p{Script=Cyrillic}\\p{Script=Greek}\\p{Script=Hebrew}\\p{Script=Arabic}\\p{Script=Thai}]'

@@ -14,12 +14,13 @@ export const writeXml = (document: Document): string =>
     { xmlMode: true, encodeEntities: false },
   )
 
-export const childrenOf = (element: Element | undefined, name: string): Element[] =>
+export const findChildren = (element: Element | undefined, name: string): Element[] =>
   (element?.children ?? []).filter(
     (child): child is Element => child.type === 'tag' && (child as Element).name === name,
   )
 
-export const childOf = (element: Element | undefined, name: string): Element | undefined => childrenOf(element, name)[0]
+export const findChild = (element: Element | undefined, name: string): Element | undefined =>
+  findChildren(element, name)[0]
 
 /** Returns an attribute, by default `w:val`, which most elements of Word use. */
 export const attributeOf = (element: Element | undefined, name = 'w:val'): string | undefined => element?.attribs[name]
