@@ -22,11 +22,11 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
   // citty would use the last of several values and ignore the others.
   const repeated = flags.filter(([name]) => givenOptions.filter((option) => option.name === name).length > 1)
   const refused = repeated.filter(([, { valueHint }]) => valueHint !== LIST || argv.includes('--'))
-  const isMissing = ([name, { required, type }]: (typeof flags)[number]) =>
-    required &&
-    (type === 'positional'
-      ? positionals.findIndex(([place]) => place === name) >= words.length
-      : !givenOptions.some((option) => option.name === name))
+  const isMissing = ([name, { required, type }]: (typeof flags)[number]) => {
+    if (!required) return false
+    if (type === 'positional') return positionals.findIndex(([positional]) => positional === name) >= words.length
+    return !givenOptions.some((option) => option.name === name)
+  }
   const faults = [
     ...givenOptions.flatMap((option) => findFault(option, options)),
     ...refused.map(([name]) => `--${name} is given more than once.`),

@@ -161,9 +161,9 @@ export class AssistantMessage {
   }
 
   #addSource(source: LanguageModelV4Source): Source | undefined {
-    const citations = this.#citations.addSource(source, () => this.answerText)
-    if (citations) this.#parts.push(citations)
-    return citations
+    const reported = this.#citations.addSource(source, () => this.answerText)
+    if (reported) this.#parts.push(reported)
+    return reported
   }
 
   #addCitations(block: Block, citations: readonly LanguageModelV4Citation[] | undefined): void {

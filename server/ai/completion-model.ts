@@ -69,20 +69,20 @@ export class CompletionModel implements ChatModel {
 /** Returns a function that reports the progress of the answer after each event. */
 function createProgressWatch() {
   const parts = new CompletionPartReader()
-  return (frame: StreamEvent): StreamProgress => {
-    readEvent(parts, frame)
-    return frame.data === DONE ? 'over' : parts.progress
+  return (event: StreamEvent): StreamProgress => {
+    readEvent(parts, event)
+    return event.data === DONE ? 'over' : parts.progress
   }
 }
 
 /** Reads a complete response: a JSON document, or a stream sent in its place. */
 function readCompleteBody(text: string) {
   const parts = new CompletionPartReader()
-  const texts = parseEvents(text).flatMap((frame) => readEvent(parts, frame))
-  const failure = texts.find((part) => part.type === 'error')
+  const content = parseEvents(text).flatMap((event) => readEvent(parts, event))
+  const failure = content.find((part) => part.type === 'error')
   if (failure) throw toFirstError(failure.error)
   const { calls, ...end } = parts.end()
-  return { content: [...joinContent(texts), ...calls], ...end }
+  return { content: [...joinContent(content), ...calls], ...end }
 }
 
 /** Yields text as it comes, and tool calls at the end. */
@@ -91,11 +91,11 @@ async function* readParts(body: Readable): AsyncGenerator<PartBatch, void> {
   let isDone = false
   let document: string | undefined
   const progress = (): StreamProgress => (isDone ? 'over' : parts.progress)
-  for await (const frames of readEvents(body, progress)) {
-    const newEvents = cutAfterDone(frames)
+  for await (const events of readEvents(body, progress)) {
+    const newEvents = cutAfterDone(events)
     isDone = newEvents.at(-1)?.data === DONE
-    document = frames.find(({ isDocument }) => isDocument)?.data
-    yield newEvents.flatMap((frame) => readEvent(parts, frame))
+    document = events.find(({ isDocument }) => isDocument)?.data
+    yield newEvents.flatMap((event) => readEvent(parts, event))
   }
   try {
     const { calls, ...end } = parts.end()
@@ -132,8 +132,8 @@ class CompletionPartReader {
     return this.#reader.progress
   }
 
-  read(frame: unknown): Part[] {
-    const { usage, error, texts, calls, citations: cited } = this.#reader.read(frame)
+  read(event: unknown): Part[] {
+    const { usage, error, texts, calls, citations: cited } = this.#reader.read(event)
     const parts: Part[] = this.#isCounted || usage ? [{ type: 'usage', tokens: usage }] : []
     this.#isCounted = Boolean(usage)
     if (error) parts.push({ type: 'error', error })

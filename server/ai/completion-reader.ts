@@ -56,11 +56,11 @@ export class CompletionReader {
   }
 
   /** Reads an event, or a document. */
-  read(frame: unknown): CompletionPiece {
-    const usage = readCompletionUsage(frame)
+  read(event: unknown): CompletionPiece {
+    const usage = readCompletionUsage(event)
     if (usage) this.#usage = usage
-    const error = findErrorMember(frame)
-    const choice = error ? undefined : readChoice(frame)
+    const error = findErrorMember(event)
+    const choice = error ? undefined : readChoice(event)
     this.#finish ??= toTrimmedText(choice?.['finish_reason'])
     this.#stopSequence ??= toText(choice?.['stop_reason']) || undefined
     if (usage && this.#finish !== undefined) this.#isCounted = true
@@ -122,8 +122,8 @@ const toText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const toTrimmedText = (value: unknown): string | undefined => toText(value).trim() || undefined
 
-const readChoice = (frame: unknown): Members | undefined => {
-  const choices = toObject(frame)?.['choices']
+const readChoice = (event: unknown): Members | undefined => {
+  const choices = toObject(event)?.['choices']
   return Array.isArray(choices) ? toObject(choices[0]) : undefined
 }
 

@@ -49,11 +49,11 @@ export class Conversation {
 
   /** Returns the options of the next request. In the last round the model may not call the service's tools. */
   buildOptions(abortSignal: AbortSignal, isLastRound: boolean): LanguageModelV4CallOptions {
-    const { tools: serviceTools, callerTools: callers, toolChoice } = this.#call
+    const { tools: serviceTools, callerTools, toolChoice } = this.#call
     const hasNoMoreRounds = isLastRound && serviceTools.length > 0
     // A provider needs the definitions of tools that earlier calls used, even if no more calls are allowed.
-    const tools = hasNoMoreRounds && callers.length > 0 ? this.#tools.slice(serviceTools.length) : this.#tools
-    const choice = hasNoMoreRounds && callers.length === 0 ? 'none' : toolChoice
+    const tools = hasNoMoreRounds && callerTools.length > 0 ? this.#tools.slice(serviceTools.length) : this.#tools
+    const choice = hasNoMoreRounds && callerTools.length === 0 ? 'none' : toolChoice
     return {
       prompt: this.#prompt,
       abortSignal,
@@ -65,9 +65,9 @@ export class Conversation {
   /** Returns the calls that the client has to answer. If there are any, the service runs none of the others. */
   findClientToolCalls(calls: readonly LanguageModelV4ToolCall[]): LanguageModelV4ToolCall[] {
     if (this.#call.callerTools.length === 0) return []
-    const callers = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
+    const clientCalls = calls.filter(({ toolName }) => this.#call.tools.every(({ name }) => name !== toolName))
     // Not every provider supports a limit of one call.
-    return this.#call.parameters.parallelTools === false ? callers.slice(0, 1) : callers
+    return this.#call.parameters.parallelTools === false ? clientCalls.slice(0, 1) : clientCalls
   }
 
   /** Returns the calls that the service will run. */

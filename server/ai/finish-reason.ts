@@ -44,8 +44,8 @@ export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw =
 
 /** Returns why an answer ended; undefined if it was truncated or the reason is unknown. */
 export function toFinishReason({ unified, raw = '' }: LanguageModelV4FinishReason): FinishReason | undefined {
-  const known = unified === 'other' ? unifyReason(raw) : unified
-  return known === 'other' || known === 'error' || known === 'interrupted' ? undefined : known
+  const reason = unified === 'other' ? unifyReason(raw) : unified
+  return reason === 'other' || reason === 'error' || reason === 'interrupted' ? undefined : reason
 }
 
 /** Returns the stop sequence that ended an answer, from the metadata of providers that report it. */

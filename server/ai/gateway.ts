@@ -65,16 +65,10 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
   const callIds = new CallIds()
   for (let round = 0; round <= lastRound; round++) {
     const options = conversation.buildOptions(signal, round === lastRound)
+    const generateAt = (server: ProviderServer) =>
+      conversation.runWithFiles(async () => createModelAt(server).doGenerate(options))
     const { content, usage, response, providerMetadata, ...rest } = await client.attempt(
-      (server) =>
-        meterCalls(
-          () => conversation.runWithFiles(async () => createModelAt(server).doGenerate(options)),
-          conversation,
-          {
-            meter,
-            signal,
-          },
-        ),
+      (server) => meterAttempt(() => generateAt(server), conversation, { meter, signal }),
       call,
     )
     meterContent(content, meter)
@@ -114,7 +108,7 @@ async function* stream(
     const open = (server: ProviderServer) =>
       conversation.runWithFiles(async () => (await createModelAt(server).doStream(options)).stream)
     const parts = await client.attempt(
-      (server) => meterCalls(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
+      (server) => meterAttempt(() => beginStream(() => open(server), meter), conversation, { meter, signal }),
       call,
     )
     const message = new AssistantMessage({ citations, callIds })
@@ -142,7 +136,7 @@ async function embed(clients: ProviderClients, call: EmbeddingCall, meter: Usage
   const results: number[][] = []
   for (const request of splitIntoRequests(call)) {
     const { embeddings, tokens } = await lease.client.attempt(
-      ({ connection }) => meterCalls(() => requestEmbeddings(connection, request), request, { meter, signal }),
+      ({ connection }) => meterAttempt(() => requestEmbeddings(connection, request), request, { meter, signal }),
       request,
     )
     meter.reportTokens({ input: tokens, output: 0 })
@@ -195,7 +189,7 @@ function readStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderM
 /**
  * Counts every attempt, even one that was aborted or truncated: the provider has received the input and may bill it.
  */
-async function meterCalls<T>(
+async function meterAttempt<T>(
   send: () => Promise<T>,
   { inputTokens }: { readonly inputTokens: number },
   { meter, signal }: { meter: UsageMeter; signal: AbortSignal },

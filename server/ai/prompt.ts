@@ -33,8 +33,8 @@ export function toPrompt(messages: readonly Message[], context: PromptContext): 
       ? [...system, ...conversation]
       : system.map(toUserMessage)
   const turns = mergeConsecutive(all)
-  const sent = textOnlyResultAdapters.has(adapter) ? mergeConsecutive(turns.flatMap(moveFilesToUserTurn)) : turns
-  const prompt = sent.map((turn) => toPromptMessage(turn, context))
+  const promptTurns = textOnlyResultAdapters.has(adapter) ? mergeConsecutive(turns.flatMap(moveFilesToUserTurn)) : turns
+  const prompt = promptTurns.map((turn) => toPromptMessage(turn, context))
   return hasBlocks(messages) ? prependPreamble(prompt) : prompt
 }
 
@@ -119,8 +119,8 @@ function toPromptMessage(message: Message, { adapter, files }: PromptContext): L
 
 /** Drops empty texts, but keeps one if nothing else is left. */
 function dropEmptyTexts<P extends Part>(parts: readonly P[]): readonly P[] {
-  const kept = parts.filter((part) => !isEmptyText(part))
-  return kept.length > 0 ? kept : parts.slice(0, 1)
+  const nonEmpty = parts.filter((part) => !isEmptyText(part))
+  return nonEmpty.length > 0 ? nonEmpty : parts.slice(0, 1)
 }
 
 function toUserPart(part: UserPart, files: StoredFiles) {

@@ -162,10 +162,10 @@ const reasonsByStatus: Partial<Record<number, ProviderReason>> = {
 /** Returns why a provider refused, by its status and error text; undefined if the reason is unknown. */
 function classifyReason(status: number | undefined, reported: string): ProviderReason | undefined {
   const text = reported.slice(0, MAX_TEXT)
-  const found = patterns.find(
+  const pattern = patterns.find(
     ({ statuses, words }) => (!statuses || status === undefined || statuses.includes(status)) && words.test(text),
   )
-  return found?.reason ?? (status === undefined ? undefined : reasonsByStatus[status])
+  return pattern?.reason ?? (status === undefined ? undefined : reasonsByStatus[status])
 }
 
 /** Returns the retry delay that Google sends in the body. */

@@ -32,16 +32,9 @@ export function createSdkFetch(
   end: StreamEnding = { progressAt: () => 'running' },
 ): HttpClient['fetch'] {
   const read = createFetch(async (url, request) => {
-    const answer = await readResponse(
-      connection,
-      url,
-      request,
-      createEndWatch(
-        () =>
-          ({ data }) =>
-            end.progressAt(data),
-      ),
-    )
+    const readProgress = ({ data }: StreamEvent) => end.progressAt(data)
+    const watch = createEndWatch(() => readProgress)
+    const answer = await readResponse(connection, url, request, watch)
     if (isStream(answer.body)) throw new UnexpectedFormError(appendLastEvent(answer.body, end))
     return answer
   })
@@ -68,20 +61,20 @@ async function readFirstEvent(body: Readable, { progressAt, lastEvent }: StreamE
     throw findReportedError(JSON.parse(document)) ? toMissingStreamError(document) : new UnexpectedFormError(document)
   const request = currentRequest.getStore()
   if (request) request.firstEvent = first[0]?.data
-  const write = (frames: readonly StreamEvent[]) => {
-    for (const { data } of frames) progress = progress === 'over' ? progress : progressAt(data)
-    return Buffer.from(frames.map(writeEvent).join(''))
+  const write = (events: readonly StreamEvent[]) => {
+    for (const { data } of events) progress = progress === 'over' ? progress : progressAt(data)
+    return Buffer.from(events.map(writeEvent).join(''))
   }
-  async function* events() {
+  async function* streamEvents() {
     try {
       yield write(first)
-      for await (const frames of batches) yield write(frames)
+      for await (const events of batches) yield write(events)
       if (progress === 'complete' && lastEvent) yield write([lastEvent])
     } finally {
       await batches.return()
     }
   }
-  return Readable.from(events())
+  return Readable.from(streamEvents())
 }
 
 const writeEvent = ({ event, data }: StreamEvent): string =>
