@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { adapterDrivers } from '../../server/ai/adapters.ts'
 import type { ModelConnection } from '../../server/ai/chat-model.ts'
 import { toFinishReason } from '../../server/ai/finish-reason.ts'
-import { fromSdkUsage } from '../../server/ai/reported-usage.ts'
 import { collectStream } from '../../server/ai/generate-result.ts'
+import { fromSdkUsage } from '../../server/ai/reported-usage.ts'
 import {
   completionStreams,
   type GeneratedStream,

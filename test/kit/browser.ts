@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/argon2'
-import { resolveAccountsPath, putHashedAccount } from '../../server/login/accounts.ts'
+import { putHashedAccount, resolveAccountsPath } from '../../server/login/accounts.ts'
 import type { TestApp } from './app.ts'
 import { makePublicKey } from './identity/people.ts'
 
