@@ -6,7 +6,7 @@ import { type Issue, Problem } from '../routers/core/problems.ts'
 export class UsageError extends Error {}
 
 /** Thrown if a prompt is cancelled; the message says what was changed before. */
-export class Cancelled extends Error {
+export class CancelledError extends Error {
   constructor(message = 'Nothing was changed.') {
     super(message)
   }
@@ -21,7 +21,7 @@ export interface ExitError {
 
 export function toExitError(error: unknown): ExitError {
   if (error instanceof UsageError) return { exitCode: 2, code: 'usage', message: error.message }
-  if (error instanceof Cancelled) return { exitCode: 1, code: 'declined', message: error.message }
+  if (error instanceof CancelledError) return { exitCode: 1, code: 'declined', message: error.message }
   if (error instanceof Problem) return toProblemExitError(error)
   if (error instanceof TRPCError && error.cause instanceof z.ZodError && error.code === 'BAD_REQUEST') {
     return { exitCode: 2, code: 'usage', message: writeIssues(error.cause) }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { confirm, isCancel, log, password, select, text } from '@clack/prompts'
 import type { z } from 'zod'
-import { Cancelled, UsageError, writeFirstIssue } from './errors.ts'
+import { CancelledError, UsageError, writeFirstIssue } from './errors.ts'
 import { parseFlag } from './flag-values.ts'
 
 /** The streams that a command line reads and writes. */
@@ -43,7 +43,7 @@ export interface Prompts {
   askNewPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
   /** Returns true if the person agrees. */
   confirm(flag: string, message: string): Promise<boolean>
-  /** Throws `Cancelled` if the person does not agree. */
+  /** Throws `CancelledError` if the person does not agree. */
   requireConsent(flag: string, message: string): Promise<void>
   /** Throws if there is no terminal at which to ask for the value of the flag. */
   requireTerminal(flag: string): void
@@ -59,7 +59,7 @@ type Readers = Record<string, () => unknown>
 type Values<R extends Readers> = { [name in keyof R]: Awaited<ReturnType<R[name]>> }
 
 /** Thrown instead of a question if the command line will be refused anyway. */
-class SkippedQuestion extends Error {}
+class SkippedQuestionError extends Error {}
 
 /** Asks questions at a terminal. */
 export class TerminalPrompts implements Prompts {
@@ -97,7 +97,7 @@ export class TerminalPrompts implements Prompts {
   }
 
   async requireConsent(flag: string, message: string): Promise<void> {
-    if (!(await this.confirm(flag, message))) throw new Cancelled()
+    if (!(await this.confirm(flag, message))) throw new CancelledError()
   }
 
   requireTerminal(flag: string): void {
@@ -115,7 +115,7 @@ export class TerminalPrompts implements Prompts {
       try {
         values[name] = await read()
       } catch (error) {
-        if (error instanceof SkippedQuestion) continue
+        if (error instanceof SkippedQuestionError) continue
         if (!(error instanceof UsageError)) throw error
         faults.push(error.message)
         this.#isRefused = true
@@ -132,9 +132,9 @@ export class TerminalPrompts implements Prompts {
   /** Shows a prompt and returns the answer; Ctrl-C cancels the command. */
   async #ask<T>(flag: string, prompt: () => Promise<T | symbol>): Promise<T> {
     this.requireTerminal(flag)
-    if (this.#isRefused) throw new SkippedQuestion()
+    if (this.#isRefused) throw new SkippedQuestionError()
     const answer = await prompt()
-    if (isCancel(answer)) throw new Cancelled()
+    if (isCancel(answer)) throw new CancelledError()
     return answer as T
   }
 }

@@ -9,7 +9,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatAmount, formatMoneyMembers, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
-type Simulated = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
+type Simulation = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 
 /** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
@@ -57,7 +57,7 @@ const names = [
 
 async function printSimulation(
   context: CommandContext,
-  { refusals, totals, leftOut, ofNobody }: Simulated,
+  { refusals, totals, leftOut, ofNobody }: Simulation,
   csv = false,
 ): Promise<void> {
   if (csv) return context.write(writeCsvRows(refusals, names))

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { Cancelled, UsageError } from '../errors.ts'
+import { CancelledError, UsageError } from '../errors.ts'
 import { formatTable } from '../output.ts'
 
 interface DescribedTool {
@@ -166,7 +166,7 @@ async function confirmTool({ prompts }: CommandContext, tool: Tool, approved: re
   try {
     return await prompts.confirm('--yes', `May models call ${tool.name} of ${tool.server}?`)
   } catch (error) {
-    const isHalfway = error instanceof Cancelled && approved.length > 0
-    throw isHalfway ? new Cancelled(`Approved before that: ${approved.join(', ')}.`) : error
+    const isHalfway = error instanceof CancelledError && approved.length > 0
+    throw isHalfway ? new CancelledError(`Approved before that: ${approved.join(', ')}.`) : error
   }
 }

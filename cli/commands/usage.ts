@@ -59,11 +59,11 @@ async function printReport(context: CommandContext, { by, from, to, csv }: Repor
   return context.print({ record, text: formatUsage(record) })
 }
 
-type Grouped = Awaited<ReturnType<CoreService['host']['usage']['by']>>
+type GroupedReport = Awaited<ReturnType<CoreService['host']['usage']['by']>>
 
 async function printGrouped(
   context: CommandContext,
-  batches: Grouped,
+  batches: GroupedReport,
   names: readonly string[] | undefined,
 ): Promise<void> {
   if (names) return context.write(writeCsvRows(batches, names))

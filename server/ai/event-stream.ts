@@ -67,12 +67,12 @@ function watchStream(progressAt: (event: StreamEvent) => StreamProgress): EndDet
   let progress: StreamProgress = 'running'
   return (piece) => {
     for (const event of parser.feed(piece)) progress = progress === 'over' ? progress : progressAt(event)
-    return remainingWaits[progress]
+    return waitsByProgress[progress]
   }
 }
 
 /** Milliseconds to wait for more, by the progress of the answer. */
-const remainingWaits: Record<StreamProgress, number | undefined> = {
+const waitsByProgress: Record<StreamProgress, number | undefined> = {
   running: undefined,
   ended: Infinity,
   complete: SILENCE_MS,

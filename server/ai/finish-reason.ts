@@ -1,7 +1,7 @@
 import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { FinishReason } from '../../routers/ports/ai/models.ts'
 
-type Unified = LanguageModelV4FinishReason['unified']
+type UnifiedReason = LanguageModelV4FinishReason['unified']
 
 /**
  * Finish reasons of providers, in lower case. Some servers send their own, others pass on the one of the provider
@@ -37,7 +37,7 @@ const reasonsByWord = new Map<string, FinishReason>(
 )
 
 /** Converts a provider's finish reason; `other` if it is unknown. */
-export const unifyReason = (raw: string): Unified => reasonsByWord.get(raw.trim().toLowerCase()) ?? 'other'
+export const unifyReason = (raw: string): UnifiedReason => reasonsByWord.get(raw.trim().toLowerCase()) ?? 'other'
 
 /** Anthropic's finish reason for a long-running turn, which it continues when it gets its own message back. */
 export const isPaused = ({ raw }: LanguageModelV4FinishReason): boolean => raw === 'pause_turn'

@@ -23,7 +23,7 @@ interface RoomAnswersOptions {
   log: Log
 }
 
-interface Running {
+interface RunningAnswer {
   controller: AbortController
   ended: Promise<void>
 }
@@ -35,7 +35,7 @@ interface Running {
 export class ProcessRoomAnswers implements RoomAnswers {
   readonly #options: RoomAnswersOptions
   readonly #slots = new InFlightLimiter(LIMITS)
-  readonly #running = new Map<number, Running>()
+  readonly #running = new Map<number, RunningAnswer>()
   readonly #timer: NodeJS.Timeout
   readonly #isActive: DataLoader<number, boolean>
 

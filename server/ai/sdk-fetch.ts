@@ -40,7 +40,7 @@ export function createSdkFetch(
   })
   const open = createFetch(async (url, request) => {
     const answer = await openResponse(connection, url, request)
-    return { ...answer, body: await readFirstEvent(answer.body, end) }
+    return { ...answer, body: await openEventStream(answer.body, end) }
   })
   return async (input, init) => {
     const request = currentRequest.getStore()
@@ -52,7 +52,7 @@ export function createSdkFetch(
 }
 
 /** Waits for the first event, because SDKs report nothing before it, and returns the stream. */
-async function readFirstEvent(body: Readable, { progressAt, lastEvent }: StreamEnding): Promise<Readable> {
+async function openEventStream(body: Readable, { progressAt, lastEvent }: StreamEnding): Promise<Readable> {
   let progress: StreamProgress = 'running'
   const batches = readEvents(body, () => progress)
   const { value: first = [] } = await batches.next()

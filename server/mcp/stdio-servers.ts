@@ -13,7 +13,7 @@ const MAX_PER_PERSON = 4
 const FIRST_PAUSE_MS = 5000
 const LONGEST_PAUSE_MS = 300_000
 
-interface Failures {
+interface FailureRecord {
   count: number
   /** By `performance.now()`. */
   until: number
@@ -29,7 +29,7 @@ interface ServerUse {
 export class StdioServers {
   readonly #limits: StdioLimits
   readonly #readConfig: () => Promise<readonly ServerConfig[]>
-  readonly #failures = new Map<string, Failures>()
+  readonly #failures = new Map<string, FailureRecord>()
   /** Running programs with the user of each. */
   readonly #running = new Map<StdioTransport, ServerUse['person']>()
 

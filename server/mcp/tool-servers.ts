@@ -33,7 +33,7 @@ interface ToolServerOptions {
   maxResult: number
 }
 
-interface Times {
+interface CallLimits {
   total: number
   signal: AbortSignal
   /** The user of the call, if there is one. */
@@ -73,13 +73,13 @@ export class ConnectedToolServers implements ToolServers {
     await Promise.all([...this.#clients.values()].map(({ http }) => http.close()))
   }
 
-  #withClient<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+  #withClient<T>(server: ToolServer, times: CallLimits, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
     const answer = isProgram ? this.#withStdioClient(server, times, use) : this.#withHttpClient(server, times, use)
     return answer.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, times.signal))
   }
 
-  #withStdioClient<T>(server: ToolServer, { total, signal, person }: Times, use: Use<T>): Promise<T> {
+  #withStdioClient<T>(server: ToolServer, { total, signal, person }: CallLimits, use: Use<T>): Promise<T> {
     return this.#stdioServers.withServer(server.url, { person, signal }, async (program) => {
       const { withSession } = await import('./session.ts')
       const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
@@ -87,7 +87,7 @@ export class ConnectedToolServers implements ToolServers {
     })
   }
 
-  async #withHttpClient<T>(server: ToolServer, times: Times, use: Use<T>): Promise<T> {
+  async #withHttpClient<T>(server: ToolServer, times: CallLimits, use: Use<T>): Promise<T> {
     const headers = buildHeaders(this.#vault, server)
     const { fetch } = this.#findHttpClient(server)
     const { withSession } = await import('./session.ts')
