@@ -111,7 +111,7 @@ export class CircuitBreaker {
  * Returns true if another server or another model may succeed: the request is valid and the server is not working on
  * it.
  */
-export function isProvidersFault(error: unknown): boolean {
+export function isProviderFault(error: unknown): boolean {
   if (error instanceof BrokenCircuitError) return true
   if (error instanceof ProviderStatusError || error instanceof ProviderReportedError)
     return !clientErrorStatuses.has(error.status ?? 0)
@@ -130,7 +130,7 @@ export function wouldFailAgain(error: unknown): boolean {
 }
 
 /** Returns why the provider refused and, if it says so, after how many seconds to retry. */
-export function readRefusalReason(error: unknown): RefusalReason {
+export function classifyRefusal(error: unknown): RefusalReason {
   if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
   const seconds = Math.ceil(readRetryAfter(error) / 1000)
   return {

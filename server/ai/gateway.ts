@@ -11,7 +11,7 @@ import type {
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { AssistantMessage, CallIds, toToolCall, toToolUse } from './assistant-message.ts'
 import { getUpstreamName } from './chat-model.ts'
-import { isProvidersFault, isTimeout, isTruncated, readRefusalReason, wouldFailAgain } from './circuit.ts'
+import { classifyRefusal, isProviderFault, isTimeout, isTruncated, wouldFailAgain } from './circuit.ts'
 import { CitationTracker } from './citations.ts'
 import { Conversation } from './conversation.ts'
 import { countTokens } from './count-tokens.ts'
@@ -45,9 +45,9 @@ export function createGateway(options: ProviderClientsOptions): ModelGateway & {
       using lease = clients.acquire(provider)
       return await listModels(lease.client, statusUrl)
     },
-    isProviderFault: isProvidersFault,
+    isProviderFault,
     wouldFailAgain,
-    classifyRefusal: refusalReason: readRefusalReason,
+    classifyRefusal,
     recordOutages: (providers) => options.outages.setKnownOutages(providers),
     close: () => clients.close(),
   }
@@ -72,7 +72,10 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
       call,
     )
     meterContent(content, meter)
-    meter.reportTokens({ ...fromSdkUsage(usage), ...(call.nativeTools.length > 0 && readToolUsesOfResponse(response?.body)) })
+    meter.reportTokens({
+      ...fromSdkUsage(usage),
+      ...(call.nativeTools.length > 0 && readToolUsesOfResponse(response?.body)),
+    })
     const finish = inferFinishReason(rest.finishReason, content.length === 0)
     assertFinished(finish)
     const message = AssistantMessage.fromContent(content, { citations, callIds })

@@ -8,7 +8,7 @@ import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.
 import { createFetch, createHttpClient, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
-import { type CallerContext, CircuitBreaker, type CircuitEvents, isProvidersFault } from './circuit.ts'
+import { type CallerContext, CircuitBreaker, type CircuitEvents, isProviderFault } from './circuit.ts'
 import type { OutageReports } from './outage-reports.ts'
 import { toContentFilterFinish } from './provider-errors.ts'
 import { restoreArguments } from './sanitize-parts.ts'
@@ -184,7 +184,7 @@ function createProviderClient(
         try {
           return await server.breaker.run(() => ask(server), caller)
         } catch (error) {
-          if (caller.signal.aborted || !isProvidersFault(error)) throw error
+          if (caller.signal.aborted || !isProviderFault(error)) throw error
           onRetry()
           server = other
         }

@@ -172,18 +172,18 @@ export const fromSdkUsage = ({ inputTokens, outputTokens, raw }: LanguageModelV4
 
 /** Estimates the input tokens of a provider tool's result. */
 export function countFoundTokens({ toolName, result }: LanguageModelV4ToolResult): number {
-  const tokens = estimateTokens(result)
+  const tokens = estimateValueTokens(result)
   return toolName === 'web_fetch' ? Math.min(tokens, MAX_PAGE_TOKENS) : tokens
 }
 
-function estimateTokens(value: unknown): number {
+function estimateValueTokens(value: unknown): number {
   if (typeof value === 'string') return estimateTokens(value)
   if (typeof value !== 'object' || value === null) return 0
   const { type, data, encryptedContent, ...others } = value as Record<string, unknown>
-  const rest = Object.values(others).reduce<number>((sum, one) => sum + estimateTokens(one), 0)
+  const rest = Object.values(others).reduce<number>((sum, one) => sum + estimateValueTokens(one), 0)
   return (
     rest +
-    (type === 'base64' ? estimatePageTokens(countBytes(data)) : estimateTokens(data)) +
+    (type === 'base64' ? estimatePageTokens(countBytes(data)) : estimateValueTokens(data)) +
     countBytes(encryptedContent) / 4
   )
 }

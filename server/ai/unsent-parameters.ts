@@ -59,7 +59,10 @@ export class UnsentParameters {
     const unsupported: UnsentParameter[] = await Promise.all(
       names
         .filter((name) => warnings.has(features[name]))
-        .map(async (name) => ({ name, isAcceptedAlone: await this.#isAcceptedAlone(name, model, requested, effective) })),
+        .map(async (name) => ({
+          name,
+          isAcceptedAlone: await this.#isAcceptedAlone(name, model, requested, effective),
+        })),
     )
     if (warnings.has('toolChoice')) unsupported.push({ name: isJsonByTool ? 'schema' : 'toolChoice' })
     return [
@@ -146,7 +149,7 @@ function findUnsentThinking(
 async function buildProbeOptions(
   { parameters, ...model }: CallableModel,
   requested: CallParameters,
-  { hasTools, isForced, begun }: ParameterContext,
+  { hasTools, isForced, assistantPrefix }: ParameterContext,
 ): Promise<LanguageModelV4CallOptions> {
   const { temperature, topP, maxTokens, maxThinkingTokens } = parameters ?? {}
   const usesChatApi = requested.stop !== undefined || requested.seed !== undefined
