@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findCommand } from '../../cli/command-tree.ts'
-import { listConsoleCommands, replacedCommands, aliases } from '../../cli/console-commands.ts'
+import { aliases, listConsoleCommands, replacedCommands } from '../../cli/console-commands.ts'
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { openHost, runCommand } from '../kit/command-line.ts'
 

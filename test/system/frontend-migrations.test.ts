@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { resolveAccountsPath, putAccount } from '../../server/login/accounts.ts'
+import { putAccount, resolveAccountsPath } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { buildFirstKeys, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
@@ -45,7 +45,11 @@ async function withMigration(migration = name, blob = 'CANARY-BLOB') {
 }
 
 async function browserOf(svc: TestApp, username: string) {
-  await putAccount(resolveAccountsPath(svc.env), { username, email: `${username}@example.org`, name: username }, PASSWORD)
+  await putAccount(
+    resolveAccountsPath(svc.env),
+    { username, email: `${username}@example.org`, name: username },
+    PASSWORD,
+  )
   const browser = openBrowser(svc.url)
   expect((await browser.login(username)).status).toBe(200)
   return browser
