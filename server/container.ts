@@ -32,7 +32,7 @@ import { loadLabels } from './config/labels.ts'
 import { parseNetwork } from './config/settings/setting-types.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
-import { openTexts } from './files/text-extractor.ts'
+import { openTextExtractor } from './files/text-extractor.ts'
 import { createServiceHooks } from './hooks.ts'
 import { type Authenticator, createAuthenticator } from './http/authenticator.ts'
 import { openLogin } from './login/index.ts'
@@ -139,7 +139,7 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     outbound: createOutboundClients({ env, log, metrics, vault, settings }),
     authenticator: createAuthenticator(sql, settings, log),
     jobQueue: new DatabaseJobQueue({ pool, log, traces }),
-    texts: openTexts(env, log),
+    texts: openTextExtractor(env, log),
     blobs: await openBlobs(env),
     audit: createAuditLog(sql, log),
     modelCalls: createModelCallServices({ sql, hooks, log, changeStreams }),
@@ -233,7 +233,7 @@ function createOutboundClients({ env, log, metrics, vault, settings }: OutboundO
   const models = createGateway({ vault, log, outages: outageReports })
   const toolServers = new ConnectedToolServers({
     vault,
-    configured: async () => (await createConfigReaders(env, log).modelConfig()).mcpServers,
+    readConfig: async () => (await createConfigReaders(env, log).modelConfig()).mcpServers,
     path: env.variables['PATH'],
     timeout: env.AI_TOOL_TIMEOUT,
     maxResult: env.AI_TOOL_RESULT_MAX,

@@ -9,7 +9,7 @@ import type { BackupSummary } from '../../routers/ports/backups.ts'
 import type { Vault } from '../../routers/ports/vault.ts'
 import { announcementsFolder } from '../config/announcement-texts.ts'
 import type { Env } from '../config/settings.ts'
-import { accountsFile } from '../login/accounts.ts'
+import { resolveAccountsPath } from '../login/accounts.ts'
 
 /** A part of a backup in `manifest.json`: its file below the folder, its size and its digest. */
 const part = z.object({ path: z.string(), bytes: z.int(), sha256: z.string() })
@@ -136,6 +136,6 @@ export class DigestMeter extends Transform {
 
 /** Lists files and folders that the service has beside the database, with their names in a backup. */
 export const listStateFiles = (env: Env) => [
-  { name: 'accounts.json', path: accountsFile(env) },
+  { name: 'accounts.json', path: resolveAccountsPath(env) },
   { name: 'announcements', path: announcementsFolder(env) },
 ]
