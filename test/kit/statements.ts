@@ -32,6 +32,8 @@ export function watchStatements() {
 
 /** Statements that a service runs every few seconds without requests. */
 const periodic = [
+  'find-streams-ahead',
+  'find-ended-credentials',
   'find-lost-disclosure',
   'touch-tokens',
   'list-outages',

@@ -13,6 +13,7 @@ const quiet = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  '--disable-features=PaintHolding,MediaRouter,OptimizationHints,ThirdPartyStoragePartitioning,HttpsUpgrades,SpareRendererForSitePerProcess',
 ]
 
 // The worker handles signals itself.
@@ -24,7 +25,7 @@ let browser: Browser | undefined
 export async function openContext(options: BrowserContextOptions = {}) {
   if (!browser?.isConnected())
     browser = await chromium.launch({ executablePath: chromiumPath, args: quiet, ...signals })
-  return browser.newContext(options)
+  return browser.newContext({ reducedMotion: 'reduce', ...options })
 }
 
 /** A page of a real browser, and every request it made. */
