@@ -56,7 +56,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
   test('reading and writing documents at once never meets a statement of somebody else', async () => {
     const { token } = await one().user({ role: 'admin' })
     const statuses = await Promise.all(
-      Array.from({ length: 120 }, async (_, index) => {
+      Array.from({ length: 40 }, async (_, index) => {
         const { send } = replicas[index % 2] as TestApp
         const path = ['/ai-models', '/users', '/ai-providers?page[size]=5', '/ai-tools'][index % 4]
         return (await send('GET', base + path, { token, headers: { accept: mediaType } })).status

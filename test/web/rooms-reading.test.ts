@@ -159,7 +159,7 @@ describeWith('chromium')('somebody who reads a room', () => {
     await ada.say('one drop too many')
     await ada.page.getByText('As many messages wait as are kept').waitFor()
     await ada.page.unroute(SENDING)
-    await ben.said('drop 50').waitFor({ timeout: 45_000 })
+    await ben.said('drop 50').waitFor({ timeout: 100_000 })
     const drops = ben.page
       .getByRole('main')
       .getByRole('article')

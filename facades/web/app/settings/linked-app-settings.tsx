@@ -31,7 +31,7 @@ function AppList() {
           `${describeAbilities(link.abilities)} · ${t(link.withKeys ? 'app.settings.appKeys' : 'app.settings.appNoKeys')}`,
           describeLinkTimes(link),
         ],
-        question: {
+        confirmation: {
           title: t('app.settings.appEndSure', { name: link.appName }),
           text: t('app.settings.appEndText'),
           yes: t('app.settings.appEnd'),

@@ -31,7 +31,7 @@ export function TokenSettings() {
         key: token.id,
         name: token.name,
         details: [describeAbilities(token.abilities), describeTokenTimes(token)],
-        question: {
+        confirmation: {
           title: t('app.settings.tokenRevokeSure', { name: token.name }),
           text: t('app.settings.tokenRevokeText'),
           yes: t('app.settings.tokenRevoke'),
