@@ -34,7 +34,7 @@ function AppList() {
         confirmation: {
           title: t('app.settings.appEndSure', { name: link.appName }),
           text: t('app.settings.appEndText'),
-          yes: t('app.settings.appEnd'),
+          action: t('app.settings.appEnd'),
         },
         remove: async () => {
           await api.extApps.endLinks.mutate({ id: String(link.appId) })

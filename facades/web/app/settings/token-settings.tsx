@@ -34,7 +34,7 @@ export function TokenSettings() {
         confirmation: {
           title: t('app.settings.tokenRevokeSure', { name: token.name }),
           text: t('app.settings.tokenRevokeText'),
-          yes: t('app.settings.tokenRevoke'),
+          action: t('app.settings.tokenRevoke'),
         },
         remove: async () => {
           await api.tokens.revoke.mutate({ tokenId: token.id })
