@@ -5,8 +5,6 @@ import { ShortReporter } from './test/kit/short-reporter.ts'
 
 /** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
 const soak = [
-  'test/process/{frozen-replica,lost-connection}.test.ts',
-  'test/rooms/attachments/kills.test.ts',
   'test/ai/{client-libraries,obeyed,failures/faults,stream-fuzz}.test.ts',
   'test/json-api/fuzz.test.ts',
   'test/json-api/conformance/{conformance,own}.test.ts',
@@ -17,9 +15,11 @@ const soak = [
 /** Tests that are too long for `npm test`, and run in the soak alone. */
 const soakOnly = [
   'test/cli/bench.test.ts',
-  'test/process/{command-lines,deployment/image,kills,older-front-end,rolling-stop,stop,upgrade}.test.ts',
+  'test/process/{command-lines,frozen-replica,kills,lost-connection,older-front-end,rolling-stop,stop,upgrade}.test.ts',
+  'test/process/deployment/{deploy,image}.test.ts',
+  'test/rooms/attachments/kills.test.ts',
   'test/realtime/chaos.test.ts',
-  'test/web/rooms-crowd.test.ts',
+  'test/web/{rooms-connection,rooms-crowd,rooms-recovery,rooms-search}.test.ts',
   'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/{differential,openapi/linters}.test.ts',
   'test/rooms/ai/{kills,passing-events}.test.ts',
@@ -27,21 +27,13 @@ const soakOnly = [
 
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
 const longest = [
-  ...[
-    'web/pages',
-    'web/actions',
-    'web/looks',
-    'web/profile',
-    'web/profile-usage',
-    'web/profile-limits',
-    'web/connect',
-    'client/calls',
-    'client/rooms',
-  ],
-  ...['cli/process', 'process/start', 'process/start-refused', 'process/deployment/deploy', 'process/outage'],
-  ...['process/plans', 'process/inputs/worst-documents', 'rooms/replay', 'rooms/attachments/texts'],
-  ...['files/extract-text', 'ai/failures/faults', 'ai/usage/bills', 'json-api/fuzz', 'json-api/openapi/answers'],
-  ...['json-api/openapi/docs', 'json-api/conformance/conformance'],
+  ...['web/views', 'web/admin-operation', 'web/admin-models', 'web/admin-people', 'web/chat-list', 'web/chat-answers'],
+  ...['web/settings', 'web/rooms', 'web/rooms-reading', 'web/rooms-members', 'web/pages', 'web/connect'],
+  ...['web/chat-surroundings', 'client/calls', 'client/rooms', 'cli/process', 'process/backup', 'process/start'],
+  ...['process/start-refused', 'process/outage', 'process/plans', 'process/inputs/worst-documents', 'system/health'],
+  ...['rooms/replay', 'rooms/attachments/texts', 'rooms/room-crypto', 'files/extract-text', 'ai/failures/circuit'],
+  ...['ai/failures/faults', 'ai/usage/bills', 'ai/translated-requests', 'identity/login/subjects', 'json-api/fuzz'],
+  ...['json-api/openapi/answers', 'json-api/openapi/docs', 'json-api/conformance/conformance'],
 ].map((name) => `/test/${name}.test.ts`)
 
 /** A fresh clone remembers no times, by which vitest would sort. */
@@ -54,16 +46,16 @@ class LongestFirst extends BaseSequencer {
 
 /** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
 const onDebian = [
-  'test/{catalogue,rooms,apps}/**/*.test.ts',
-  'test/identity/{erasure,sessions,tokens,keychain}.test.ts',
-  'test/json-api/{statements,conditional}.test.ts',
-  'test/ai/{limits/*,usage/{usage,outage}}.test.ts',
-  'test/process/{migrations,plans,outage,key-value,store-quotas,day-partitions,deployment/deploy}.test.ts',
+  'test/process/{day-partitions,key-value,migrations,outage,plans,statements,store-quotas}.test.ts',
+  'test/identity/{erasure,keychain,sessions,tokens}.test.ts',
+  'test/catalogue/{ai-models,sync,visible-models}.test.ts',
+  'test/ai/limits/{limits,orphaned-reservations,reservation-plans,reservation-races}.test.ts',
+  'test/ai/usage/{outage,usage}.test.ts',
+  'test/rooms/{change-log,plans,room-messages,room-races,rooms,replay}.test.ts',
+  'test/apps/linking.test.ts',
+  'test/json-api/{conditional,statements}.test.ts',
   'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
 ]
-
-/** Of these, what no database can break: it reads files in processes of their own for a minute. */
-const notOnDebian = ['test/rooms/attachments/texts.test.ts']
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
@@ -76,11 +68,7 @@ const report = process.env['TEST_REPORT']
 export default defineConfig(({ mode }) => ({
   test: {
     include: mode === 'soak' ? [...soak, ...soakOnly] : isDebian ? onDebian : ['test/**/*.test.ts'],
-    exclude: [
-      ...configDefaults.exclude,
-      ...(isDebian ? [...soak, ...notOnDebian] : []),
-      ...(mode === 'soak' ? [] : soakOnly),
-    ],
+    exclude: [...configDefaults.exclude, ...(isDebian ? soak : []), ...(mode === 'soak' ? [] : soakOnly)],
     provide: { soak: mode === 'soak' },
     reporters: [new ShortReporter({ repeatedFile: report && `${report}.repeated` }), ...(report ? ['json'] : [])],
     ...(report && { outputFile: { json: report } }),
