@@ -27,7 +27,7 @@ export const completionCommand = (context: CommandContext, program: string, comm
   })
 
 const shells = ['bash', 'zsh'] as const
-export type Shell = (typeof shells)[number]
+type Shell = (typeof shells)[number]
 
 /** Words that may follow a command, by the path of the command; the root has an empty path. */
 export type WordsByCommand = Map<string, string[]>
