@@ -9,8 +9,16 @@ import { readFile, writeFile } from 'node:fs/promises'
 const floors = {
   entities: [['sql'], ['events'], ['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system'], ['views']],
   routers: [
-    ...[['ports'], ['resource'], ['core'], ['verbs']],
-    ...[['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system']],
+    ['ports'],
+    ['resource'],
+    ['core'],
+    ['verbs'],
+    ['identity'],
+    ['catalogue'],
+    ['ai'],
+    ['rooms'],
+    ['apps'],
+    ['system'],
   ],
   facades: [['http'], ['ai', 'json-api'], ['openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'docs']],
   server: [

@@ -39,7 +39,10 @@ export async function metrics(app: FastifyInstance, { contextOf }: MetricsOption
 }
 
 export const healthEndpoint: Endpoint = {
-  ...{ method: 'get', path: '/health', name: 'health.check', tag: 'health' },
+  method: 'get',
+  path: '/health',
+  name: 'health.check',
+  tag: 'health',
   refusals: { statuses: [400], body: refusal },
   answers: (answer) => ({ ...describeAnswer(200, describeJson(answer)), ...describeAnswer(503, describeJson(answer)) }),
 }

@@ -45,7 +45,8 @@ export async function answer(
       reportUnsentParameters(ctx, nameParameter)
       return parts
     },
-    ...{ writer, heartbeat },
+    writer,
+    heartbeat,
   })
 }
 

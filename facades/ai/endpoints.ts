@@ -48,7 +48,10 @@ const anthropicVersion = { name: 'anthropic-version', in: 'header', schema: text
 /** The addresses that both faces serve, distinguished by a header. */
 export const modelEndpoints: readonly Endpoint[] = [
   {
-    ...{ method: 'get', path: '/v1/models', tag, name: 'ai.models' },
+    method: 'get',
+    path: '/v1/models',
+    tag,
+    name: 'ai.models',
     refusals: { statuses: [401, 403], body: eitherRefusal },
     more: {
       summary: 'List the models that the caller may use, as OpenAI does, or Anthropic where its version is named',
@@ -57,7 +60,10 @@ export const modelEndpoints: readonly Endpoint[] = [
     answers: () => describeAnswer(200, describeJson(models)),
   },
   {
-    ...{ method: 'get', path: '/v1/models/{model}', tag, name: 'ai.models' },
+    method: 'get',
+    path: '/v1/models/{model}',
+    tag,
+    name: 'ai.models',
     refusals: { statuses: [401, 403, 404], body: eitherRefusal },
     more: {
       summary: 'Read a model that the caller may use, as OpenAI does, or Anthropic where its version is named',

@@ -30,7 +30,9 @@ function chooseStatus(failure: Failure): number {
 export function toErrorBody(failure: Failure, requestId: string) {
   const status = chooseStatus(failure)
   const error = {
-    ...{ type: errorTypes[status] ?? defaultType(status), message: writeMessage(failure), code: failure.code },
+    type: errorTypes[status] ?? defaultType(status),
+    message: writeMessage(failure),
+    code: failure.code,
     ...readDetails(failure),
   }
   return { type: 'error', error, request_id: requestId }

@@ -16,7 +16,10 @@ import {
 import { countRequest, messageRequest } from './messages-request.ts'
 
 const message = describeObject({
-  ...{ id: text, type: constant('message'), role: constant('assistant'), model: text },
+  id: text,
+  type: constant('message'),
+  role: constant('assistant'),
+  model: text,
   content: describeList(describeObject({ type: text })),
   stop_reason: nullable(text),
   usage: describeObject({ input_tokens: integer, output_tokens: integer }),
@@ -34,13 +37,11 @@ const sharedMembers = {
 /** The endpoints of Anthropic's API, except for the models. */
 export const anthropicEndpoints: readonly Endpoint[] = [
   {
-    ...{
-      ...sharedMembers,
-      path: '/v1/messages',
-      name: 'ai.complete',
-      request: messageRequest,
-      details: describeMembers(messageRequest),
-    },
+    ...sharedMembers,
+    path: '/v1/messages',
+    name: 'ai.complete',
+    request: messageRequest,
+    details: describeMembers(messageRequest),
     more: { summary: "Ask a model as programs written for Anthropic's messages do" },
     answers: () =>
       describeAnswer(200, {
@@ -49,7 +50,10 @@ export const anthropicEndpoints: readonly Endpoint[] = [
       }),
   },
   {
-    ...{ ...sharedMembers, path: '/v1/messages/count_tokens', name: 'ai.countTokens', request: countRequest },
+    ...sharedMembers,
+    path: '/v1/messages/count_tokens',
+    name: 'ai.countTokens',
+    request: countRequest,
     more: { summary: "Count the tokens of a message as programs written for Anthropic's messages do" },
     answers: () => describeAnswer(200, describeJson(count)),
   },

@@ -22,7 +22,7 @@ function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }
   // This API has no approvals.
   if (part.type !== 'reasoning') return []
   const { text: thinking, signature = '' } = part
-  return [{ type: 'thinking', ...{ thinking, signature } }]
+  return [{ type: 'thinking', thinking, signature }]
 }
 
 /** Creates a message without content. */
@@ -87,7 +87,8 @@ class CitedText {
     if (part === this.#last) blocks.at(-1)?.cited.push(...this.#sources.filter(({ places }) => !places))
     this.#offset += characters.length
     return blocks.map(({ text, cited }) => ({
-      ...{ type: 'text', text },
+      type: 'text',
+      text,
       ...(cited.length > 0 && { citations: cited.map(toCitation) }),
     }))
   }

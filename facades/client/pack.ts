@@ -109,7 +109,12 @@ interface Manifest {
 function reduceManifest({ name, version, description, license, type, exports, files, dependencies }: Manifest) {
   const wanted = Object.entries(dependencies).filter(([dependency]) => dependency.startsWith('@trpc/'))
   return {
-    ...{ name, version, description, license, type, files },
+    name,
+    version,
+    description,
+    license,
+    type,
+    files,
     exports: Object.fromEntries(['./client', './live', './crypto'].map((entry) => [entry, exports[entry]])),
     dependencies: Object.fromEntries(wanted),
   }

@@ -140,7 +140,9 @@ function describeLegacyRoute(components: Components, { url, procedure: name, bod
     parameters: [
       ...[...url.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: text })),
       ...Object.entries(query ? (components.fromZod(query, 'input').properties ?? {}) : {}).map(([name, schema]) => ({
-        ...{ name, in: 'query', schema },
+        name,
+        in: 'query',
+        schema,
       })),
     ],
     ...(body && { requestBody: { required: true, content: toContent(components.fromZod(body, 'input')) } }),
@@ -163,15 +165,20 @@ function writeSummary(url: string, { about, exposes }: ProcedureMeta): string {
 
 const error = describeObject(
   {
-    ...{ status: text, code: text, title: text, detail: text },
-    ...{ source: describeObject({ pointer: text }), meta: describeObject({ requestId: text }) },
+    status: text,
+    code: text,
+    title: text,
+    detail: text,
+    source: describeObject({ pointer: text }),
+    meta: describeObject({ requestId: text }),
   },
   ['source'],
 )
 const fieldErrors = { type: 'object', additionalProperties: describeList(text) }
 const refusal = describeObject(
   {
-    ...{ success: { type: 'boolean', const: false }, message: text },
+    success: { type: 'boolean', const: false },
+    message: text,
     errors: {
       anyOf: [describeList(error), fieldErrors],
       description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',

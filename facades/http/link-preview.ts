@@ -25,11 +25,15 @@ const sharedMembers = {
 /** Lists the endpoints of link previews. */
 export const listPreviewEndpoints = ({ basePath }: WireNames): readonly Endpoint[] => [
   {
-    ...{ ...sharedMembers, path: `${basePath}${previewPath}/metadata`, name: 'linkPreviews.metadata' },
+    ...sharedMembers,
+    path: `${basePath}${previewPath}/metadata`,
+    name: 'linkPreviews.metadata',
     answers: (answer) => describeAnswer(200, describeJson(answer)),
   },
   ...(['image', 'favicon'] as const).map((kind) => ({
-    ...{ ...sharedMembers, path: `${basePath}${previewPath}/${kind}`, name: `linkPreviews.${kind}` },
+    ...sharedMembers,
+    path: `${basePath}${previewPath}/${kind}`,
+    name: `linkPreviews.${kind}`,
     answers: () => describeAnswer(200, { 'image/*': { schema: { type: 'string', format: 'binary' } } }),
   })),
 ]

@@ -101,9 +101,19 @@ export const legacyUser = z.object({
 function toLegacyUser({ id, displayName: name, ...me }: RecordOf<typeof users>): z.output<typeof legacyUser> {
   const { username, email, role, bio, avatar, publicKey, createdAt, updatedAt } = me
   return {
-    ...{ id: Number(id), username, name, email, role, bio, avatar, publicKey },
+    id: Number(id),
+    username,
+    name,
+    email,
+    role,
+    bio,
+    avatar,
+    publicKey,
     avatar_id: avatar === null ? null : avatar.slice(avatar.indexOf('-') + 1),
-    ...{ createdAt, updatedAt, created_at: createdAt, updated_at: updatedAt },
+    createdAt,
+    updatedAt,
+    created_at: createdAt,
+    updated_at: updatedAt,
   }
 }
 

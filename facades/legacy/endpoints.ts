@@ -24,13 +24,19 @@ const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event wi
 /** The token-authenticated endpoints that predate v1. */
 export const legacyEndpoints: readonly Endpoint[] = [
   {
-    ...{ method: 'post', path: '/api/ai-req', name: 'ai.ask', tag: 'ai' },
+    method: 'post',
+    path: '/api/ai-req',
+    name: 'ai.ask',
+    tag: 'ai',
     refusals: { statuses: [401, 403, 413, 415, 422, 429, 500], body: refusal },
     body: (input) => describeObject({ payload: input }),
     answers: () => describeAnswer(200, { ...describeJson(wholeAnswer), ...describeEvents(pieces) }),
   },
   {
-    ...{ method: 'get', path: '/api/user', name: 'users.me', tag: 'caller' },
+    method: 'get',
+    path: '/api/user',
+    name: 'users.me',
+    tag: 'caller',
     refusals: { statuses: [401, 403, 500], body: refusal },
     more: { deprecated: true, summary: 'Read the caller, as older programs expect it' },
     answer: legacyUser,
@@ -40,7 +46,10 @@ export const legacyEndpoints: readonly Endpoint[] = [
 
 /** The legacy endpoint of previews. */
 export const legacyPreviewEndpoint: Endpoint = {
-  ...{ method: 'post', path: '/api/link-preview', name: 'linkPreviews.metadata', tag: 'links' },
+  method: 'post',
+  path: '/api/link-preview',
+  name: 'linkPreviews.metadata',
+  tag: 'links',
   refusals: { statuses: [401, 403, 413, 415, 422, 429], body: refusal },
   more: { deprecated: true, summary: 'Read what a page says of itself, as older front ends ask for it' },
   body: describeAsIs,

@@ -33,7 +33,10 @@ const chooseStatus = (failure: Failure) => (isProviderError(failure) && failure.
 
 /** Builds the error body by field names. */
 export const toValidationError = (failure: Failure, requestId: string, member?: string) => ({
-  ...{ success: false, message: 'Validation Error', code: failure.code, requestId },
+  success: false,
+  message: 'Validation Error',
+  code: failure.code,
+  requestId,
   errors: toLegacyFieldErrors(failure, member),
 })
 

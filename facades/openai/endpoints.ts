@@ -18,7 +18,10 @@ import { embeddingRequest } from './embeddings.ts'
 import { responseRequest } from './responses/responses-request.ts'
 
 const completion = describeObject({
-  ...{ id: text, object: constant('chat.completion'), created: integer, model: text },
+  id: text,
+  object: constant('chat.completion'),
+  created: integer,
+  model: text,
   choices: describeList(
     describeObject({
       index: integer,
@@ -30,16 +33,22 @@ const completion = describeObject({
 })
 
 const response = describeObject({
-  ...{ id: text, object: constant('response'), created_at: integer, status: text, model: text },
+  id: text,
+  object: constant('response'),
+  created_at: integer,
+  status: text,
+  model: text,
   output: describeList(describeObject({ id: text, type: text })),
   usage: describeObject({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
 })
 
 const embeddings = describeObject({
-  ...{ object: constant('list'), model: text },
+  object: constant('list'),
+  model: text,
   data: describeList(
     describeObject({
-      ...{ object: constant('embedding'), index: integer },
+      object: constant('embedding'),
+      index: integer,
       embedding: {
         anyOf: [describeList({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
       },
@@ -58,13 +67,11 @@ const sharedMembers = {
 /** The endpoints of OpenAI's API. */
 export const openAiEndpoints: readonly Endpoint[] = [
   {
-    ...{
-      ...sharedMembers,
-      path: '/v1/chat/completions',
-      name: 'ai.complete',
-      request: chatRequest,
-      details: describeMembers(chatRequest),
-    },
+    ...sharedMembers,
+    path: '/v1/chat/completions',
+    name: 'ai.complete',
+    request: chatRequest,
+    details: describeMembers(chatRequest),
     more: { summary: "Ask a model as programs written for OpenAI's chat completions do" },
     answers: () =>
       describeAnswer(200, {
@@ -73,13 +80,11 @@ export const openAiEndpoints: readonly Endpoint[] = [
       }),
   },
   {
-    ...{
-      ...sharedMembers,
-      path: '/v1/responses',
-      name: 'ai.complete',
-      request: responseRequest,
-      details: describeMembers(responseRequest),
-    },
+    ...sharedMembers,
+    path: '/v1/responses',
+    name: 'ai.complete',
+    request: responseRequest,
+    details: describeMembers(responseRequest),
     more: { summary: "Ask a model as programs written for OpenAI's responses do" },
     answers: () =>
       describeAnswer(200, {
@@ -89,7 +94,10 @@ export const openAiEndpoints: readonly Endpoint[] = [
   },
   ...modelEndpoints,
   {
-    ...{ ...sharedMembers, path: '/v1/embeddings', name: 'ai.embed', request: embeddingRequest },
+    ...sharedMembers,
+    path: '/v1/embeddings',
+    name: 'ai.embed',
+    request: embeddingRequest,
     more: { summary: 'Have texts embedded as programs written for OpenAI do' },
     answers: () => describeAnswer(200, describeJson(embeddings)),
   },

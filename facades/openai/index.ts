@@ -65,7 +65,9 @@ function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/chat/completions', procedureRoute('ai.complete', options), async (request, reply) => {
     const body = await readRequest(chat.chatRequest, options.contextOf, request, reply)
     const header = {
-      ...{ id: `chatcmpl-${request.id}`, created: now(), model: body.model },
+      id: `chatcmpl-${request.id}`,
+      created: now(),
+      model: body.model,
       custom: chat.listCustomTools(body),
     }
     return answer(request, reply, {

@@ -29,9 +29,24 @@ export function addSecurityHeaders(app: FastifyInstance): void {
 
 /** Response headers that scripts of other origins can read. */
 const exposedHeaders = [
-  ...['etag', 'location', 'x-request-id', 'request-id', 'retry-after', 'www-authenticate'],
-  ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'deprecation', 'link'],
-  ...['ratelimit', 'ratelimit-policy', 'x-should-retry', 'sunset', 'allow', 'x-answered-by', 'x-ignored-parameters'],
+  'etag',
+  'location',
+  'x-request-id',
+  'request-id',
+  'retry-after',
+  'www-authenticate',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
+  'deprecation',
+  'link',
+  'ratelimit',
+  'ratelimit-policy',
+  'x-should-retry',
+  'sunset',
+  'allow',
+  'x-answered-by',
+  'x-ignored-parameters',
 ]
 
 const PREFLIGHT_SECONDS = 600

@@ -39,7 +39,12 @@ export async function registerSessions(
   app.addHook = ((name: string, hook: onRequestHookHandler) =>
     add(name, name === 'onRequest' ? skipForTokens(hook, cookieName) : hook)) as typeof addHook
   await app.register(session, {
-    ...{ store, secret: secrets, cookieName, idGenerator: createSecret, saveUninitialized: false, rolling: false },
+    store,
+    secret: secrets,
+    cookieName,
+    idGenerator: createSecret,
+    saveUninitialized: false,
+    rolling: false,
     cookie: { path: '/', httpOnly: true, sameSite: 'lax', secure },
   })
   app.addHook = addHook

@@ -17,7 +17,9 @@ interface CollectorOptions {
 export class Collector {
   readonly #options: CollectorOptions
   readonly #client = createHttpClient({
-    ...{ connectTimeout: CONNECT_MS, byteTimeout: SEND_MS, maxBytes: MAX_ANSWER_BYTES },
+    connectTimeout: CONNECT_MS,
+    byteTimeout: SEND_MS,
+    maxBytes: MAX_ANSWER_BYTES,
     networkPolicy: 'configured',
   })
   /** Signals that the collector refuses at present; some collectors accept only traces. */

@@ -147,7 +147,9 @@ const tokensOf = (call: MeasuredCall) =>
 function watchGauges(registry: Registry, readers: readonly (() => Gauges)[]): void {
   for (const [name, help] of Object.entries(gauges)) {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, registers: [registry] },
+      name,
+      help,
+      registers: [registry],
       collect: () => {
         for (const read of readers) {
           const value = read()[name as GaugeName]

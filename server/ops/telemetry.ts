@@ -64,11 +64,13 @@ export function createTelemetry(env: Env): Telemetry {
     exporter: collector.createSender('logs', JsonLogsSerializer),
   })
   const tracers = new TracerProvider({
-    ...{ resource, spanProcessors: [spans] },
+    resource,
+    spanProcessors: [spans],
     spanLimits: { attributeValueLengthLimit: MAX_VALUE, attributeCountLimit: 64, eventCountLimit: 32 },
   })
   const loggers = new LoggerProvider({
-    ...{ resource, processors: [lines] },
+    resource,
+    processors: [lines],
     logRecordLimits: { attributeValueLengthLimit: MAX_TEXT, attributeCountLimit: 64 },
   })
   const logger = loggers.getLogger('svc')
@@ -243,7 +245,8 @@ function emitLine(logger: Logger, text: string): void {
   const context = traceId && spanId ? { context: toContext(traceId, spanId) } : {}
   const severity = severities.get(level)
   logger.emit({
-    ...{ timestamp: time, attributes: attributes as NonNullable<LogRecord['attributes']> },
+    timestamp: time,
+    attributes: attributes as NonNullable<LogRecord['attributes']>,
     ...(msg !== undefined && { body: msg }),
     ...(severity !== undefined && { severityNumber: severity, severityText: SeverityNumber[severity] }),
     ...context,

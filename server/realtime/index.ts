@@ -74,7 +74,9 @@ export class Realtime {
       pingInterval: env.REVERB_APP_PING_INTERVAL,
     })
     this.#replicas = new Replicas({
-      ...{ own: replica, kv, bus },
+      own: replica,
+      kv,
+      bus,
       stats: () => this.#stats(),
       findFailing: () => findFailing(services),
     })

@@ -14,7 +14,8 @@ const MAX_AGE_MS = 5000
 /** Creates the loadModel-up of models for calls, with a cache. */
 export function createCallableModels(sql: Sql): CallableModels {
   const cache = new LRUCache<string, CallableModel>({
-    ...{ maxSize: MAX_SIZE, ttl: MAX_AGE_MS },
+    maxSize: MAX_SIZE,
+    ttl: MAX_AGE_MS,
     sizeCalculation: (model) => JSON.stringify(model).length,
   })
 

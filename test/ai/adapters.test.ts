@@ -140,8 +140,12 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       ]
       const citation = (url = '') => ({ type: 'url_citation', start_index: 0, end_index: 5, url, title: 'A page' })
       const added = cited.map(([url]) => ({
-        ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 0, content_index: 0 },
-        ...{ annotation_index: 0, annotation: citation(url) },
+        type: 'response.output_text.annotation.added',
+        item_id: 'msg',
+        output_index: 0,
+        content_index: 0,
+        annotation_index: 0,
+        annotation: citation(url),
       }))
       app.answerBy((_, response) => {
         beginStream(response)

@@ -27,7 +27,10 @@ async function startService() {
   const upstream = starting.use(await startProvider(refuses(500)))
   const config = starting.use(await writeConfig(upstream.url))
   const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [{ id: `svc-${adapter}`, upstreamId, external: true, input: ['text', 'image'] }],
   }))
   await config.write({ providers, systemModels: {} })

@@ -27,7 +27,10 @@ beforeAll(async () => {
     { adapter: 'anthropic', id: 'takes-none', input: ['text', 'image'], settings: { fileUpload: false } },
   ]
   const providers = kinds.map(({ adapter, id, ...more }) => ({
-    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [{ id, upstreamId: 'up-1', label: id, external: true, ...more }],
   }))
   await config.write({ providers, systemModels: {} })

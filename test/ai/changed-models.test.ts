@@ -20,7 +20,8 @@ beforeAll(async () => {
   other = resources.use(await startProvider(answers('From elsewhere.')))
   const config = resources.use(await writeConfig(upstream.url))
   const settings: Record<string, string> = {
-    ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') },
+    AI_CONFIG: config.file,
+    APP_KEY: randomBytes(32).toString('base64'),
   }
   changingReplica = resources.use(await startApp(settings))
   settings['DATABASE_URL'] = String(changingReplica.env.DATABASE_URL)
@@ -78,7 +79,8 @@ test('a model is called by its current address and key, at its current price', a
   const moved = { apiUrl: other.url, apiKey: 'another' }
   expect((await admin.update('ai-providers', provider, moved)).status).toBe(200)
   await changingReplica.host.prices.import({
-    ...{ currency: 'EUR', free: [] },
+    currency: 'EUR',
+    free: [],
     prices: [{ model: 'moving', inputPerMillion: 1_000_000, outputPerMillion: 0 }],
   })
 

@@ -23,7 +23,8 @@ interface Case {
 }
 
 const calls = (...called: typeof tools) => ({
-  ...{ text: '', end: 'calls' },
+  text: '',
+  end: 'calls',
   calls: called.map(({ name, schema }) => ({ name, input: expect.toSatisfy((input) => matchesSchema(schema, input)) })),
 })
 const isCall = (call: { name: string; input: unknown }) =>

@@ -54,7 +54,9 @@ test('a model of Open WebUI is called by its key, whole and streamed', async () 
 
   for (const { path, headers, body } of upstream.requests)
     expect([path, headers.authorization, body.model]).toEqual([
-      ...['/api/chat/completions', `Bearer ${key}`, 'llama3.1:latest'],
+      '/api/chat/completions',
+      `Bearer ${key}`,
+      'llama3.1:latest',
     ])
   expect(upstream.requests).toHaveLength(2)
 })

@@ -11,8 +11,11 @@ const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', inp
 const searchHit = { type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null }
 const result = { type: 'web_search_tool_result', tool_use_id: use.id, content: [searchHit] }
 const citation = {
-  ...{ type: 'web_search_result_location', url, title: 'Chess' },
-  ...{ cited_text: 'e4 is best.', encrypted_index: 'sealed' },
+  type: 'web_search_result_location',
+  url,
+  title: 'Chess',
+  cited_text: 'e4 is best.',
+  encrypted_index: 'sealed',
 }
 const cited = { type: 'text', text: 'Most say ', citations: [citation] }
 /** A search whose result comes with the rest of the answer. */
@@ -24,7 +27,8 @@ const rest = [
 ]
 
 const usage = (input: number, output: number, searches: number) => ({
-  ...{ input_tokens: input, output_tokens: output },
+  input_tokens: input,
+  output_tokens: output,
   server_tool_use: { web_search_requests: searches },
 })
 const pauses = answersWithBlocks(firstBlocks, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) })
@@ -40,8 +44,13 @@ beforeAll(async () => {
   const config = resources.use(await writeConfig(''))
   const settings = { maxToolCallingRounds: 2, maxToolCallingRoundsStreaming: 2 }
   const model = {
-    ...{ id: 'mock-1', upstreamId: 'up', external: true, tools: ['weather'], nativeCapabilities: ['web_search'] },
-    ...{ settings, pricing: { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30, webSearchPerThousand: 10 } },
+    id: 'mock-1',
+    upstreamId: 'up',
+    external: true,
+    tools: ['weather'],
+    nativeCapabilities: ['web_search'],
+    settings,
+    pricing: { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 30, webSearchPerThousand: 10 },
   }
   const provider = { id: 'anthropic', adapter: 'anthropic', apiUrl: upstream.url, apiKey: 'key' }
   await config.write({ providers: [{ ...provider, models: [model] }] })

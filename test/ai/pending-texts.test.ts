@@ -21,8 +21,11 @@ beforeAll(async () => {
   resources.use(converter)
   pair = resources.use(
     await startPair({
-      ...{ AI_CONFIG: config.file, FILE_TEXT_WAIT: '60s', RATE_LIMIT_AI_PER_MINUTE: '100' },
-      ...{ FILE_CONVERTER: 'kreuzberg', KREUZBERG_FILE_CONVERTER_API_URL: converter.url },
+      AI_CONFIG: config.file,
+      FILE_TEXT_WAIT: '60s',
+      RATE_LIMIT_AI_PER_MINUTE: '100',
+      FILE_CONVERTER: 'kreuzberg',
+      KREUZBERG_FILE_CONVERTER_API_URL: converter.url,
     }),
   )
 })

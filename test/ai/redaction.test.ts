@@ -56,7 +56,9 @@ describe('nothing that a person said and no secret is written down', () => {
     // Some servers report an error as a plain text, which may quote the question.
     provider.behave = replies(`data: {"error":"${canary}"}\n\n`)
     const others = {
-      ...{ model: 'mock-1', stream: true, max_tokens: 9 },
+      model: 'mock-1',
+      stream: true,
+      max_tokens: 9,
       messages: [{ role: 'user', content: canaries.prompt }],
     }
     for (const path of ['/v1/chat/completions', '/v1/messages']) await send('POST', path, { token, body: others })

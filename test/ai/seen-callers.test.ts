@@ -185,7 +185,8 @@ describe('a question', () => {
 
 test("a revoked token uses nothing of its person's rate limit", async () => {
   await using strict = await startApp({
-    ...{ AI_CONFIG: String(calledReplica.env['AI_CONFIG']), DATABASE_URL: String(calledReplica.env.DATABASE_URL) },
+    AI_CONFIG: String(calledReplica.env['AI_CONFIG']),
+    DATABASE_URL: String(calledReplica.env.DATABASE_URL),
     RATE_LIMIT_AI_PER_MINUTE: '3',
   })
   const { id, token } = await changingReplica.user()

@@ -25,8 +25,10 @@ test('eight calls at once with ten files of nine megabytes each take little memo
   }
   await using config = await writeConfig(upstream.url, { model: { input: ['text', 'image'] } })
   const settings = {
-    ...{ AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64'), AI_MAX_FILES: `${100 * MB}` },
-    ...{ AI_BYTES_PER_PERSON: `${100 * MB}` },
+    AI_CONFIG: config.file,
+    APP_KEY: randomBytes(32).toString('base64'),
+    AI_MAX_FILES: `${100 * MB}`,
+    AI_BYTES_PER_PERSON: `${100 * MB}`,
   }
   await using svc = await startJsonApi(settings)
   const { DATABASE_URL } = svc.env

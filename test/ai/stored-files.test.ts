@@ -45,7 +45,11 @@ beforeAll(async () => {
   secure = resources.use(await startTlsServer(answersSecurely))
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, adapter: string, more: object = {}, model: object = {}) => ({
-    ...{ id, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, ...more },
+    id,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
+    ...more,
     models: [{ id, upstreamId: 'up-1', external: true, input: ['text', 'image'], ...model }],
   })
   await config.write({

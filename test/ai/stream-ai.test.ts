@@ -57,7 +57,11 @@ test('an answer comes as lines: the author, the pieces, then the whole text', as
   expect(headers.get('access-control-allow-origin')).toBeNull()
   expect(linesOf(text)).toEqual([
     {
-      ...{ type: 'header', content: '', ...plain, model: 'mock-1', tools: [] },
+      type: 'header',
+      content: '',
+      ...plain,
+      model: 'mock-1',
+      tools: [],
       author: { username: expect.any(String), name: expect.any(String), avatar_url: '/req/profile/picture/1' },
     },
     ...['Good ', 'day ', 'to ', 'you.', ''].map((content) => ({ type: 'message', content, ...plain })),

@@ -24,7 +24,11 @@ function connectionTo(pieces: readonly Uint8Array[]): ModelConnection {
     throw new Error('it is not used')
   }
   return {
-    ...{ apiUrl: 'http://127.0.0.1/v1', apiKey: 'none', continuousUsage: false, extraMembers: {}, fetch: unused },
+    apiUrl: 'http://127.0.0.1/v1',
+    apiKey: 'none',
+    continuousUsage: false,
+    extraMembers: {},
+    fetch: unused,
     send: async () => ({ ...head, body: Readable.from(pieces.filter(({ length }) => length > 0)) }),
     read: async () => ({ ...head, text: Buffer.concat(pieces).toString() }),
   }
@@ -49,7 +53,10 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
     const end = toFinishReason(answer.finishReason)
     if (!end) return { end: 'error' }
     return {
-      ...{ text: textOf('text'), thoughts: textOf('reasoning'), end, tokens: [input, output] },
+      text: textOf('text'),
+      thoughts: textOf('reasoning'),
+      end,
+      tokens: [input, output],
       calls: answer.content.flatMap((part): ReadAnswer['calls'] =>
         part.type === 'tool-call' ? [[part.toolName, part.input]] : [],
       ),

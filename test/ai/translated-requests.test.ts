@@ -22,7 +22,9 @@ type AdapterName = keyof typeof upstreamIds
 const adapters = Object.keys(upstreamIds) as AdapterName[]
 
 const templated = {
-  ...{ id: 'templated', upstreamId: 'up-2', external: true },
+  id: 'templated',
+  upstreamId: 'up-2',
+  external: true,
   parameters: { chat_template_kwargs: { builtin: true, enable_thinking: true } },
 }
 
@@ -32,7 +34,10 @@ async function startService(settings: Record<string, string> = {}) {
   const config = starting.use(await writeConfig(upstream.url))
   const model = { external: true, input: ['text', 'image'] }
   const providers = Object.entries(upstreamIds).map(([adapter, upstreamId]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [
       { id: adapter, upstreamId, ...model },
       { id: `searching ${adapter}`, upstreamId, ...model, nativeCapabilities: ['web_search'] },
@@ -256,8 +261,12 @@ test.for([
 
 test('an unsupported parameter is left out, and reported', async () => {
   const { headers, sent } = await ask('/v1/chat/completions', {
-    ...{ model: 'anthropic', messages: [hi], max_tokens: 50 },
-    ...{ presence_penalty: 1, verbosity: 'low', frequency_penalty: 0 },
+    model: 'anthropic',
+    messages: [hi],
+    max_tokens: 50,
+    presence_penalty: 1,
+    verbosity: 'low',
+    frequency_penalty: 0,
   })
 
   expect(headers.get('x-ignored-parameters')).toBe('presence_penalty, verbosity')

@@ -47,7 +47,10 @@ beforeAll(async () => {
   )
   const config = resources.use(await writeConfig(upstream.url))
   const providers = Object.entries(models).map(([adapter, models]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: models.map((model) => ({ external: true, ...model })),
   }))
   await config.write({ providers, systemModels: {} })
@@ -206,7 +209,9 @@ test("a model is a fallback only where it supports the request's parameters", as
 test('older front ends are answered without parameters that the model lacks', async () => {
   const { browser: ada } = await signIn(svc, 'ada')
   const payload = {
-    ...{ model: 'gpt-5', stream: false, params: { temp: 0.7, top_p: 0.9 } },
+    model: 'gpt-5',
+    stream: false,
+    params: { temp: 0.7, top_p: 0.9 },
     messages: [{ role: 'user', content: { text: 'Well?' } }],
   }
 

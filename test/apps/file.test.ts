@@ -37,8 +37,12 @@ interface Connection {
 }
 
 const portal = {
-  ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
-  ...{ publicKey: appPublicKey, abilities: ['ai'], needsKeys: false },
+  name: 'Portal',
+  url: 'https://portal.example',
+  redirectUrls: ['https://portal.example/back'],
+  publicKey: appPublicKey,
+  abilities: ['ai'],
+  needsKeys: false,
 }
 const write = (apps: object[]) => writeFile(file, JSON.stringify({ apps }, null, 2))
 

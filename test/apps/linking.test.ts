@@ -52,7 +52,8 @@ describe('an external app and a person', () => {
       attributes: {
         name: app.name,
         needsKeys: true,
-        ...{ logoUrl: null, logoProxyUrl: null },
+        logoUrl: null,
+        logoProxyUrl: null,
         redirectOnConnectionAccepted: 'https://portal.example/back?svc-connect-status=success',
         redirectOnConnectionDeclined: 'https://portal.example/back?svc-connect-status=declined',
       },

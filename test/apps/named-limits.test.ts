@@ -91,8 +91,12 @@ test('a limit of the file follows the name when apps are renamed', async () => {
 test('a limit of the file holds for an app imported while the service runs', async () => {
   const { browser } = await signIn(svc, 'emil')
   const app = {
-    ...{ name: 'Synced', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
-    ...{ publicKey: appPublicKey, abilities: ['ai'], needsKeys: false },
+    name: 'Synced',
+    url: 'https://portal.example',
+    redirectUrls: ['https://portal.example/back'],
+    publicKey: appPublicKey,
+    abilities: ['ai'],
+    needsKeys: false,
   }
   await writeFile(EXT_APPS, JSON.stringify({ apps: [app] }))
   const { DATABASE_URL = '', DATA_DIR } = svc.env

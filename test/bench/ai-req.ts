@@ -58,7 +58,9 @@ export async function openWith(
   const files = { AI_CONFIG: config, LIMITS: limitsFile }
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data'), ...files, PORT: '0', ...more }
   const subject = await start<SubjectInput>('subject.ts', {
-    ...{ settings, temporaryDir: folder, ...(abilities && { abilities }) },
+    settings,
+    temporaryDir: folder,
+    ...(abilities && { abilities }),
   })
   const floor = await start('floor.ts', { databaseUrl, upstreamUrl: upstream.url })
   return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }

@@ -40,8 +40,28 @@ const formula = (n: number) => `The formula $x_{${n}} = \\frac{1}{n} \\sum_i x_i
 /** An answer of about five hundred tokens with two code blocks, a table and five formulas. */
 const part = (n: number) =>
   [
-    ...[`## Part ${n}`, prose, list, formula(1), prose, code, formula(2), `### More of part ${n}`, prose, prose, table],
-    ...[formula(3), prose, prose, `### The end of part ${n}`, prose, code, formula(4), prose, list, formula(5), prose],
+    `## Part ${n}`,
+    prose,
+    list,
+    formula(1),
+    prose,
+    code,
+    formula(2),
+    `### More of part ${n}`,
+    prose,
+    prose,
+    table,
+    formula(3),
+    prose,
+    prose,
+    `### The end of part ${n}`,
+    prose,
+    code,
+    formula(4),
+    prose,
+    list,
+    formula(5),
+    prose,
   ].join('\n\n')
 
 /** Streams a model's text as long as the client reads. */

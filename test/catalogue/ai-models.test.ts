@@ -44,15 +44,22 @@ describe('models', () => {
     expect(created.meta).toEqual({ _svc_sync_log: [] })
     expect(created.one.attributes).toMatchObject({
       ...attributes,
-      ...{ input: ['text', 'image'], nativeCapabilities: ['web_search'], flags: ['open-weights'] },
-      ...{ modelType: 'chat', active: true, status: 'unknown', upstreamId: null },
+      input: ['text', 'image'],
+      nativeCapabilities: ['web_search'],
+      flags: ['open-weights'],
+      modelType: 'chat',
+      active: true,
+      status: 'unknown',
+      upstreamId: null,
       toolIds: [Number(tool.search)],
     })
     const { id } = created.one
     expect((await svc.ada.get(`/ai-models/${id}`)).status).toBe(200)
 
     const changed = await svc.admin.update('ai-models', id, {
-      ...{ label: 'Newer', usageTypes: ['main'], limits: null },
+      label: 'Newer',
+      usageTypes: ['main'],
+      limits: null,
       deprecationDate: '2028-01-01T00:00:00.000Z',
     })
     expect([changed.status, changed.meta]).toEqual([200, { _svc_sync_log: [] }])

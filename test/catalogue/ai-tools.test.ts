@@ -124,29 +124,23 @@ describe('tools', () => {
   test('no other type is filtered at all', async () => {
     const { model, provider, server } = await addCatalogue(svc)
     for (const path of [
-      ...[
-        'ai-models',
-        'ai-providers',
-        'ai-model-descriptions',
-        'ai-model-flags',
-        'ai-tool-capabilities',
-        'mcp-servers',
-      ],
-      ...[
-        'system-models',
-        'system-prompts',
-        'users',
-        'configs',
-        'configs/public',
-        'translation-labels/en_US',
-        'users/me',
-      ],
-      ...[
-        `ai-models/${model.external}`,
-        `ai-models/${model.external}/provider`,
-        `ai-providers/${provider.open}/models`,
-      ],
-      ...[`mcp-servers/${server.up}/relationships/tools?sort=id&`],
+      'ai-models',
+      'ai-providers',
+      'ai-model-descriptions',
+      'ai-model-flags',
+      'ai-tool-capabilities',
+      'mcp-servers',
+      'system-models',
+      'system-prompts',
+      'users',
+      'configs',
+      'configs/public',
+      'translation-labels/en_US',
+      'users/me',
+      `ai-models/${model.external}`,
+      `ai-models/${model.external}/provider`,
+      `ai-providers/${provider.open}/models`,
+      `mcp-servers/${server.up}/relationships/tools?sort=id&`,
     ].filter((path) => !path.includes('tools'))) {
       for (const filter of ['status', 'assigned', 'id']) {
         const { status, errors } = await svc.ada.get(`/${path}?filter[${filter}]=1`)

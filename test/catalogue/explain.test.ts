@@ -51,7 +51,10 @@ test('all reasons that keep a person from a model are named at once', async () =
   expect(codes).toEqual(['person_disabled', 'person_registering', 'other_group', 'other_provider_group'])
   expect(text).toContain(`It is for people in 'staff' or 'deans' alone.`)
   expect((await explain('bob', 'staffed', '--programs')).codes).toEqual([
-    ...['person_disabled', 'other_surface', 'other_group', 'other_provider_group'],
+    'person_disabled',
+    'other_surface',
+    'other_group',
+    'other_provider_group',
   ])
 })
 

@@ -67,7 +67,9 @@ describe('servers of a provider', () => {
 
     expect(serversOf(await own.set([]))).toEqual([])
     const made = await svc.admin.create('ai-providers', {
-      ...{ providerId: 'other', name: 'Other', adapter: 'demo' },
+      providerId: 'other',
+      name: 'Other',
+      adapter: 'demo',
       servers: [{ apiUrl, apiKey }],
     })
     expect([made.status, serversOf(made), await own.keys()]).toEqual([
@@ -112,8 +114,10 @@ describe('servers of a provider', () => {
 
     const answers = [
       created,
-      ...[await own.set([{ apiUrl, apiKey: [apiKey] }]), await own.set([{ apiUrl: 'no address', apiKey }])],
-      ...[await own.set([{ apiUrl, apiKey: stars, fromFile: false }]), await own.set([{ apiUrl }])],
+      await own.set([{ apiUrl, apiKey: [apiKey] }]),
+      await own.set([{ apiUrl: 'no address', apiKey }]),
+      await own.set([{ apiUrl, apiKey: stars, fromFile: false }]),
+      await own.set([{ apiUrl }]),
       await svc.admin.get('/ai-providers'),
     ]
     for (const { text } of answers) expect(text).not.toContain(apiKey)

@@ -13,7 +13,12 @@ beforeAll(async () => {
   elsewhere = resources.use(await startProvider())
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, adapter: string, more: object = {}) => ({
-    ...{ id, adapter, apiUrl: upstream.url, apiKey: `key-of-${id}`, models: [], ...more },
+    id,
+    adapter,
+    apiUrl: upstream.url,
+    apiKey: `key-of-${id}`,
+    models: [],
+    ...more,
   })
   await config.write({
     providers: [
@@ -78,7 +83,10 @@ const lists: [name: string, listing: object, expected: object[]][] = [
     {
       data: [
         {
-          ...{ id: 'acme/one', name: 'One', context_length: 1000, top_provider: { max_completion_tokens: 100 } },
+          id: 'acme/one',
+          name: 'One',
+          context_length: 1000,
+          top_provider: { max_completion_tokens: 100 },
           pricing: { prompt: '0.0000004', completion: '0.0000016' },
           architecture: { input_modalities: ['text', 'image'] },
         },
@@ -105,7 +113,10 @@ const lists: [name: string, listing: object, expected: object[]][] = [
     {
       models: [
         {
-          ...{ name: 'models/gemini-x', displayName: 'Gemini X', inputTokenLimit: 10, outputTokenLimit: 5 },
+          name: 'models/gemini-x',
+          displayName: 'Gemini X',
+          inputTokenLimit: 10,
+          outputTokenLimit: 5,
           supportedGenerationMethods: ['generateContent'],
         },
         { name: 'models/embedding', supportedGenerationMethods: ['embedContent'] },
@@ -154,11 +165,19 @@ test('an imported model is switched off with listed values; known models keep th
 
   expect(models).toEqual([
     {
-      ...{ id: 'acme/one', active: false, label: 'One', input: ['text', 'image'], price: '0.0000016' },
+      id: 'acme/one',
+      active: false,
+      label: 'One',
+      input: ['text', 'image'],
+      price: '0.0000016',
       limits: { maxInputTokens: 1000, maxOutputTokens: 100 },
     },
     {
-      ...{ id: 'mine', active: true, label: 'mine', input: ['text'], price: '0.000002' },
+      id: 'mine',
+      active: true,
+      label: 'mine',
+      input: ['text'],
+      price: '0.000002',
       limits: { maxInputTokens: 5 },
     },
   ])

@@ -14,8 +14,15 @@ describe('flags of models and capabilities of tools', () => {
   test('flags of models and capabilities of tools are built in with existing labels', async () => {
     const flags = await svc.ada.get('/ai-model-flags')
     expect(idsOf(flags.list)).toEqual([
-      ...['open-weights', 'eco-friendly', 'self-hosted', 'multi-modal', 'strength-creative-writing'],
-      ...['strength-code-generation', 'strength-math', 'strength-role-playing', 'strength-reasoning'],
+      'open-weights',
+      'eco-friendly',
+      'self-hosted',
+      'multi-modal',
+      'strength-creative-writing',
+      'strength-code-generation',
+      'strength-math',
+      'strength-role-playing',
+      'strength-reasoning',
     ])
     const eco = await svc.ada.get('/ai-model-flags/eco-friendly')
     expect(eco.one).toEqual({

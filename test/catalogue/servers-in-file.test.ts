@@ -24,7 +24,9 @@ describe('servers in the file', () => {
     const path = `/ai-providers/${of?.id}`
     return {
       ...app,
-      ...{ admin, path, provider: of?.id ?? '' },
+      admin,
+      path,
+      provider: of?.id ?? '',
       listServers: async () => serversOf(await admin.get(path)),
       set: (servers: object[]) => admin.update('ai-providers', of?.id ?? '', { servers }),
     }

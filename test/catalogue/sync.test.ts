@@ -268,11 +268,9 @@ test('a synchronisation by command reaches a running service, each row exactly o
   ]
   expect(
     await sync([
-      ...[
-        buildProvider('kept', [...models, buildModel('new'), toolModel]),
-        buildProvider('off', covered, { active: false }),
-        buildProvider('added', [buildModel('moved')]),
-      ],
+      buildProvider('kept', [...models, buildModel('new'), toolModel]),
+      buildProvider('off', covered, { active: false }),
+      buildProvider('added', [buildModel('moved')]),
     ]),
   ).toMatchObject({ exitCode: 0 })
 
@@ -298,7 +296,12 @@ test('a synchronisation by command reaches a running service, each row exactly o
     data: { attributes: { modelId: string; label: string } }[]
   }
   expect(shown.data.map(({ attributes: { modelId, label } }) => `${modelId}: ${label}`)).toEqual([
-    ...['same: same', 'renamed: Other', 'moved: moved', 'by-hand: Mine', 'tooled: tooled', 'new: new'],
+    'same: same',
+    'renamed: Other',
+    'moved: moved',
+    'by-hand: Mine',
+    'tooled: tooled',
+    'new: new',
   ])
 })
 

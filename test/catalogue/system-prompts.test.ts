@@ -48,8 +48,11 @@ describe('system prompts', () => {
     expect(await prompts()).toEqual(english)
     expect(await prompts({ 'x-app-locale': 'fr_FR' })).toEqual(english)
     expect(await prompts(german)).toEqual([
-      ...['both main de_DE', 'english main en_US', 'german main de_DE'],
-      ...['overlaid external en_US', 'programs external de_DE'],
+      'both main de_DE',
+      'english main en_US',
+      'german main de_DE',
+      'overlaid external en_US',
+      'programs external de_DE',
     ])
     const { id, username, name, email } = svc.people.ada
     const person = { id, username, name, email, role: 'user' as const, groups: [] }

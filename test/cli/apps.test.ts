@@ -11,7 +11,8 @@ test('a command creates an external app, and prints its credential and private k
   const made = await machine.json('app', 'create', ...portal)
 
   expect(made).toEqual({
-    ...{ id: expect.any(String), name: 'Portal' },
+    id: expect.any(String),
+    name: 'Portal',
     credential: expect.stringMatching(/^svc_app_1_[0-9A-Za-z]+$/),
     privateKey: expect.stringMatching(/^[0-9A-Za-z+/=]+\|[0-9A-Za-z+/=]+$/),
   })

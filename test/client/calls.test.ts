@@ -118,8 +118,17 @@ const mistakes = [
 const liveFiles = ['event-source', 'follow', 'index', 'position', 'service', 'transport']
 
 const cryptoFiles = [
-  ...['derive', 'encoding', 'invitation-link', 'keychain', 'keys', 'passkey', 'room-files', 'room-keys'],
-  ...['room-texts', 'rooms', 'seal'],
+  'derive',
+  'encoding',
+  'invitation-link',
+  'keychain',
+  'keys',
+  'passkey',
+  'room-files',
+  'room-keys',
+  'room-texts',
+  'rooms',
+  'seal',
 ]
 
 let packed: PackedClient

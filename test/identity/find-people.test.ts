@@ -101,7 +101,12 @@ test('people who share a room see each other without addresses until one is remo
   expect((await svc.cyd.get(path)).status).toBe(404)
   expect((await svc.ada.get('/users')).list).toHaveLength(3)
   expect((await svc.ada.get(`/rooms/${room}?include=members.user`)).included.map(({ type }) => type).sort()).toEqual([
-    ...['room-members', 'room-members', 'room-members', 'users', 'users', 'users'],
+    'room-members',
+    'room-members',
+    'room-members',
+    'users',
+    'users',
+    'users',
   ])
   await svc.ada.delete(`/room-members/${member}`)
   expect((await svc.ada.get(path)).status).toBe(404)

@@ -327,7 +327,10 @@ describe('GET /api/user', () => {
       avatar: null,
       avatar_id: null,
       publicKey: makePublicKey('ada'),
-      ...{ createdAt: time, updatedAt: time, created_at: time, updated_at: time },
+      createdAt: time,
+      updatedAt: time,
+      created_at: time,
+      updated_at: time,
     })
     expect(response.headers.get('deprecation')).toMatch(/^@\d{10}$/)
     expect(response.headers.get('link')).toBe('</api/svc/v1/users/me>; rel="successor-version"')

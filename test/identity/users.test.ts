@@ -49,8 +49,14 @@ describe('users', () => {
     const own = await svc.ada.get(`/users/${ada.id}`)
     expect(own.one.attributes).toEqual({
       publicKey: makePublicKey('ada'),
-      ...{ displayName: ada.name, username: 'ada', email: ada.email, bio: null, avatar: null, role: 'user' },
-      ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+      displayName: ada.name,
+      username: 'ada',
+      email: ada.email,
+      bio: null,
+      avatar: null,
+      role: 'user',
+      createdAt: expect.any(String),
+      updatedAt: expect.any(String),
     })
     const ai = await svc.ada.get(`/users/${AI_USER_ID}`)
     expect(Object.keys(ai.one.attributes).sort()).toEqual([

@@ -21,9 +21,25 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 /** The types that the specification names; it allows no other. */
 const specified = [
-  ...['ai-model-descriptions', 'ai-model-flags', 'ai-models', 'ai-providers', 'ai-tool-capabilities', 'ai-tools'],
-  ...['attachments', 'configs', 'connections', 'ext-apps', 'mcp-servers', 'migrations', 'room-members'],
-  ...['room-messages', 'rooms', 'system-models', 'system-prompts', 'translation-labels', 'user-keychain-values'],
+  'ai-model-descriptions',
+  'ai-model-flags',
+  'ai-models',
+  'ai-providers',
+  'ai-tool-capabilities',
+  'ai-tools',
+  'attachments',
+  'configs',
+  'connections',
+  'ext-apps',
+  'mcp-servers',
+  'migrations',
+  'room-members',
+  'room-messages',
+  'rooms',
+  'system-models',
+  'system-prompts',
+  'translation-labels',
+  'user-keychain-values',
   'users',
 ]
 
@@ -101,8 +117,15 @@ function leadsSomewhere({ relations }: Resource, [first = '', ...rest]: string[]
 }
 
 const values: ParameterValues = {
-  ...{ viewer: 1, admin: false, usage: 'external', groups: [], locale: 'de_DE', defaultLocale: 'en_US', brand: 'svc' },
-  ...{ id: 1, ids: [1, 2], limit: 10, offset: 0 },
+  viewer: 1,
+  usage: 'external',
+  groups: [],
+  locale: 'de_DE',
+  defaultLocale: 'en_US',
+  brand: 'svc',
+  ids: [1, 2],
+  limit: 10,
+  offset: 0,
 }
 
 /** Builds every shape of a query of a type. */

@@ -147,15 +147,21 @@ test('a connection keeps the names and shape of earlier versions', async () => {
 test('earlier programs find apps and people in connections', async () => {
   const { svc, browser } = world
   const app = await svc.host.extApps.create({
-    ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
-    ...{ publicKey: appPublicKey, logoUrl: 'https://portal.example/logo.png' },
+    name: 'Portal',
+    url: 'https://portal.example',
+    redirectUrls: ['https://portal.example/back'],
+    publicKey: appPublicKey,
+    logoUrl: 'https://portal.example/logo.png',
   })
   const connection = async () => {
     const answer = await svc.send('GET', `${SNAKE}/connections/lms-4711`, { token: String(app.credential) })
     return ((await answer.json()) as { data: { id: string; attributes: Record<string, unknown> } }).data
   }
   const attributes = {
-    ...{ name: 'Portal', description: null, url: 'https://portal.example/', publicKey: app.publicKey },
+    name: 'Portal',
+    description: null,
+    url: 'https://portal.example/',
+    publicKey: app.publicKey,
     redirectOnConnectionAccepted: 'https://portal.example/back?acme-connect-status=success',
     redirectOnConnectionDeclined: 'https://portal.example/back?acme-connect-status=declined',
     logoUrl: 'https://portal.example/logo.png',

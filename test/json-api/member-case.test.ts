@@ -87,7 +87,10 @@ describe('members that are written in another case', () => {
 
   test('members that are written in another case are what errors name and point to', async () => {
     const { errors } = await create({
-      ...{ 'model-id': '', limits: { 'max-input-tokens': -1 }, modelType: 'chat', 'no-such': 1 },
+      'model-id': '',
+      limits: { 'max-input-tokens': -1 },
+      modelType: 'chat',
+      'no-such': 1,
     })
     const withoutForeign = await create({ 'model-id': '', limits: { 'max-input-tokens': -1 }, 'no-such': 1 })
     const query = await api.send('GET', '/ai-models?sort=modelId&fields[ai-models]=modelId&include=nothing')

@@ -19,7 +19,9 @@ beforeAll(async () => {
   await svc.admin.create('system-models', { modelType: 'summary', usageType: 'external' }, related)
   await svc.admin.create('system-prompts', { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind.' })
   await svc.admin.create('ext-apps', {
-    ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+    name: 'Portal',
+    url: 'https://portal.example',
+    redirectUrls: ['https://portal.example/back'],
     publicKey: appPublicKey,
   })
   const room = toOne('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)

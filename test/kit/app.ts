@@ -54,7 +54,9 @@ export async function startApp(
     DATABASE_POOL: '5',
     PORT: '0',
     // Timeouts are long, as tests fill tables by single statements on a busy machine.
-    ...{ DATABASE_STATEMENT_TIMEOUT: '2m', DATABASE_LOCK_TIMEOUT: '1m', DATABASE_IDLE_TIMEOUT: '30s' },
+    DATABASE_STATEMENT_TIMEOUT: '2m',
+    DATABASE_LOCK_TIMEOUT: '1m',
+    DATABASE_IDLE_TIMEOUT: '30s',
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })

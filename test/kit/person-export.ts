@@ -52,7 +52,8 @@ export function unpackExport(archive: Uint8Array) {
   const text = (path: string) => Buffer.from(files[path] ?? []).toString()
   const manifest = JSON.parse(text('manifest.json')) as Manifest
   return {
-    ...{ text, manifest },
+    text,
+    manifest,
     paths: Object.keys(files),
     rows: (type: string): Row[] =>
       (manifest.types[type]?.files ?? []).flatMap((path) => (JSON.parse(text(path)) as { data: Row[] }).data),

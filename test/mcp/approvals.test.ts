@@ -187,17 +187,26 @@ test('approvals for a conversation belong to one session and can be revoked else
 
   expect(await isAsked(first, 'one', always)).toBe(true)
   expect([await isAsked(first, 'one'), await isAsked(second, 'one'), await isAsked(token, 'one')]).toEqual([
-    ...[false, true, true],
+    false,
+    true,
+    true,
   ])
   await Promise.all(['one', 'two', 'three', 'four'].map((conversation) => isAsked(token, conversation, always)))
 
   const [mine, ...scripts] = await listed(second)
   expect(mine).toEqual({
-    ...{ id: expect.any(String), tool: 'mail_echo', server: 'Mail', conversation: 'one', token: null },
+    id: expect.any(String),
+    tool: 'mail_echo',
+    server: 'Mail',
+    conversation: 'one',
+    token: null,
     until: expect.stringMatching(/Z$/),
   })
   expect(scripts.map(({ conversation, token }) => `${token} ${conversation}`).sort()).toEqual([
-    ...['script four', 'script one', 'script three', 'script two'],
+    'script four',
+    'script one',
+    'script three',
+    'script two',
   ])
   expect(await listed(other)).toEqual([])
   const name = mine?.id ?? ''

@@ -94,7 +94,11 @@ test('parts of approval requests carry the signatures of their calls', async () 
     JSON.parse(await (await mail.svc.send('POST', '/trpc/ai.complete', { token, body })).text())
   const questions = (await asking()).result.data.content
   const called = questions.map(({ id, tool: name, input, signature }) => ({
-    ...{ type: 'tool-call', id, name, input: JSON.stringify(input), ...(signature && { signature }) },
+    type: 'tool-call',
+    id,
+    name,
+    input: JSON.stringify(input),
+    ...(signature && { signature }),
   }))
   messages.push({ role: 'assistant', content: called })
   messages.push({ role: 'tool', content: questions.map(({ id }) => ({ type: 'tool-approval', id, allow: true })) })

@@ -26,8 +26,11 @@ test('a response ends with an approval request, which the next request answers o
   expect(asked).toMatchObject({ status: 'completed', output_text: '' })
   expect(asked.output).toEqual([
     {
-      ...{ type: 'mcp_approval_request', id: expect.stringMatching(/^mcpr_\w{9}$/), server_label: 'Mail' },
-      ...{ name: 'mail_echo', arguments: '{"text":"to Bob"}' },
+      type: 'mcp_approval_request',
+      id: expect.stringMatching(/^mcpr_\w{9}$/),
+      server_label: 'Mail',
+      name: 'mail_echo',
+      arguments: '{"text":"to Bob"}',
     },
   ])
   expect(calls()).toEqual([])
@@ -35,8 +38,14 @@ test('a response ends with an approval request, which the next request answers o
   const done = await createResponse(ada, input)
   expect(done.output).toMatchObject([
     {
-      ...{ type: 'mcp_call', name: 'mail_echo', arguments: '{"text":"to Bob"}', server_label: 'Mail' },
-      ...{ approval_request_id: findApprovalRequest(asked).id, status: 'completed', output: 'done', error: null },
+      type: 'mcp_call',
+      name: 'mail_echo',
+      arguments: '{"text":"to Bob"}',
+      server_label: 'Mail',
+      approval_request_id: findApprovalRequest(asked).id,
+      status: 'completed',
+      output: 'done',
+      error: null,
     },
     { type: 'message' },
   ])
@@ -45,7 +54,11 @@ test('a response ends with an approval request, which the next request answers o
 
   await createResponse(ada, [...appendOutput(input, done), { role: 'user', content: 'Thanks' }])
   expect(upstream.requests.at(-1)?.body.messages.map(({ role }) => role)).toEqual([
-    ...['user', 'assistant', 'tool', 'assistant', 'user'],
+    'user',
+    'assistant',
+    'tool',
+    'assistant',
+    'user',
   ])
   const { input: both } = await allowed()
   await Promise.all([createResponse(ada, both), createResponse(ada, both)])
@@ -188,7 +201,8 @@ test('a tool call without approval request is accepted back, and errors name its
     await createResponse(ada, said as Input)
     expect(upstream.requests.at(-1)?.body.messages.slice(1)).toMatchObject([
       { role: 'assistant', tool_calls: [{ function: { name: 'mail_echo', arguments: '{}' } }] },
-      ...[{ role: 'tool', content: 'sent' }, { role: 'user' }],
+      { role: 'tool', content: 'sent' },
+      { role: 'user' },
     ])
   }
   const lost = [...input, { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }] as Input

@@ -105,7 +105,9 @@ test('a failed call is reported as failed, and a pure repeat costs no tokens', a
   const { input } = await allowed()
   const failed = await createResponse(ada, input)
   expect(failed.output[0]).toMatchObject({
-    ...{ type: 'mcp_call', status: 'failed', output: null },
+    type: 'mcp_call',
+    status: 'failed',
+    output: null,
     error: { type: 'mcp_tool_execution_error', content: 'The box is full.' },
   })
   await createResponse(ada, [...appendOutput(input, failed), { role: 'user', content: 'Well' }])
@@ -152,7 +154,9 @@ test('an approved call runs whatever tools are allowed then, or is reported fail
   expect(failed).toMatchObject({ type: 'mcp_call', server_label: 'Mail', status: 'failed', output: null })
   const gone = other.map((item) => ('arguments' in item ? { ...item, name: 'mail_gone' } : item))
   expect((await createResponse(ada, gone)).output[0]).toMatchObject({
-    ...{ type: 'mcp_call', name: 'mail_gone', status: 'failed' },
+    type: 'mcp_call',
+    name: 'mail_gone',
+    status: 'failed',
     error: { content: expect.stringMatching(/no such tool/) },
   })
   expect(calls()).toHaveLength(1)

@@ -25,13 +25,19 @@ test('a stream reports the approval request, call and result by events of OpenAI
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
     return events.map(({ type }) => type.replace('response.', ''))
   }
-  expect(await types(HELLO)).toEqual([
-    ...['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'],
-  ])
+  expect(await types(HELLO)).toEqual(['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'])
   const said = await types((await allowed()).input)
   expect(said.slice(0, 10)).toEqual([
-    ...['created', 'in_progress', 'output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta'],
-    ...['mcp_call_arguments.done', 'mcp_call.completed', 'output_item.done', 'output_item.added', 'content_part.added'],
+    'created',
+    'in_progress',
+    'output_item.added',
+    'mcp_call.in_progress',
+    'mcp_call_arguments.delta',
+    'mcp_call_arguments.done',
+    'mcp_call.completed',
+    'output_item.done',
+    'output_item.added',
+    'content_part.added',
   ])
   const { input } = await allowed()
   const whole = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()

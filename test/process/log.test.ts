@@ -79,7 +79,12 @@ async function startAtTerminal(settings: Record<string, string>) {
   const command = `stty cols 200; exec ${manifest.scripts.start}`
   const service = resources.use(
     startProcess({ DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', ...settings }, [
-      ...['script', '--quiet', '--flush', '--command', command, '/dev/null'],
+      'script',
+      '--quiet',
+      '--flush',
+      '--command',
+      command,
+      '/dev/null',
     ]),
   )
   await vi.waitFor(() => expect(service.output.out).toMatch(/Next:[\s\S]*\}\]\}\}'/), { timeout: 60_000, interval: 20 })

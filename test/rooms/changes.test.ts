@@ -45,9 +45,14 @@ test('everybody is told what administrators do with providers and models', async
   )
   const [p, m, s] = [provider.id, model.id, second.id]
   expect(told.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
-    ...[`ai-providers.created ${p}`, `ai-models.created ${m}`, `ai-models.updated ${m}`],
-    ...[`ai-providers.updated ${p}`, `ai-models.deleted ${m}`, `ai-models.created ${s}`],
-    ...[`ai-providers.deleted ${p}`, `ai-models.deleted ${s}`],
+    `ai-providers.created ${p}`,
+    `ai-models.created ${m}`,
+    `ai-models.updated ${m}`,
+    `ai-providers.updated ${p}`,
+    `ai-models.deleted ${m}`,
+    `ai-models.created ${s}`,
+    `ai-providers.deleted ${p}`,
+    `ai-models.deleted ${s}`,
   ])
 })
 

@@ -278,8 +278,11 @@ describe('the link of an invitation', () => {
     expect([status, meta]).toEqual([
       200,
       {
-        ...{ role: 'viewer', roomName: 'Chess', inviterName: svc.people.ada.name },
-        ...{ expiresAt: one.attributes['expiresAt'], _svc_sync_log: [] },
+        role: 'viewer',
+        roomName: 'Chess',
+        inviterName: svc.people.ada.name,
+        expiresAt: one.attributes['expiresAt'],
+        _svc_sync_log: [],
       },
     ])
     for (const given of [{}, { proof: createLink().proof }]) expect((await look(svc.bob, given)).status).toBe(404)

@@ -97,8 +97,13 @@ describeWith('chromium')('in Chromium', () => {
 
 /** The next key of a room with shared earlier keys, as the service describes it. */
 const recipients = (...given: { id: string; publicKey: string }[]): web.KeyRecipients => ({
-  ...{ keyEpoch: 1, version: 'v', recipients: given, sharesEarlierKeys: true, role: 'admin' },
-  ...{ roomDescription: null, systemPrompt: null },
+  keyEpoch: 1,
+  version: 'v',
+  recipients: given,
+  sharesEarlierKeys: true,
+  role: 'admin',
+  roomDescription: null,
+  systemPrompt: null,
 })
 
 test('an invalid public key does not block the next room key, and is reported', async () => {
@@ -121,7 +126,9 @@ test('with the next key all texts of a room without key sharing are re-encrypted
     [3, web.makeKey()],
   ])
   const given = {
-    ...{ ...recipients({ id: '5', publicKey }), keyEpoch: 4, sharesEarlierKeys: false },
+    ...recipients({ id: '5', publicKey }),
+    keyEpoch: 4,
+    sharesEarlierKeys: false,
     roomDescription: await web.sealRoomText(roomKey, 'About chess'),
     systemPrompt: await web.sealRoomText(known.get(3)!, 'Play chess', 3),
   }

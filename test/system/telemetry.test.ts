@@ -153,7 +153,10 @@ describe('a trace', () => {
     const gone = new AbortController()
     const headers = { accept: 'text/event-stream' }
     const response = await svc.send('POST', '/api/ai-req', {
-      ...{ token: ada.token, body: buildQuestion(), headers, signal: gone.signal },
+      token: ada.token,
+      body: buildQuestion(),
+      headers,
+      signal: gone.signal,
     })
     await response.body?.getReader().read()
     gone.abort()

@@ -100,7 +100,9 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await unpackInto(copy, await saveCopy(room.page, folder.path))
 
     await using offline = await openPage('about:blank', {
-      ...{ offline: true, locale: 'de-DE', colorScheme: 'dark' },
+      offline: true,
+      locale: 'de-DE',
+      colorScheme: 'dark',
       viewport: { width: 360, height: 740 },
     })
     const { page, complaints } = offline

@@ -84,7 +84,11 @@ describeWith('chromium')('the allowed tools in the settings', () => {
     const [session] = await svc.services.sql(listSessions, [id, new Date(0)])
     for (const credential of [`token:${token}`, `session:${session?.handle}`, 'session:ended'])
       await rememberApproval(svc.services, id, {
-        ...{ credential, conversation: '<b>one</b>', tool: 'mail_send', server: 'Mail', hash: 'h' },
+        credential,
+        conversation: '<b>one</b>',
+        tool: 'mail_send',
+        server: 'Mail',
+        hash: 'h',
       })
 
     await showSettings(page, 'apps')

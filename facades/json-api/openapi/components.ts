@@ -57,7 +57,9 @@ export class Components {
 const shorthands: Record<string, Described> = {
   text,
   message: {
-    ...{ type: 'object', required: ['role', 'content'], properties: { role: text, content: {} } },
+    type: 'object',
+    required: ['role', 'content'],
+    properties: { role: text, content: {} },
     not: { required: ['type'], properties: { type: {} } },
   },
 }

@@ -235,7 +235,11 @@ function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: Ser
 function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBody: boolean): Described {
   const { method, url, answers } = route
   const statuses = [
-    ...[400, 401, 403, 500, 503],
+    400,
+    401,
+    403,
+    500,
+    503,
     ...(answers === 'file' ? [404, 412, 416] : [406]),
     ...(url.includes('/:id') || hasBody || answers === 'action' ? [404] : []),
     // A body is validated, even if none is needed.

@@ -79,8 +79,12 @@ interface Row {
 
 /** Converts an announcement to its legacy row. */
 const toLegacyRow = ({ id, isForced, isGlobal, startsAt, expiresAt, ...rest }: Row) => ({
-  ...{ id: Number(id), ...rest, is_forced: isForced, is_global: isGlobal },
-  ...{ starts_at: startsAt, expires_at: expiresAt },
+  id: Number(id),
+  ...rest,
+  is_forced: isForced,
+  is_global: isGlobal,
+  starts_at: startsAt,
+  expires_at: expiresAt,
 })
 
 /** Returns a fallback for something that does not exist, or has an impossible id. */

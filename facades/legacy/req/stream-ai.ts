@@ -42,8 +42,12 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
 }
 
 const providerFailures: readonly string[] = [
-  ...['provider_failed', 'provider_refused', 'provider_rate_limited'],
-  ...['provider_quota_exceeded', 'provider_misconfigured', 'context_length_exceeded'],
+  'provider_failed',
+  'provider_refused',
+  'provider_rate_limited',
+  'provider_quota_exceeded',
+  'provider_misconfigured',
+  'context_length_exceeded',
 ]
 
 /** Builds the error body of a provider failure; legacy front ends expect status 200. */

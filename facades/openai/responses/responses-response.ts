@@ -138,7 +138,11 @@ export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }:
   const known = tools.find(name)
   const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
   const item = <Type extends string>(prefix: string, type: Type) => ({
-    ...{ id: encodeSignatureInId(ids.next(prefix), signature), type, call_id: callId, ...names, status: 'completed' },
+    id: encodeSignatureInId(ids.next(prefix), signature),
+    type,
+    call_id: callId,
+    ...names,
+    status: 'completed',
   })
   return known?.isCustom
     ? { ...item('ctc', 'custom_tool_call'), input: readCustomInput(input) }

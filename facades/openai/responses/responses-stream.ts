@@ -129,7 +129,9 @@ export class ResponseEvents implements EventWriter<StreamPart> {
           this.#writeEvent('response.custom_tool_call_input.done', { ...place, input: item.input })
         : this.#writeEvent('response.function_call_arguments.delta', { ...place, delta: item.arguments }) +
           this.#writeEvent('response.function_call_arguments.done', {
-            ...{ ...place, arguments: item.arguments, name: item.name },
+            ...place,
+            arguments: item.arguments,
+            name: item.name,
           })) +
       this.#writeItemEnd(item)
     )

@@ -247,8 +247,14 @@ export async function listOwnConversations(
 ): Promise<CursorPage<ConversationRow>> {
   const [time = MAX_TIME, id = MAX_ID] = after?.split('-').map(Number) ?? []
   const rows = await ctx.services.sql(listConversations, [
-    ...[toViewer(ctx).viewer, time, Math.min(id, MAX_ID), size + 1],
-    ...[isPinned, folder, name === undefined ? undefined : toLikePattern(name), folder === null],
+    toViewer(ctx).viewer,
+    time,
+    Math.min(id, MAX_ID),
+    size + 1,
+    isPinned,
+    folder,
+    name === undefined ? undefined : toLikePattern(name),
+    folder === null,
   ])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined

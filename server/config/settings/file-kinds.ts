@@ -18,8 +18,24 @@ export const fileTypes: readonly string[] = [
 
 /** Media types that browsers report for files that are plain text. */
 export const plainTextTypes: readonly string[] = [
-  ...['json', 'schema+json', 'javascript', 'x-javascript', 'typescript', 'yaml', 'x-yaml', 'sql', 'x-sql'],
-  ...['x-sh', 'x-shellscript', 'x-perl', 'x-php', 'x-httpd-php', 'x-ruby', 'x-tex', 'toml', 'x-ndjson'],
+  'json',
+  'schema+json',
+  'javascript',
+  'x-javascript',
+  'typescript',
+  'yaml',
+  'x-yaml',
+  'sql',
+  'x-sql',
+  'x-sh',
+  'x-shellscript',
+  'x-perl',
+  'x-php',
+  'x-httpd-php',
+  'x-ruby',
+  'x-tex',
+  'toml',
+  'x-ndjson',
 ]
   .map((kind) => `application/${kind}`)
   .concat(

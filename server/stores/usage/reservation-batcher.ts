@@ -60,7 +60,8 @@ export class ReservationBatcher {
   constructor(options: ReservationBatcherOptions) {
     this.#options = options
     this.#loader = new DataLoader((attempts) => this.#reserveNext(attempts), {
-      ...{ cache: false, maxBatchSize: MAX_CALLS },
+      cache: false,
+      maxBatchSize: MAX_CALLS,
       batchScheduleFn: (dispatch) => void this.#last.then(() => setImmediate(dispatch)),
     })
   }
@@ -168,7 +169,9 @@ export class ReservationBatcher {
 
 /** Converts a candidate to an element of the statement's JSON. */
 const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
-  ...{ id, catalogue, ...call },
+  id,
+  catalogue,
+  ...call,
   counters: claims.map(({ counter }) => counter),
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),
@@ -214,7 +217,14 @@ function buildReservation(
 }
 
 const buildInitialProgress = ({ call: { inputTokens, costMicros, currency } }: ReserveRequest): CallProgress => ({
-  ...{ inputTokens, costMicros, currency, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
-  ...{ webSearches: 0, webFetches: 0 },
+  inputTokens,
+  costMicros,
+  currency,
+  outputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  webSearches: 0,
+  webFetches: 0,
   max: { tokens: null, costMicros: null },
 })

@@ -38,7 +38,9 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
   const writer = new UsageWriter({ sql, log, onReached })
   const orphaned = new OrphanedReservations(sql)
   const batcher = new ReservationBatcher({
-    ...{ sql, leaseMs: LEASE_MS, limits: new LimitCache(sql) },
+    sql,
+    leaseMs: LEASE_MS,
+    limits: new LimitCache(sql),
     onOrphaned: (ids) => orphaned.add(ids),
     usageWriter: writer,
   })

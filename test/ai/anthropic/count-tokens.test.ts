@@ -29,19 +29,26 @@ const counts: Behaviour = ({ path }, response) =>
 beforeAll(async () => {
   upstream = resources.use(await startProvider(counts))
   const providers = adapters.map((adapter) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [{ id: `of-${adapter}`, upstreamId: 'up-1', label: adapter, external: true }],
   }))
   const slow = {
-    ...{ id: 'slow', adapter: 'anthropic', apiUrl: upstream.url, timeouts: { firstByte: '300ms' } },
+    id: 'slow',
+    adapter: 'anthropic',
+    apiUrl: upstream.url,
+    timeouts: { firstByte: '300ms' },
     models: [{ id: 'of-slow', label: 'Slow', external: true }],
   }
   const twofold = {
-    ...{ id: 'twofold', adapter: 'anthropic', apiUrl: `${upstream.url}/first`, apiKey: PROVIDER_KEY },
-    ...{
-      servers: [{ apiUrl: `${upstream.url}/second`, apiKey: PROVIDER_KEY }],
-      circuit: { failures: 1, openFor: '1h' },
-    },
+    id: 'twofold',
+    adapter: 'anthropic',
+    apiUrl: `${upstream.url}/first`,
+    apiKey: PROVIDER_KEY,
+    servers: [{ apiUrl: `${upstream.url}/second`, apiKey: PROVIDER_KEY }],
+    circuit: { failures: 1, openFor: '1h' },
     models: [{ id: 'of-twofold', label: 'Twofold', external: true }],
   }
   const more = { providers: [...providers, slow, twofold], systemModels: {} }

@@ -103,7 +103,10 @@ test('thinking comes in a block of its own, whole and as it streams', async () =
 test('parameters reach the provider in its own terms, and those without effect do not', async () => {
   const cached = { cache_control: { type: 'ephemeral' as const } }
   await create({
-    ...{ temperature: 0.5, top_p: 0.9, stop_sequences: ['END'], metadata: { user_id: 'me' } },
+    temperature: 0.5,
+    top_p: 0.9,
+    stop_sequences: ['END'],
+    metadata: { user_id: 'me' },
     system: [{ type: 'text', text: 'Be kind.', ...cached }],
     messages: [{ role: 'user', content: [{ type: 'text', text: 'Well?', ...cached }] }],
   })
@@ -132,18 +135,24 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   [
     'a server of tools',
     { mcp_servers: [{ type: 'url', url: 'https://example.org', name: 'a' }] },
-    ...[400, 'invalid_request_error', 'mcp_servers: are not called for callers'],
+    400,
+    'invalid_request_error',
+    'mcp_servers: are not called for callers',
   ] as never,
   ['too warm a temperature', { temperature: 3 }, 400, 'invalid_request_error', 'temperature: must be at most '],
   [
     'a message without a role',
     { messages: [{ content: 'Hi' }] },
-    ...[400, 'invalid_request_error', 'messages.0.role: is required'],
+    400,
+    'invalid_request_error',
+    'messages.0.role: is required',
   ] as never,
   [
     'a block without a type',
     { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] },
-    ...[400, 'invalid_request_error', 'messages.0.content.0.type: is required'],
+    400,
+    'invalid_request_error',
+    'messages.0.content.0.type: is required',
   ] as never,
   ['no messages', { messages: [] }, 400, 'invalid_request_error', 'messages: '],
   [
@@ -156,12 +165,16 @@ test.for<[name: string, body: object, status: number, type: string, message: str
   [
     'an image that is to be fetched',
     { messages: [{ role: 'user', content: [fetched] }] },
-    ...[400, 'invalid_request_error', 'messages.0.content.0.source.type: is taken as base64 only'],
+    400,
+    'invalid_request_error',
+    'messages.0.content.0.source.type: is taken as base64 only',
   ] as never,
   [
     'a result without a call, behind other words',
     { messages: [...messages, { role: 'user', content: [{ type: 'text', text: 'So:' }, result] }] },
-    ...[400, 'invalid_request_error', 'messages.1.content.1.tool_use_id: answers no call before it'],
+    400,
+    'invalid_request_error',
+    'messages.1.content.1.tool_use_id: answers no call before it',
   ] as never,
 ])('%s is refused by the name of the parameter, without any call', async ([, body, status, type, message]) => {
   const error = await refusedBy(create(body))

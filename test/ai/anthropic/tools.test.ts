@@ -133,8 +133,11 @@ test('the AI SDK reads answer and usage, and does not retry permanent failures',
 
 test.for([false, true])('the runner of tools of Anthropic goes through all rounds (streamed: %s)', async (stream) => {
   const run = betaTool({
-    ...{ name: 'weather', description: 'Tells the weather.', inputSchema: schema },
-    ...{ defer_loading: false, run: () => 'Rain' },
+    name: 'weather',
+    description: 'Tells the weather.',
+    inputSchema: schema,
+    defer_loading: false,
+    run: () => 'Rain',
   })
   const question = { model: 'mock-1', max_tokens: 100, messages, tools: [run] }
   const last = stream

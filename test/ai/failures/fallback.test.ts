@@ -32,8 +32,14 @@ beforeAll(async () => {
   upstream = resources.use(await startProvider((request, response) => byKey.get(keyOf(request))?.(request, response)))
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, models: object[], more: object = {}) => ({
-    ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models },
-    ...{ circuit: { failures: 1_000_000 }, timeouts: { firstByte: '2s' }, ...more },
+    id,
+    adapter: 'openai-compatible',
+    apiUrl: upstream.url,
+    apiKey: id,
+    models,
+    circuit: { failures: 1_000_000 },
+    timeouts: { firstByte: '2s' },
+    ...more,
   })
   await config.write({
     providers: [
@@ -54,7 +60,8 @@ beforeAll(async () => {
       provider('blind', [{ id: 'blind', external: true }]),
       ...['1m', '100ms'].map((openFor) =>
         provider(openFor, [{ id: openFor, external: true }], {
-          ...{ servers: [{ apiKey: `twin of ${openFor}` }], circuit: { failures: 1, openFor } },
+          servers: [{ apiKey: `twin of ${openFor}` }],
+          circuit: { failures: 1, openFor },
         }),
       ),
       provider('many', [{ id: 'many', external: true }], { servers: [{ apiKey: 'more' }, { apiUrl: upstream.url }] }),

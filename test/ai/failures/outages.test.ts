@@ -35,8 +35,13 @@ beforeAll(async () => {
   upstream.listing = { data: names.map((id) => ({ id })) }
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, openFor: string, more: object = {}) => ({
-    ...{ id, adapter: 'openai-compatible', apiUrl: upstream.url, apiKey: id, models: [{ id, external: true }] },
-    ...{ circuit: { failures: 1, openFor }, ...more },
+    id,
+    adapter: 'openai-compatible',
+    apiUrl: upstream.url,
+    apiKey: id,
+    models: [{ id, external: true }],
+    circuit: { failures: 1, openFor },
+    ...more,
   })
   await config.write({
     providers: [

@@ -54,7 +54,9 @@ const tooLong = {
   anthropic: [400, 'invalid_request_error'] as [number, string],
 }
 const operators = (code: string) => ({
-  ...{ code, openAi: [500, code] as [number, string], anthropic: [500, 'api_error'] as [number, string] },
+  code,
+  openAi: [500, code] as [number, string],
+  anthropic: [500, 'api_error'] as [number, string],
 })
 const rateLimited = {
   code: 'provider_rate_limited',
@@ -80,12 +82,14 @@ const reasons: Reason[] = [
   {
     name: 'too many requests',
     behave: refuses(429, { code: 'rate_limit_exceeded' }, { 'retry-after': '77' }),
-    ...{ ...rateLimited, retryAfter: '77' },
+    ...rateLimited,
+    retryAfter: '77',
   },
   {
     name: 'too many requests, and for how long in the body',
     behave: refuses(429, { details: [{ retryDelay: '77.5s' }], status: 'RESOURCE_EXHAUSTED' }),
-    ...{ ...rateLimited, retryAfter: '77' },
+    ...rateLimited,
+    retryAfter: '77',
   },
 ]
 
@@ -189,7 +193,10 @@ test('too long a conversation is reported as such by every kind of provider', as
   })
   await using config = await writeConfig(upstream.url)
   const providers = tooLongBy.map(([adapter]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [{ id: adapter, external: true }],
   }))
   await config.write({ providers, systemModels: {} })
@@ -200,7 +207,8 @@ test('too long a conversation is reported as such by every kind of provider', as
     for (const stream of [false, true]) {
       const response = await svc.send('POST', '/v1/chat/completions', { token, body: { model, messages, stream } })
       expect([model, response.status, await response.json()]).toMatchObject([
-        ...[model, 400],
+        model,
+        400,
         { error: { code: 'context_length_exceeded', param: 'messages' } },
       ])
     }

@@ -197,8 +197,14 @@ describe('a call whose process died', () => {
         reasoning_tokens as reasoning, cost_micros::int as cost, currency from usage_records`),
     ).toEqual([
       {
-        ...{ outcome: 'lost', estimated: true, input: 30, output: 40, cached: 20, reasoning: 10 },
-        ...{ cost: 10 + 20 * 0.5 + 40 * 2, currency: 'EUR' },
+        outcome: 'lost',
+        estimated: true,
+        input: 30,
+        output: 40,
+        cached: 20,
+        reasoning: 10,
+        cost: 10 + 20 * 0.5 + 40 * 2,
+        currency: 'EUR',
       },
     ])
   }, 120_000)

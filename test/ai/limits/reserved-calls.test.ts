@@ -172,8 +172,12 @@ describe('what is reserved for a stream', () => {
   test('what is reserved for a stream in money shrinks by its known tokens', async () => {
     const { behave, isAsked, count, resolve } = countsWhenAllowed(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
-      ...{ currency: 'EUR', inputPerMillion: 10, cachedInputPerMillion: 1, cacheWritePerMillion: 12 },
-      ...{ outputPerMillion: 20, reasoningPerMillion: 50 },
+      currency: 'EUR',
+      inputPerMillion: 10,
+      cachedInputPerMillion: 1,
+      cacheWritePerMillion: 12,
+      outputPerMillion: 20,
+      reasoningPerMillion: 50,
     }
     await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
 

@@ -46,7 +46,11 @@ beforeAll(async () => {
     anthropic: [of('claude')],
   }
   const providers = Object.entries(models).map(([adapter, models]) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY, models },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
+    models,
   }))
   await config.write({ providers, systemModels: {} })
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))

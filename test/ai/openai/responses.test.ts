@@ -70,9 +70,23 @@ async function requiredMembers(name: string): Promise<string[]> {
 
 /** Members that the Open Responses specification requires in addition to the SDK. */
 const alsoExpected = [
-  ...['background', 'completed_at', 'frequency_penalty', 'max_output_tokens', 'max_tool_calls', 'presence_penalty'],
-  ...['previous_response_id', 'prompt_cache_key', 'reasoning', 'safety_identifier', 'service_tier', 'status', 'store'],
-  ...['text', 'top_logprobs', 'truncation', 'usage'],
+  'background',
+  'completed_at',
+  'frequency_penalty',
+  'max_output_tokens',
+  'max_tool_calls',
+  'presence_penalty',
+  'previous_response_id',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'service_tier',
+  'status',
+  'store',
+  'text',
+  'top_logprobs',
+  'truncation',
+  'usage',
 ]
 
 test('each response has all members that clients expect, from its beginning to its end', async () => {

@@ -20,7 +20,9 @@ async function startTools() {
   const upstream = resources.use(await startProvider(answers('Fine.')))
   const providers = adapters.map((adapter) =>
     buildProvider(adapter, [buildModel(adapter, { tools: ['now'], settings: { toolCalling: true } })], {
-      ...{ adapter, apiUrl: upstream.url, apiKey: 'provider-key' },
+      adapter,
+      apiUrl: upstream.url,
+      apiKey: 'provider-key',
     }),
   )
   const env = { EXTENSIONS: 'test/fixtures/clock-extension.ts' }

@@ -38,7 +38,9 @@ test('older front ends learn in a separate line which page was read', async () =
   const lines = text.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
   expect(lines.filter(({ type }) => type === 'citation')).toEqual([
     {
-      ...{ type: 'citation', isDone: false, status: null },
+      type: 'citation',
+      isDone: false,
+      status: null,
       content: { url, title: 'Chess', ranges: [], byteOffset: false },
     },
   ])

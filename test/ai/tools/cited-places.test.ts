@@ -23,7 +23,11 @@ const [e4, best, d4] = [at('e4'), at('is best'), at('😀 and so is d4.')]
 
 const usage = { input_tokens: 70, output_tokens: 9 }
 const annotationOf = (url: string, { start, end }: { start: number; end: number }) => ({
-  ...{ type: 'url_citation', start_index: start, end_index: end, url, title: 'Chess' },
+  type: 'url_citation',
+  start_index: start,
+  end_index: end,
+  url,
+  title: 'Chess',
 })
 const annotations = [
   annotationOf(pages.e4, e4),
@@ -41,8 +45,12 @@ const openai: Behaviour = ({ body }, reply) => {
     { type: 'response.output_item.added', output_index: 0, item: message },
     { type: 'response.output_text.delta', item_id: 'msg', output_index: 0, delta: text },
     ...annotations.map((annotation, annotation_index) => ({
-      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 0, content_index: 0 },
-      ...{ annotation_index, annotation },
+      type: 'response.output_text.annotation.added',
+      item_id: 'msg',
+      output_index: 0,
+      content_index: 0,
+      annotation_index,
+      annotation,
     })),
     { type: 'response.output_item.done', output_index: 0, item: outputMessage },
     { type: 'response.completed', response: { ...response, usage } },
@@ -69,7 +77,9 @@ const google: Behaviour = ({ path }, reply) => {
   const groundingMetadata = {
     groundingChunks: [pages.e4, pages.d4, pages.none].map((uri) => ({ web: { uri, title: 'Chess' } })),
     groundingSupports: [
-      ...[supportOf('e4', 0), supportOf('😀 and so is d4.', 1), supportOf('is best', 0)],
+      supportOf('e4', 0),
+      supportOf('😀 and so is d4.', 1),
+      supportOf('is best', 0),
       supportOf('e4', 2, { text: 'What the answer does not say.' }),
     ],
     webSearchQueries: ['chess'],
@@ -82,7 +92,11 @@ const google: Behaviour = ({ path }, reply) => {
 }
 
 const searchHits = Object.values(pages).map((url) => ({
-  ...{ type: 'web_search_result', url, title: 'Chess', encrypted_content: 'sealed', page_age: null },
+  type: 'web_search_result',
+  url,
+  title: 'Chess',
+  encrypted_content: 'sealed',
+  page_age: null,
 }))
 const searchBlocks = [
   { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'chess' } },
@@ -94,8 +108,12 @@ const citingBlock = (piece: string, url: string) => {
 }
 /** Blocks of text; a block with a citation cites its page as a whole. */
 const texts = [
-  ...[{ type: 'text', text: '♟️ é: ' }, citingBlock('e4', pages.e4), { type: 'text', text: ' ' }],
-  ...[citingBlock('is best', pages.e4), { type: 'text', text: ', ' }, citingBlock('😀 and so is d4.', pages.d4)],
+  { type: 'text', text: '♟️ é: ' },
+  citingBlock('e4', pages.e4),
+  { type: 'text', text: ' ' },
+  citingBlock('is best', pages.e4),
+  { type: 'text', text: ', ' },
+  citingBlock('😀 and so is d4.', pages.d4),
 ]
 const anthropic = answersWithBlocks([...searchBlocks, ...texts], { stop_reason: 'end_turn', usage })
 
@@ -108,7 +126,8 @@ const none = { start: 0, end: 0 }
 /** Citations by page, in the order in which the pages are reported. */
 const expectedAnnotations = [
   ...[e4, best].map((place) => annotationOf(pages.e4, place)),
-  ...[annotationOf(pages.d4, d4), annotationOf(pages.none, none)],
+  annotationOf(pages.d4, d4),
+  annotationOf(pages.none, none),
 ]
 
 test.for(dialects)('older front ends learn where an answer of the kind %s cites pages', async ([model, behave]) => {
@@ -172,7 +191,9 @@ test("Anthropic's clients learn where an answer cites a page by text block", asy
     messages: [...ask.messages, { role: 'assistant', content }, ...ask.messages],
   })
   expect(native.upstream.requests.at(-1)?.body['input']).toMatchObject([
-    ...[{ role: 'user' }, { role: 'assistant', content: text }, { role: 'user' }],
+    { role: 'user' },
+    { role: 'assistant', content: text },
+    { role: 'user' },
   ])
 })
 

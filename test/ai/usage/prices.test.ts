@@ -24,7 +24,11 @@ const prices = {
 }
 
 const counts = (more: Partial<TokenCounts>): TokenCounts => ({
-  ...{ input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0 },
+  input: 0,
+  output: 0,
+  cached: 0,
+  cacheWrite: 0,
+  reasoning: 0,
   ...more,
 })
 

@@ -46,11 +46,18 @@ export async function* measureTransfer(world: World, rounds: number): AsyncGener
 
 async function open({ databaseUrl, folder, start }: World): Promise<[Side, Side]> {
   const settings = {
-    ...{ DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0', ATTACHMENT_QUOTA: `${1000 * BYTES}` },
-    ...{ UPLOADS_AT_ONCE: `${MANY}`, MAX_FILE_SIZE: `${2 * BYTES}`, ALLOWED_FILE_MIME_TYPES: 'image/png' },
+    DATABASE_URL: databaseUrl,
+    DATA_DIR: `${folder}/data`,
+    PORT: '0',
+    ATTACHMENT_QUOTA: `${1000 * BYTES}`,
+    UPLOADS_AT_ONCE: `${MANY}`,
+    MAX_FILE_SIZE: `${2 * BYTES}`,
+    ALLOWED_FILE_MIME_TYPES: 'image/png',
   }
   const subject = await start<SubjectInput>('subject.ts', {
-    ...{ settings, temporaryDir: folder, abilities: ['read', 'write'] },
+    settings,
+    temporaryDir: folder,
+    abilities: ['read', 'write'],
   })
   await mkdir(`${folder}/floor`)
   const floor = await start('files/floor.ts', { databaseUrl, folder: `${folder}/floor` })
@@ -142,7 +149,10 @@ function memoryFigure(what: string, rounds: readonly [number, number][]): Figure
 }
 
 const sidesOf = (what: string, unit: string, rounds: readonly [number, number][]) => ({
-  ...{ what, unit, subject: median(rounds.map(([own]) => own)), floor: median(rounds.map(([, bare]) => bare)) },
+  what,
+  unit,
+  subject: median(rounds.map(([own]) => own)),
+  floor: median(rounds.map(([, bare]) => bare)),
 })
 
 const median = (values: readonly number[]) =>

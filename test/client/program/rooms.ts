@@ -82,7 +82,11 @@ const caughtUp = await Promise.all(created.map(async ({ subject }) => open(cyd, 
 
 process.stdout.write(
   JSON.stringify({
-    ...{ lookedAt, before, refused: refusal, caughtUp, unusable: next.unusable },
+    lookedAt,
+    before,
+    refused: refusal,
+    caughtUp,
+    unusable: next.unusable,
     kinds: changes.map(({ kind }) => kind),
     description: await web.openRoomText(new Map([[1, cyd.keys.get(1) ?? '']]), (await cyd.description(room)) ?? ''),
     edited: (await cyd.messages(room)).map(({ editedAt }) => editedAt !== null),

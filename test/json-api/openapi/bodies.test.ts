@@ -22,7 +22,10 @@ test('a described creation body is accepted, and refused without a required memb
   const bodies: Record<string, { attributes: object; relationships?: object }> = {
     'ai-providers': {
       attributes: {
-        ...{ providerId: 'px', name: 'P', adapter: 'openai', apiUrl: null },
+        providerId: 'px',
+        name: 'P',
+        adapter: 'openai',
+        apiUrl: null,
         servers: [{ apiUrl: 'https://second.example', apiKey: null }],
       },
     },

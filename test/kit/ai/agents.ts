@@ -6,8 +6,12 @@ import { type Step, TASK } from './task-model.ts'
 
 /** Versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
 const packages = [
-  ...['@anthropic-ai/claude-code@2.1.332', '@openai/codex@0.169.0'],
-  ...['langchain@1.5.14', '@langchain/core@1.4.0', '@langchain/openai@1.6.0', 'zod@4.6.7'],
+  '@anthropic-ai/claude-code@2.1.332',
+  '@openai/codex@0.169.0',
+  'langchain@1.5.14',
+  '@langchain/core@1.4.0',
+  '@langchain/openai@1.6.0',
+  'zod@4.6.7',
 ]
 
 /** Installs the agents for one test. */
@@ -73,8 +77,12 @@ type Workshop = Awaited<ReturnType<typeof openWorkshop>>
 
 /** Allows loopback alone: other requests go to a proxy that does not exist. */
 const proxySettings = {
-  ...{ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: '127.0.0.1,localhost' },
-  ...{ http_proxy: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1,localhost' },
+  HTTP_PROXY: 'http://127.0.0.1:9',
+  HTTPS_PROXY: 'http://127.0.0.1:9',
+  NO_PROXY: '127.0.0.1,localhost',
+  http_proxy: 'http://127.0.0.1:9',
+  https_proxy: 'http://127.0.0.1:9',
+  no_proxy: '127.0.0.1,localhost',
 }
 
 const buildEnvironment = ({ home }: Workshop) => ({ PATH: process.env['PATH'], HOME: home, ...proxySettings })
@@ -99,9 +107,14 @@ async function runClaude(
 ): Promise<RunResult> {
   const env = {
     ...buildEnvironment(at),
-    ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_MODEL: model },
-    ...{ ANTHROPIC_SMALL_FAST_MODEL: model, ANTHROPIC_DEFAULT_HAIKU_MODEL: model },
-    ...{ DISABLE_TELEMETRY: '1', DISABLE_AUTOUPDATER: '1', DISABLE_ERROR_REPORTING: '1' },
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_AUTH_TOKEN: token,
+    ANTHROPIC_MODEL: model,
+    ANTHROPIC_SMALL_FAST_MODEL: model,
+    ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+    DISABLE_TELEMETRY: '1',
+    DISABLE_AUTOUPDATER: '1',
+    DISABLE_ERROR_REPORTING: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   }
   const may = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Read,Edit,Bash']
@@ -127,10 +140,18 @@ async function runCodex(
 ): Promise<RunResult> {
   const { program, url, token, model } = options
   const config = [
-    ...[`model="${model}"`, 'model_provider="svc"', 'approval_policy="never"', 'sandbox_mode="danger-full-access"'],
-    ...[`model_providers.svc.name="svc"`, `model_providers.svc.base_url="${url}/v1"`],
-    ...['model_providers.svc.env_key="SVC_TOKEN"', 'model_providers.svc.wire_api="responses"'],
-    ...['check_for_update_on_startup=false', 'analytics.enabled=false', 'feedback.enabled=false', ...more],
+    `model="${model}"`,
+    'model_provider="svc"',
+    'approval_policy="never"',
+    'sandbox_mode="danger-full-access"',
+    `model_providers.svc.name="svc"`,
+    `model_providers.svc.base_url="${url}/v1"`,
+    'model_providers.svc.env_key="SVC_TOKEN"',
+    'model_providers.svc.wire_api="responses"',
+    'check_for_update_on_startup=false',
+    'analytics.enabled=false',
+    'feedback.enabled=false',
+    ...more,
   ].flatMap((setting) => ['-c', setting])
   return run(program, ['exec', ...config, '--skip-git-repo-check', ...args], {
     cwd: at.work,

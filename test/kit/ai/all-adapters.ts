@@ -37,7 +37,10 @@ export async function startAllAdapters() {
   )
   const config = startup.use(await writeConfig(upstream.url))
   const providers = protocols.map(({ adapter }) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: [
       { id: adapter, upstreamId: 'up-1' },
       ...(adapter === 'anthropic' ? thinking : []),
@@ -50,7 +53,9 @@ export async function startAllAdapters() {
   const { token } = await svc.user()
   const resources = startup.move()
   return {
-    ...{ svc, token, requests },
+    svc,
+    token,
+    requests,
 
     /** Returns the request that a provider of this kind gets for a client's request. */
     async bodyFor(adapter: string, body: object) {

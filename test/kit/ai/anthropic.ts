@@ -62,7 +62,8 @@ export function buildFetchedPage(tool_use_id: string, url: string, data: string,
   const source = { type: media_type === 'text/plain' ? 'text' : 'base64', media_type, data }
   const content = { type: 'document', title: 'Chess', source }
   return {
-    ...{ type: 'web_fetch_tool_result', tool_use_id },
+    type: 'web_fetch_tool_result',
+    tool_use_id,
     content: { type: 'web_fetch_result', url, retrieved_at: null, content },
   }
 }

@@ -64,7 +64,10 @@ export async function startBilling() {
       modelName(script, limit),
       [buildModel(modelName(script, limit), { limits: { maxOutputTokens: 3 } })],
       {
-        ...{ adapter: script.adapter, apiUrl: upstream.url, apiKey: 'provider-key', ...script.provider },
+        adapter: script.adapter,
+        apiUrl: upstream.url,
+        apiKey: 'provider-key',
+        ...script.provider,
         ...(limit && { timeouts: shortTimeouts[limit] }),
       },
     )

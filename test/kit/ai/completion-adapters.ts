@@ -39,7 +39,8 @@ export async function startCompletionAdapters() {
   const connection = { apiUrl: upstream.url, apiKey: 'provider-key' }
   const providers = completionAdapters.map((adapter) =>
     buildProvider(adapter, [buildModel(adapter, { pricing, settings, limits: { maxOutputTokens: 1000 } })], {
-      ...{ adapter, ...connection },
+      adapter,
+      ...connection,
     }),
   )
   // One that is known to think between tags, and one that is not.

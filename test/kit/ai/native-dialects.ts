@@ -41,8 +41,12 @@ const openai: Dialect = {
     { type: 'response.output_item.added', output_index: 2, item: message },
     { type: 'response.output_text.delta', item_id: 'msg', output_index: 2, delta: 'It is e4.' },
     {
-      ...{ type: 'response.output_text.annotation.added', item_id: 'msg', output_index: 2, content_index: 0 },
-      ...{ annotation_index: 0, annotation },
+      type: 'response.output_text.annotation.added',
+      item_id: 'msg',
+      output_index: 2,
+      content_index: 0,
+      annotation_index: 0,
+      annotation,
     },
     { type: 'response.output_item.done', output_index: 2, item: messageItem },
     { type: 'response.completed', response: { ...response, usage: responseUsage } },
@@ -62,7 +66,9 @@ export const anthropic: Dialect = {
 }
 
 const candidate = {
-  ...{ index: 0, content: { role: 'model', parts: [{ text: 'It is e4.' }] }, finishReason: 'STOP' },
+  index: 0,
+  content: { role: 'model', parts: [{ text: 'It is e4.' }] },
+  finishReason: 'STOP',
   groundingMetadata: {
     groundingChunks: [{ web: { uri: url, title } }],
     webSearchQueries: ['chess', '', 'openings', 'chess'],

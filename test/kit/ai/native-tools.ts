@@ -16,12 +16,16 @@ const useRates: Record<string, object> = {
 
 function buildModels(adapter: string) {
   const model = {
-    ...{ external: true, tools: ['weather'], pricing: { ...pricing, ...useRates[adapter] } },
+    external: true,
+    tools: ['weather'],
+    pricing: { ...pricing, ...useRates[adapter] },
     nativeCapabilities: ['web_search', 'web_fetch', 'code_execution'],
   }
   return [
     {
-      ...{ ...model, id: adapter, upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up' },
+      ...model,
+      id: adapter,
+      upstreamId: adapter === 'google' ? 'gemini-2.5-flash' : 'up',
       fallback: adapter === 'anthropic' ? ['anthropic unpriced', 'google'] : [],
     },
     { ...model, id: `${adapter} without`, nativeCapabilities: [] },
@@ -36,7 +40,11 @@ export async function startNativeTools() {
   const upstream = startup.use(await startProvider(answersWithSources))
   const config = startup.use(await writeConfig(upstream.url))
   const providers = [...Object.keys(dialects), 'openai-compatible'].map((adapter) => ({
-    ...{ id: adapter, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: 'key', models: buildModels(adapter) },
+    id: adapter,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: 'key',
+    models: buildModels(adapter),
   }))
   await config.write({ providers })
   const svc = startup.use(
@@ -50,7 +58,9 @@ export async function startNativeTools() {
   const send = (path: string, body: object) => svc.send('POST', path, { token, body })
   const resources = startup.move()
   return {
-    ...{ svc, upstream, send },
+    svc,
+    upstream,
+    send,
 
     chat: (model: string, tools: unknown[], more: object = {}) =>
       send('/v1/chat/completions', { model, messages, tools, ...more }),

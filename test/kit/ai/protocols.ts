@@ -34,7 +34,9 @@ const sharedParts = {
   listing: { data: [{ id: 'up-1' }, { id: 'other' }] },
 }
 const completionParts = {
-  ...{ ...sharedParts, path: '/chat/completions', streamPath: '/chat/completions' },
+  ...sharedParts,
+  path: '/chat/completions',
+  streamPath: '/chat/completions',
   error: formatData({ error: { message: canary, type: 'server_error', code: canary } }),
 }
 
@@ -42,19 +44,29 @@ export const protocols: Protocol[] = [
   { adapter: 'openai-compatible', ...completionParts, ...writeAnswer(completions) },
   { adapter: 'open_web_ui', ...completionParts, ...writeAnswer(completions) },
   {
-    ...{ ...sharedParts, adapter: 'openai', path: '/responses', streamPath: '/responses', ...writeAnswer(responses) },
+    ...sharedParts,
+    adapter: 'openai',
+    path: '/responses',
+    streamPath: '/responses',
+    ...writeAnswer(responses),
     error: formatEvent('error', {
       sequence_number: 9,
       error: { type: 'server_error', code: canary, message: canary, param: null },
     }),
   },
   {
-    ...{ ...sharedParts, adapter: 'anthropic', path: '/messages', streamPath: '/messages', ...writeAnswer(messages) },
+    ...sharedParts,
+    adapter: 'anthropic',
+    path: '/messages',
+    streamPath: '/messages',
+    ...writeAnswer(messages),
     header: ['x-api-key', PROVIDER_KEY],
     error: formatEvent('error', { error: { type: 'overloaded_error', message: canary } }),
   },
   {
-    ...{ adapter: 'google', header: ['x-goog-api-key', PROVIDER_KEY], ...writeAnswer(generateContent) },
+    adapter: 'google',
+    header: ['x-goog-api-key', PROVIDER_KEY],
+    ...writeAnswer(generateContent),
     path: '/models/up-1:generateContent',
     streamPath: '/models/up-1:streamGenerateContent?alt=sse',
     error: formatData({ error: { code: 500, message: canary, status: 'INTERNAL' } }),

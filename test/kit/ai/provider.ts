@@ -133,7 +133,10 @@ export const callsTools = (
   tokens = usage,
 ): Behaviour => {
   const calls = toolCalls.map(({ name, input }, index) => ({
-    ...{ index, id: `call-${index + 1}`, type: 'function', function: { name, arguments: input } },
+    index,
+    id: `call-${index + 1}`,
+    type: 'function',
+    function: { name, arguments: input },
   }))
   return (received, response) => {
     if (received.body.messages.some(({ role }) => role === 'tool'))

@@ -27,7 +27,8 @@ export const requestCases: Record<string, RequestCase> = {
   'codex-custom': {
     sent: { tools: [{ function: { name: 'apply_patch', parameters: { required: ['input'] } } }] },
     answered: {
-      ...{ tool: 'apply_patch', input: '{"input":"*** Begin"}' },
+      tool: 'apply_patch',
+      input: '{"input":"*** Begin"}',
       item: { type: 'custom_tool_call', call_id: 'call-1', name: 'apply_patch', input: '*** Begin' },
     },
   },

@@ -169,7 +169,8 @@ function chooseCalls({ messages, tools, mustCall, isOneByOne }: DialectRequest, 
   return (isOneByOne ? fit.slice(-1) : fit).map(({ name, schema }, at) => ({
     // Mistral wants nine letters and digits.
     id: `call${String(messages.length * 100 + at).padStart(5, '0')}`,
-    ...{ name, input: new SchemaSampler(schema, words).value() },
+    name,
+    input: new SchemaSampler(schema, words).value(),
   }))
 }
 
@@ -192,7 +193,9 @@ function limitAnswer(
   const tokens = splitTokens(first === undefined ? text : text.slice(0, text.indexOf(first)))
   const isCut = tokens.length > maxTokens
   return {
-    ...{ text: tokens.slice(0, maxTokens).join(''), calls: [], end: isCut ? 'length' : 'stop' },
+    text: tokens.slice(0, maxTokens).join(''),
+    calls: [],
+    end: isCut ? 'length' : 'stop',
     ...(!isCut && { stop: first }),
   }
 }
@@ -221,7 +224,10 @@ export async function startScriptedService() {
   const upstream = startup.use(await startProvider(behave))
   const config = startup.use(await writeConfig(upstream.url))
   const providers = Object.entries(models).map(([adapter, upstreamIds]) => ({
-    ...{ id: `some ${adapter}`, adapter, apiUrl: `${upstream.url}/${adapter}`, apiKey: PROVIDER_KEY },
+    id: `some ${adapter}`,
+    adapter,
+    apiUrl: `${upstream.url}/${adapter}`,
+    apiKey: PROVIDER_KEY,
     models: Object.entries(upstreamIds).map(([id, upstreamId]) => ({ id, upstreamId, external: true })),
   }))
   await config.write({ providers, systemModels: {} })

@@ -44,8 +44,14 @@ interface Piece {
 }
 
 const ends: Record<string, ReadAnswer['end']> = {
-  ...{ stop: 'stop', length: 'length', model_length: 'length', MAX_TOKENS: 'length', content_filter: 'content-filter' },
-  ...{ tool_calls: 'tool-calls', error: 'error', abort: 'error' },
+  stop: 'stop',
+  length: 'length',
+  model_length: 'length',
+  MAX_TOKENS: 'length',
+  content_filter: 'content-filter',
+  tool_calls: 'tool-calls',
+  error: 'error',
+  abort: 'error',
 }
 
 /** The reference reader: it has all frames at once, and knows the index of each call. */
@@ -208,7 +214,10 @@ export const generateDialectStreams = (adapter: string): fc.Arbitrary<GeneratedS
         return {
           texts: events.split('\n\n').filter(Boolean),
           expected: {
-            ...{ text, thoughts: '', end: dialectEnds[end], tokens: [input, output] as [number, number] },
+            text,
+            thoughts: '',
+            end: dialectEnds[end],
+            tokens: [input, output] as [number, number],
             calls: calls.map(({ name, input }): [string, string] => [name, JSON.stringify(input)]),
           },
         }

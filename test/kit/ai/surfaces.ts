@@ -65,8 +65,12 @@ const parseCall = (name: string, input: string) => ({ name, input: JSON.parse(in
 const chatSurface: Surface = {
   name: 'chat completion',
   words: {
-    ...{ ...words, json: 'response_format', schema: 'response_format' },
-    ...{ stop: 'stop', maxTokens: 'max_tokens', seed: 'seed' },
+    ...words,
+    json: 'response_format',
+    schema: 'response_format',
+    stop: 'stop',
+    maxTokens: 'max_tokens',
+    seed: 'seed',
   },
   ends: { stop: 'stop', length: 'length', calls: 'tool_calls' },
   async ask(asker, { model, text, stream, wish }) {
@@ -90,7 +94,10 @@ const toCompletionParameters = ({
   seed,
 }: RequestOptions) =>
   omitUndefined({
-    ...{ stop, seed, max_completion_tokens: maxTokens, parallel_tool_calls: parallelTools },
+    stop,
+    seed,
+    max_completion_tokens: maxTokens,
+    parallel_tool_calls: parallelTools,
     tools: tools?.map(({ name, schema }) => ({ type: 'function', function: { name, parameters: schema } })),
     tool_choice: typeof choice === 'object' ? { type: 'function', function: choice } : choice,
     response_format: json
@@ -102,7 +109,8 @@ function readCompletion({ choices, usage }: OpenAI.ChatCompletion): ReceivedAnsw
   const [{ message, finish_reason } = {}] = choices
   const calls = (message?.tool_calls ?? []).flatMap((call) => (call.type === 'function' ? call.function : []))
   return {
-    ...{ text: message?.content ?? '', end: finish_reason },
+    text: message?.content ?? '',
+    end: finish_reason,
     calls: calls.map((call) => parseCall(call.name, call.arguments)),
     tokens: { input: usage?.prompt_tokens ?? 0, output: usage?.completion_tokens ?? 0 },
   }
@@ -130,7 +138,8 @@ const responseSurface: Surface = {
 function toResponseParameters({ tools, choice, json, schema, maxTokens, parallelTools }: RequestOptions) {
   const format = json ? { type: 'json_object' } : schema && { type: 'json_schema', name: 'answer', schema }
   return omitUndefined({
-    ...{ max_output_tokens: maxTokens, parallel_tool_calls: parallelTools },
+    max_output_tokens: maxTokens,
+    parallel_tool_calls: parallelTools,
     tools: tools?.map(({ name, schema }) => ({ type: 'function', name, parameters: schema })),
     tool_choice: typeof choice === 'object' ? { type: 'function', ...choice } : choice,
     text: format && { format },
@@ -194,8 +203,12 @@ export const roomSurface: Surface = {
 const messageSurface: Surface = {
   name: 'message',
   words: {
-    ...{ tools: 'tools', choice: 'tool_choice', parallelTools: 'tool_choice.disable_parallel_tool_use' },
-    ...{ schema: 'output_config.format', stop: 'stop_sequences', maxTokens: 'max_tokens' },
+    tools: 'tools',
+    choice: 'tool_choice',
+    parallelTools: 'tool_choice.disable_parallel_tool_use',
+    schema: 'output_config.format',
+    stop: 'stop_sequences',
+    maxTokens: 'max_tokens',
   },
   ends: { stop: 'end_turn', length: 'max_tokens', calls: 'tool_use' },
   async ask({ svc, token }, { model, text, stream, wish }) {
@@ -207,7 +220,8 @@ const messageSurface: Surface = {
     return {
       text: content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
       calls: content.flatMap((block) => (block.type === 'tool_use' ? { name: block.name, input: block.input } : [])),
-      ...{ end, tokens: { input: usage.input_tokens, output: usage.output_tokens } },
+      end,
+      tokens: { input: usage.input_tokens, output: usage.output_tokens },
     }
   },
 }

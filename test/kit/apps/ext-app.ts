@@ -22,14 +22,12 @@ type AppInput = Parameters<TestApp['host']['extApps']['create']>[0]
 export async function addApp(svc: TestApp, overrides: Partial<AppInput> = {}) {
   const name = overrides.name ?? 'Campus portal'
   const app = await svc.host.extApps.create({
-    ...{
-      name,
-      url: 'https://portal.example',
-      redirectUrls: ['https://portal.example/back'],
-      publicKey,
-      needsKeys: true,
-      ...overrides,
-    },
+    name,
+    url: 'https://portal.example',
+    redirectUrls: ['https://portal.example/back'],
+    publicKey,
+    needsKeys: true,
+    ...overrides,
   })
   const connection = async (user: string) => {
     const answer = await svc.send('GET', `${CONNECTIONS}/${encodeURIComponent(user)}`, {

@@ -88,7 +88,13 @@ export async function startSampleApp(service: Service, name: string) {
   }
 
   return {
-    ...{ id, url, cookie, credential, connection, tokenFor, open },
+    id,
+    url,
+    cookie,
+    credential,
+    connection,
+    tokenFor,
+    open,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((done) => server.close(done))

@@ -16,7 +16,8 @@ export async function startMaintenance() {
   const svc = await startJsonApi({ APP_KEY: KEY, RETENTION_FILES_MONTHS: '6', ATTACHMENT_QUOTA_FILES: `${MAX_FILES}` })
   const pathOf = (name: string) => join(svc.folder, 'files/sealed', name.slice(0, 2), name)
   return {
-    ...{ svc, pathOf },
+    svc,
+    pathOf,
 
     /** Deletes the attachments, pictures and files of other tests. */
     async clear() {

@@ -48,7 +48,10 @@ export interface OpenApi {
 
 const names = createWireNames('svc')
 const document = buildOpenApiDocument({
-  ...{ router: appRouter, resources, names, baseUrl: '' },
+  router: appRouter,
+  resources,
+  names,
+  baseUrl: '',
   endpoints: listEndpoints(names),
   guides,
 })

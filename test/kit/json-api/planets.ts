@@ -190,7 +190,10 @@ export async function startPlanets() {
       data: { type: 'planets', attributes, relationships: { owner: toOne('users', person.id) } },
     })
   return {
-    ...{ svc, as, create, people: { admin, ada, bob } },
+    svc,
+    as,
+    create,
+    people: { admin, ada, bob },
     /** Deletes all rows of the new types and resets their ids. */
     clear: () => svc.rows('truncate planets, moons, craters, planet_visitors restart identity'),
     async [Symbol.asyncDispose]() {

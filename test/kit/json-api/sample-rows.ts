@@ -29,7 +29,9 @@ export async function sendJsonApi(
 }
 
 export const portal = {
-  ...{ name: 'Portal', url: 'https://portal.example', redirectUrls: ['https://portal.example/back'] },
+  name: 'Portal',
+  url: 'https://portal.example',
+  redirectUrls: ['https://portal.example/back'],
   publicKey: appPublicKey,
 }
 

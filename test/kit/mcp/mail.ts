@@ -27,7 +27,10 @@ export function findApprovalRequest(response: Response) {
 /** The answer to each question of a response. */
 export const buildApprovals = (response: Response, approve: boolean, reason?: string): Input =>
   findApprovalRequests(response).map(({ id }) => ({
-    ...{ type: 'mcp_approval_response', approval_request_id: id, approve, ...(reason && { reason }) },
+    type: 'mcp_approval_response',
+    approval_request_id: id,
+    approve,
+    ...(reason && { reason }),
   }))
 
 /** A service whose models may send mail by a tool that asks, and two people who speak to it as programs for OpenAI do. */
@@ -57,7 +60,14 @@ export async function startMail(adapter = 'openai-compatible') {
   const [one, other] = [await svc.user(), await svc.user()]
   const ada = clientOf(one.token)
   return {
-    ...{ svc, server, upstream, start, clientOf, ada, eve: clientOf(other.token), adaId: one.id },
+    svc,
+    server,
+    upstream,
+    start,
+    clientOf,
+    ada,
+    eve: clientOf(other.token),
+    adaId: one.id,
 
     /** Returns the arguments of the tool calls. */
     calls: () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments),

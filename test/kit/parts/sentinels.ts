@@ -22,8 +22,12 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
   const [key, caFile] = [join(folder, 'key.pem'), join(folder, 'ca.pem')]
   if (tls) await makeCertificate(folder)
   const tlsLines = [
-    ...['port 0', `tls-cert-file ${caFile}`, `tls-key-file ${key}`, `tls-ca-cert-file ${caFile}`],
-    ...['tls-auth-clients no', 'tls-replication yes'],
+    'port 0',
+    `tls-cert-file ${caFile}`,
+    `tls-key-file ${key}`,
+    `tls-ca-cert-file ${caFile}`,
+    'tls-auth-clients no',
+    'tls-replication yes',
   ]
   const servers = new Map<number, ChildProcess>()
   const start = async (port: number, lines: string[], flags: string[] = []) => {

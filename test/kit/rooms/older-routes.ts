@@ -69,7 +69,9 @@ export async function startOlderRooms() {
   }
 
   return {
-    ...{ svc, ...by, invite },
+    svc,
+    ...by,
+    invite,
 
     async makeRoom(maker = by.ada): Promise<string> {
       const { roomData } = await sendSuccessfully(maker, 'POST', '/req/room/createRoom', { room_name: 'Chess & Go' })
@@ -131,7 +133,10 @@ export async function startConversations() {
   const { browser: ada, id: adaId } = await signIn(svc, 'ada')
   const { browser: bob } = await signIn(svc, 'bob')
   return {
-    ...{ svc, ada, bob, adaId },
+    svc,
+    ada,
+    bob,
+    adaId,
 
     async begin(by = ada, settings: object = {}): Promise<string> {
       const { status, text, body } = await by.send('POST', '/req/conv/createChat', { body: settings })

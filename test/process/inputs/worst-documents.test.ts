@@ -35,15 +35,18 @@ function placesOf({ resource: { type, attributes, relations }, action, procedure
   return [
     { place: 'in place of the document', names: ['data', ...own], write: (worst: string) => worst },
     {
-      ...{ place: 'as attributes', names: Object.keys({ ...attributes, ...relations }) },
+      place: 'as attributes',
+      names: Object.keys({ ...attributes, ...relations }),
       write: (worst: string) => `{"data":{${resource},"attributes":${worst}}}`,
     },
     {
-      ...{ place: 'as relationships', names: Object.keys(relations) },
+      place: 'as relationships',
+      names: Object.keys(relations),
       write: (worst: string) => `{"data":{${resource},"relationships":${worst}}}`,
     },
     {
-      ...{ place: 'as data', names: ['attributes', 'relationships'] },
+      place: 'as data',
+      names: ['attributes', 'relationships'],
       write: (worst: string) => `{"data":${worst}}`,
     },
   ]

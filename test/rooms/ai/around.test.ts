@@ -196,7 +196,10 @@ test('older front ends ask by slug, in threads and again, and see the model', as
       messages: [{ role: 'user', content: { text: 'Hello', attachments: ['00000000-0000-4000-8000-000000000000'] } }],
       params: { temp: 0.5 },
     },
-    ...{ broadcast: true, slug, key: KEY, threadIndex: 0 },
+    broadcast: true,
+    slug,
+    key: KEY,
+    threadIndex: 0,
   }
   const last = async () => {
     const [found] = await app.svc.rows<{ state: string }>(
@@ -211,7 +214,9 @@ test('older front ends ask by slug, in threads and again, and see the model', as
   expect(JSON.stringify(app.provider.requests.at(-1)?.body.messages)).toContain('A file is not there')
   const shown = (await browser.send('GET', `/req/room/message/get/${slug}/1.000`)).body
   expect(shown).toMatchObject({
-    ...{ message_role: 'assistant', model: 'mock-1', metadata: { tools: null, params: { temperature: 0.5 } } },
+    message_role: 'assistant',
+    model: 'mock-1',
+    metadata: { tools: null, params: { temperature: 0.5 } },
   })
   const { iv, tag, ciphertext } = (shown['content'] as { text: Record<string, string> }).text
   expect(await openContent(`${iv}|${tag}|${ciphertext}`)).toEqual({ text: 'Good day.' })

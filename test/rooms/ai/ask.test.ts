@@ -50,7 +50,9 @@ describe('an answer in a room', () => {
     expect(disclosure).toMatchObject({ id: meta['disclosure'], user: `${admin.id}`, state: 'completed', error: null })
     const answer = (await viewer.get(`/room-messages/${disclosure.answer}?include=member`)).one
     expect(answer.attributes).toMatchObject({
-      ...{ number: '2.000', model: 'mock-1', keyEpoch: 0 },
+      number: '2.000',
+      model: 'mock-1',
+      keyEpoch: 0,
       metadata: { tools: null, params: { temperature: 0.5 } },
     })
     expect(await openContent(answer.attributes['content'])).toEqual({ text: 'Good day.' })

@@ -22,7 +22,10 @@ beforeEach(() => {
 const saying = (text: string | null) => ({ role: 'user', content: { text } })
 const asking = (payload: object = {}, more: object = {}) => ({
   payload: { model: 'mock-1', stream: false, messages: [saying('Well?')], ...payload },
-  ...{ broadcast: true, key: KEY, threadIndex: 0, ...more },
+  broadcast: true,
+  key: KEY,
+  threadIndex: 0,
+  ...more,
 })
 const send = (body: object, by = ada) => by.send('POST', `/req/room/streamAI/${slug}`, { body })
 const refusal = { success: false, code: 'invalid', requestId: expect.any(String) }

@@ -44,7 +44,10 @@ export const buildCompletionTotal = (tokens: TokenCounts) =>
   formatData({ ...heading, object: 'chat.completion.chunk', choices: [], usage: toCompletionUsage(tokens) })
 
 const toToolCall = ({ id, name, input }: Call, index: number) => ({
-  ...{ index, id, type: 'function', function: { name, arguments: JSON.stringify(input) } },
+  index,
+  id,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(input) },
 })
 
 function readChoice({ tool_choice: choice = 'auto' }: CompletionRequest) {
@@ -57,7 +60,9 @@ const createReader = (seedOf: (request: CompletionRequest) => number | undefined
   const { messages = [], tools = [], response_format: format, stop = [] } = request
   const allTools = tools.map(({ function: { name, parameters = {} } }) => ({ name, schema: parameters }))
   return {
-    ...{ messages, around: { tools, format }, ...selectTools(allTools, readChoice(request)) },
+    messages,
+    around: { tools, format },
+    ...selectTools(allTools, readChoice(request)),
     isOneByOne: request.parallel_tool_calls === false,
     json: format?.json_schema?.schema ?? format?.type === 'json_object',
     stop: [stop].flat(),
@@ -68,7 +73,8 @@ const createReader = (seedOf: (request: CompletionRequest) => number | undefined
 
 function buildCompletion({ text, calls, end, tokens }: DialectAnswer) {
   const message = {
-    ...{ role: 'assistant', content: text || null },
+    role: 'assistant',
+    content: text || null,
     ...(calls.length > 0 && { tool_calls: calls.map(toToolCall) }),
   }
   const choice = { index: 0, message, finish_reason: ends[end] }

@@ -55,10 +55,14 @@ export const generateContent: Dialect = {
       .map(({ name, parametersJsonSchema: schema = {} }) => ({ name, schema }))
     const { stopSequences = [], maxOutputTokens = Infinity, responseMimeType, responseJsonSchema } = generationConfig
     return {
-      ...{ messages: contents, around: { systemInstruction, tools, responseJsonSchema } },
-      ...{ ...selectTools(allTools, choices[mode]), isOneByOne: false },
+      messages: contents,
+      around: { systemInstruction, tools, responseJsonSchema },
+      ...selectTools(allTools, choices[mode]),
+      isOneByOne: false,
       json: responseMimeType === 'application/json' && (responseJsonSchema ?? true),
-      ...{ stop: stopSequences, maxTokens: maxOutputTokens, seed: generationConfig.seed },
+      stop: stopSequences,
+      maxTokens: maxOutputTokens,
+      seed: generationConfig.seed,
     }
   },
   whole(answer) {

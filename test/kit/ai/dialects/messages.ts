@@ -54,12 +54,14 @@ export const messages: Dialect = {
     const allTools = tools.map(({ name, input_schema: schema }) => ({ name, schema }))
     const { type = 'auto', name = '' } = choice ?? {}
     return {
-      ...{ messages, around: { system, tools, config } },
+      messages,
+      around: { system, tools, config },
       ...selectTools(allTools, type === 'tool' ? { name } : type),
       isOneByOne: choice?.disable_parallel_tool_use === true,
       json: config?.format?.schema ?? false,
       stop: request.stop_sequences ?? [],
-      ...{ maxTokens: request.max_tokens ?? Infinity, seed: undefined },
+      maxTokens: request.max_tokens ?? Infinity,
+      seed: undefined,
     }
   },
   whole: (answer) => ({ ...message, content: buildContent(answer), ...buildEnding(answer) }),

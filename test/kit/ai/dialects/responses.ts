@@ -22,7 +22,9 @@ interface ResponseRequest {
 const heading = { id: 'resp', object: 'response', created_at: 1, model: 'up-1' }
 
 export const buildResponse = (tokens: TokenCounts, more: object) => ({
-  ...{ ...heading, output: [], ...more },
+  ...heading,
+  output: [],
+  ...more,
   usage: {
     input_tokens: tokens.input,
     output_tokens: tokens.output,
@@ -34,14 +36,12 @@ export const buildResponse = (tokens: TokenCounts, more: object) => ({
 const message = { type: 'message', id: 'msg', role: 'assistant', status: 'completed' }
 const buildMessageItem = (text: string) => ({ ...message, content: [{ type: 'output_text', text, annotations: [] }] })
 const buildCallItem = ({ id, name, input }: Call) => ({
-  ...{
-    type: 'function_call',
-    id: `fc_${id}`,
-    call_id: id,
-    name,
-    arguments: JSON.stringify(input),
-    status: 'completed',
-  },
+  type: 'function_call',
+  id: `fc_${id}`,
+  call_id: id,
+  name,
+  arguments: JSON.stringify(input),
+  status: 'completed',
 })
 
 const incomplete = { length: 'max_output_tokens', refusal: 'content_filter' }
@@ -86,11 +86,14 @@ export const responses: Dialect = {
     } = body as ResponseRequest
     const allTools = tools.map(({ name, parameters = {} }) => ({ name, schema: parameters }))
     return {
-      ...{ messages: input, around: { instructions, tools, text } },
+      messages: input,
+      around: { instructions, tools, text },
       ...selectTools(allTools, choice === 'required' ? 'any' : choice),
       isOneByOne: request.parallel_tool_calls === false,
       json: text?.format?.schema ?? text?.format?.type === 'json_object',
-      ...{ stop: [], maxTokens: request.max_output_tokens ?? Infinity, seed: undefined },
+      stop: [],
+      maxTokens: request.max_output_tokens ?? Infinity,
+      seed: undefined,
     }
   },
   whole: ({ text, calls, tokens, ...answer }) =>

@@ -71,7 +71,9 @@ const buildOwnError = ({ requestId }: SurfaceAnswer, isFinal: boolean) => ({
   requestId,
 })
 const buildOpenAiError = (isFinal: boolean) => ({
-  ...{ message: buildMessage(isFinal), param: null, code },
+  message: buildMessage(isFinal),
+  param: null,
+  code,
   type: isFinal ? 'invalid_request_error' : 'server_error',
 })
 const hasError = (body: Json) => 'error' in body
@@ -118,7 +120,8 @@ const buildAnthropicSurface = (stream: boolean): Surface => ({
   read: stream ? readFrames('data: ', ({ type }) => type === 'error') : readDocument(({ type }) => type === 'error'),
   finalStatus: 400,
   error: ({ requestId }, _, isFinal) => ({
-    ...{ type: 'error', request_id: requestId },
+    type: 'error',
+    request_id: requestId,
     error: { type: isFinal ? 'invalid_request_error' : 'api_error', message: buildMessage(isFinal), code },
   }),
 })
@@ -176,8 +179,13 @@ export const surfaces: Surface[] = [
     // A batch has no status of its own.
     status: 200,
     error: ({ requestId }, _, isFinal) => ({
-      ...{ message: buildMessage(isFinal), problem: code, requestId, path: 'ai.stream', issues: [] },
-      ...{ code: 'INTERNAL_SERVER_ERROR', httpStatus: 500 },
+      message: buildMessage(isFinal),
+      problem: code,
+      requestId,
+      path: 'ai.stream',
+      issues: [],
+      code: 'INTERNAL_SERVER_ERROR',
+      httpStatus: 500,
     }),
   },
 ]

@@ -9,7 +9,10 @@ const resourceOf = new Map(resources.map((resource) => [resource.type, resource]
 /** New rows of the types that can be made; a type that is missing here is only tried with what is refused. */
 export const examples: Partial<Record<string, Input>> = {
   'ai-providers': {
-    ...{ providerId: 'new', name: 'New', adapter: 'demo', apiKey: 'KEY-OF-new' },
+    providerId: 'new',
+    name: 'New',
+    adapter: 'demo',
+    apiKey: 'KEY-OF-new',
     servers: [{ apiUrl: 'https://new.example.org', apiKey: 'KEY-OF-new' }],
   },
   'ai-models': { modelId: 'new', label: 'New', provider: '1', tools: ['1', '2'], usageTypes: ['main', 'external'] },
