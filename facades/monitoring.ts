@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify'
 import { createCaller } from '../routers/index.ts'
-import { describeAnswer, describeJson, type Endpoint, refusal } from './http/openapi.ts'
 import type { ContextOf } from './http/procedures.ts'
 
 interface HealthOptions {
@@ -36,13 +35,4 @@ export async function metrics(app: FastifyInstance, { contextOf }: MetricsOption
     const text = await createCaller(await contextOf(request, reply)).metrics.read()
     return reply.header('cache-control', 'no-store').type('text/plain; version=0.0.4; charset=utf-8').send(text)
   })
-}
-
-export const healthEndpoint: Endpoint = {
-  method: 'get',
-  path: '/health',
-  name: 'health.check',
-  tag: 'health',
-  refusals: { statuses: [400], body: refusal },
-  answers: (answer) => ({ ...describeAnswer(200, describeJson(answer)), ...describeAnswer(503, describeJson(answer)) }),
 }
