@@ -21,6 +21,9 @@ const MAX_IN_FLIGHT = 1000
 /** Milliseconds that a broadcast waits for Redis. */
 const MAX_WAIT_MS = 1000
 
+/** Milliseconds after a failed publication until the other replicas are told of it. */
+const RETRY_MS = 50
+
 const isOpening = ({ status }: Redis) => status === 'connecting' || status === 'connect'
 
 const connection = { enableOfflineQueue: false, maxRetriesPerRequest: 1, keepAlive: 10_000 }
@@ -126,13 +129,15 @@ function createMessageSender(redis: Redis, publisher: RedisPublisher, from: stri
       hasLostMessages = true
     }
     inFlight -= 1
-    if (inFlight === 0) reportLostMessages()
+    if (inFlight === 0 && hasLostMessages) retry.refresh()
   }
   const reportLostMessages = () => {
     if (!hasLostMessages || redis.status !== 'ready') return
     hasLostMessages = false
     void publish({ from })
   }
+  // A broken connection is `ready` until its `close` event: retrying at once would keep that event from ever firing.
+  const retry = setTimeout(reportLostMessages, RETRY_MS).unref()
   redis.on('ready', reportLostMessages)
   return {
     /** Never throws. */

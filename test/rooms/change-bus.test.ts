@@ -51,6 +51,20 @@ async function untilConnected(from: ChangeBus, listener: { heard: LoggedChange[]
     .toBeGreaterThan(0)
 }
 
+/** Opens a client that changes users of Redis, and counts the publications that it refused. */
+async function openAdmin(url: string) {
+  const redis = new Redis(url)
+  return {
+    redis,
+    countRefused: async () =>
+      Number(/cmdstat_publish:.*rejected_calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0),
+    async [Symbol.asyncDispose]() {
+      await redis.acl('DELUSER', 'reader')
+      redis.disconnect()
+    },
+  }
+}
+
 describe.for(drivers)('a bus %s', ([, url]) => {
   test('carries changes to everybody who listens in the process, at once and in order', async () => {
     await using own = await open(url)
@@ -145,6 +159,26 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
     relay.mend()
 
     await expect.poll(() => other.counts.interruptions).toBeGreaterThan(before)
+  })
+
+  test('a Redis that refuses a message is asked again after a pause', async () => {
+    await using admin = await openAdmin(url)
+    await admin.redis.acl('SETUSER', 'reader', 'on', '>secret', '~*', '&*', '+@all', '-publish')
+    await using refused = await open(url.replace('redis://', 'redis://reader:secret@'))
+    await using other = await open(url)
+    await expect.poll(() => refused.bus.isConnected()).toBe(true)
+    await untilConnected(other.bus, refused)
+    const before = await admin.countRefused()
+
+    refused.bus.publish([changeOf(newStream(), 1)])
+    await expect.poll(admin.countRefused).toBeGreaterThan(before + 1)
+    const retried = await admin.countRefused()
+    for (let n = 0; n < 50; n++) await admin.redis.ping()
+
+    expect((await admin.countRefused()) - retried).toBeLessThan(25)
+    const { interruptions } = other.counts
+    await admin.redis.acl('SETUSER', 'reader', '+publish')
+    await expect.poll(() => other.counts.interruptions).toBeGreaterThan(interruptions)
   })
 
   test.for(['no JSON', 'null', '5'])('takes %s from a stranger for a change that was missed', async (text) => {
