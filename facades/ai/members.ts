@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { alternatives } from '../http/openapi.ts'
+import { alternatives } from '../http/alternatives.ts'
 
 /** The handling of a standard member of another API. */
 type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ignoreSilently } from '../ai/members.ts'
-import { alternatives } from '../http/openapi.ts'
+import { alternatives } from '../http/alternatives.ts'
 
 /** Cache hints, which do not change the answer. */
 const cacheHints = { cache_control: ignoreSilently('the provider decides what it caches') }

@@ -25,9 +25,6 @@ export const constant = (value: string): Described => ({ type: 'string', const: 
 export const text: Described = { type: 'string' }
 export const integer: Described = { type: 'integer' }
 
-/** The alternatives of a transform, which zod cannot describe. */
-export const alternatives = new WeakMap<z.core.$ZodType, readonly z.ZodType[]>()
-
 /** The error responses of an endpoint. */
 export interface Refusals {
   statuses: readonly number[]

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { alternatives } from '../../http/alternatives.ts'
 import type { WireNames } from '../../http/names.ts'
-import { alternatives, type Described, type ObjectSchema, text } from '../../http/openapi.ts'
+import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
 import type { Members } from '../members.ts'
 
 export type ComponentKind = 'schemas' | 'parameters' | 'responses'
