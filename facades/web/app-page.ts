@@ -155,7 +155,7 @@ const previewPage = `<!doctype html>
 export function servePreview(app: FastifyInstance): void {
   app.get('/chat-preview', (_, reply) =>
     reply
-      .headers({ 'content-security-previewPolicy': previewPolicy, 'cache-control': 'no-cache' })
+      .headers({ 'content-security-policy': previewPolicy, 'cache-control': 'no-cache' })
       .type('text/html; charset=utf-8')
       .send(previewPage),
   )
