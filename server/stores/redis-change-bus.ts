@@ -12,7 +12,8 @@ import { connectRedis, type RedisAddress } from './redis-connection.ts'
 interface Message {
   from: string
   changes?: readonly LoggedChange[]
-  broadcast?: { topic: string; content: unknown }
+  /** A broadcast, under the name that earlier versions send. */
+  told?: { topic: string; content: unknown }
 }
 
 /** Largest number of publications that Redis has not yet acknowledged. Beyond it nothing is sent; receivers read the change log instead. */
@@ -57,7 +58,7 @@ export function createRedisChangeBus(address: RedisAddress, log: Log): ChangeBus
     async broadcast(topic, content) {
       // A short command may end before its first connection is open.
       if (isOpening(sender)) await withTimeout(once(sender, 'ready'), MAX_WAIT_MS).catch(() => {})
-      const message: Message = { from: name, broadcast: { topic, content } }
+      const message: Message = { from: name, told: { topic, content } }
       await withTimeout(others.send(message), MAX_WAIT_MS).catch(() => {})
     },
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
@@ -78,7 +79,7 @@ function receiveMessages(redis: Redis, channel: string, take: (message: Message 
 
 /** Passes a message of another replica to the listeners; without a message, reports an interruption. */
 function dispatchMessage(message: Message | undefined, ownName: string, listeners: ChangeListeners): void {
-  const { from, changes = [], broadcast } = message ?? { from: '' }
+  const { from, changes = [], told: broadcast } = message ?? { from: '' }
   if (from === ownName) return
   if (broadcast) listeners.onMessage(broadcast.topic, broadcast.content)
   else if (changes.length > 0) listeners.onChanges(changes)
