@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildModel, buildProvider as providerOf } from '../kit/ai/model-config.ts'
 import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { createHugeBody } from '../kit/inputs/huge-body.ts'
 
 const resources = new AsyncDisposableStack()
 let provider: Awaited<ReturnType<typeof startProvider>>
@@ -308,14 +309,10 @@ describe('an unusual body', () => {
   })
 
   test('a body for POST /api/ai-req of unannounced length is 413 before its end', async () => {
-    const pieces = new ReadableStream<Uint8Array>({
-      pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
-    })
-
     const response = await fetch(`${narrow.url}/api/ai-req`, {
       method: 'POST',
       headers: { authorization: `Bearer ${own}`, 'content-type': 'application/json' },
-      body: pieces,
+      body: createHugeBody(),
       duplex: 'half',
     } as RequestInit).catch(() => undefined)
 

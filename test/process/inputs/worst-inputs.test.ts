@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { TestBrowser } from '../../kit/browser.ts'
 import { type AttackTarget, startAttackTarget } from '../../kit/inputs/attack-target.ts'
+import { createHugeBody } from '../../kit/inputs/huge-body.ts'
 import { attackable, listMemberNames, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { buildMembers, buildWorstInputs } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
@@ -100,15 +101,16 @@ test('a body has the size that its calls need, announced or not', async () => {
   expect(await answerToHead('/trpc/users.delete,ai.ask?batch=1', 'application/json', 3_000_000, headers)).toBe(413)
   expect(await answerToHead(`${base}/ai-providers`, mediaType, 70_000, headers)).toBe(413)
 
-  const pieces = new ReadableStream<Uint8Array>({
-    pull: (controller) => controller.enqueue(new TextEncoder().encode(' '.repeat(1024))),
-  })
-  const options = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: pieces }
-  const endless = await fetch(`${svc.url}/trpc/users.delete`, { ...options, duplex: 'half' } as RequestInit).catch(
+  const options = {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: createHugeBody(),
+  }
+  const huge = await fetch(`${svc.url}/trpc/users.delete`, { ...options, duplex: 'half' } as RequestInit).catch(
     () => undefined,
   )
   // The connection may close before the response is read.
-  expect(endless?.status ?? 413).toBe(413)
+  expect(huge?.status ?? 413).toBe(413)
 })
 
 /** Returns the addresses to which the pages send a body, as their source names them. */
