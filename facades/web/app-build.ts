@@ -46,8 +46,8 @@ export async function buildIfChanged(folders = listBuildFolders()): Promise<stri
   builder.stderr.setEncoding('utf8').on('data', (text: string) => {
     errorOutput = (errorOutput + text).slice(-4000)
   })
-  const [code] = await once(builder, 'close')
-  if (code !== 0) throw new Error(`The front end could not be built: ${errorOutput}`)
+  const [code, signal] = await once(builder, 'close')
+  if (code !== 0) throw new Error(`The front end could not be built: ${signal ? `${signal} ended it` : errorOutput}`)
   return built
 }
 
