@@ -107,7 +107,7 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // A busy machine is late, and what is there at once is seen at once.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
     maxWorkers: 4,
     // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },

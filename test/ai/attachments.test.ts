@@ -53,7 +53,7 @@ const askWith = async (token: string | undefined, model: string, ...parts: objec
 async function file(bytes: string | Uint8Array, name = 'notes.txt', token = svc.people.ada.token) {
   const { one } = await upload(svc, token, bytes, { name })
   const state = async () => (await stateOf(one.id))?.text_state
-  await expect.poll(state, { timeout: 30_000, interval: 50 }).not.toBe('pending')
+  await expect.poll(state, { timeout: 60_000, interval: 50 }).not.toBe('pending')
   return { id: one.id, uuid: String(one.attributes['uuid']) }
 }
 const stateOf = async (id: string) =>

@@ -34,7 +34,7 @@ async function uploadPlan({ svc }: House, token: string) {
   const { one } = await upload(svc, token, makePdf({ lines: ['A game of chess at eight.'] }), { name: 'plan.pdf' })
   const state = async () =>
     (await svc.rows<{ text_state: string }>('select text_state from attachments where id = $1', [one.id]))[0]
-  await expect.poll(state, { timeout: 30_000, interval: 20 }).toEqual({ text_state: 'ready' })
+  await expect.poll(state, { timeout: 60_000, interval: 20 }).toEqual({ text_state: 'ready' })
   return one.id
 }
 

@@ -97,7 +97,7 @@ test('a whole answer is JSON within JSON, and its parameters reach the provider'
 /** Resolves once the texts of all files have been read. */
 const untilRead = async () => {
   const pending = async () => (await app.svc.rows(`select from attachments where text_state = 'pending'`)).length
-  await expect.poll(pending, { timeout: 30_000, interval: 20 }).toBe(0)
+  await expect.poll(pending, { timeout: 60_000, interval: 20 }).toBe(0)
 }
 
 test('files are sent by uuid, and unsuitable ones are only named', async () => {

@@ -8,7 +8,7 @@ import { signIn } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openSettings, showSettings } from '../kit/web/pages.ts'
 
-const patient = { timeout: 20_000 }
+const patient = { timeout: 60_000 }
 
 type SampleApp = Awaited<ReturnType<typeof startSampleApp>>
 

@@ -29,7 +29,7 @@ const client = createClient({
 const { text } = await client.ai.ask.mutate({
   model: 'mock-1',
   messages: [{ role: 'user', content: { text: 'Hello' } }],
-}, { signal: AbortSignal.timeout(30_000) })
+}, { signal: AbortSignal.timeout(60_000) })
 const whole: string = text
 
 let streamed = ''

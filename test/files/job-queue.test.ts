@@ -10,7 +10,7 @@ import { cloneDatabase, createEmptyDatabase, runAdminStatement } from '../kit/da
 import { createSilentLog } from '../kit/log.ts'
 
 const log = createSilentLog()
-const SOON = { timeout: 20_000, interval: 20 }
+const SOON = { timeout: 60_000, interval: 20 }
 
 /** Starts a replica that records the jobs that it completed and those that it gave up. */
 async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}) {
@@ -137,7 +137,7 @@ describe.concurrent('the job queue', () => {
     killed.kill('SIGKILL')
     await once(killed, 'exit')
     await other.work()
-    await vi.waitFor(() => expect(other.done).toEqual([5]), { timeout: 50_000, interval: 50 })
+    await vi.waitFor(() => expect(other.done).toEqual([5]), { timeout: 60_000, interval: 50 })
   })
 
   test('an ordinary role creates the tables of jobs, or learns which right is missing', async () => {

@@ -48,7 +48,7 @@ async function typeInput(typing: readonly TypedInput[], output: Collector, input
   for (const [sees, types] of typing) {
     const findText = () => output.text().indexOf(sees, position)
     await vi.waitFor(() => expect(findText(), `${sees} in ${output.text()}`).toBeGreaterThanOrEqual(0), {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     position = findText() + sees.length
     input.write(typeof types === 'string' ? types : await types())

@@ -70,5 +70,5 @@ export async function waitForLocks(url: string | undefined, count = 1): Promise<
   await using client = await openClient(url)
   const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
   const countLocks = async () => (await client.query(waiting)).rowCount
-  await expect.poll(countLocks, { timeout: 30_000 }).toBeGreaterThanOrEqual(count)
+  await expect.poll(countLocks, { timeout: 60_000 }).toBeGreaterThanOrEqual(count)
 }

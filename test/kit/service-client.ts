@@ -1,6 +1,6 @@
 import { buildQuestion } from './ai/provider.ts'
 
-export const SLOW = { timeout: 30_000, interval: 20 }
+export const SLOW = { timeout: 60_000, interval: 20 }
 
 export const readTokens = (text: string) =>
   [...text.matchAll(/^ {4}Token +(svc_\S+)$/gm)].map(([, token]) => token ?? '')

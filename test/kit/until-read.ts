@@ -7,7 +7,7 @@ import { vi } from 'vitest'
 export async function untilRead(response: ServerResponse): Promise<void> {
   const { socket } = response
   if (!socket) return
-  await vi.waitUntil(async () => socket.destroyed || (await isRead(socket)), { timeout: 30_000, interval: 2 })
+  await vi.waitUntil(async () => socket.destroyed || (await isRead(socket)), { timeout: 60_000, interval: 2 })
 }
 
 /** Reads the kernel's table of sockets, which has the queued bytes of both ends. */

@@ -18,7 +18,7 @@ function logAndEnd(ending: string) {
     ${ending}
   `
   return execFile(process.execPath, ['--input-type=module', '--eval', script], {
-    timeout: 30_000,
+    timeout: 60_000,
     maxBuffer: 10_000_000,
   })
 }

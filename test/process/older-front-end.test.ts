@@ -244,7 +244,7 @@ describeWith(
     await expectOf(bob, `POST /req/room/streamAI/${slug}`, askedInRoom, done)
     const answered = () => bob.send('GET', `/req/room/message/get/${slug}/2.000`)
     await expect
-      .poll(async () => (await answered()).body, { timeout: 30_000 })
+      .poll(async () => (await answered()).body, { timeout: 60_000 })
       .toMatchObject({ message_role: 'assistant', model: 'llama' })
     const form = new FormData()
     form.append('image', new Blob([PNG as Uint8Array<ArrayBuffer>]), 'dot.png')

@@ -3,7 +3,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
 
-const SLOW = { timeout: 20_000, interval: 50 }
+const SLOW = { timeout: 60_000, interval: 50 }
 
 const addExpired = ({ rows }: TestApp) =>
   rows(`insert into sessions (hash, method, signed_in_at, renewed_at, csrf_token, subject)

@@ -279,7 +279,7 @@ test('a command that waits at its end is ended by a second signal', async () => 
       command.kill('SIGINT')
       expect(command.child.exitCode).toBe(130)
     },
-    { timeout: 20_000, interval: 20 },
+    { timeout: 60_000, interval: 20 },
   )
 })
 

@@ -6,7 +6,7 @@ import { openRoomWindow, type RoomWindow, type WindowOptions } from '../kit/real
 import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
 import { salts } from '../kit/web/crypto.ts'
 
-const SLOW = { timeout: 40_000, interval: 50 }
+const SLOW = { timeout: 60_000, interval: 50 }
 
 let svc: RoomsApp
 beforeAll(async () => {

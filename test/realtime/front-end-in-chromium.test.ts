@@ -8,7 +8,7 @@ import { testWith } from '../kit/parts/with-parts.ts'
 import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
 
-const SLOW = { timeout: 40_000, interval: 100 }
+const SLOW = { timeout: 60_000, interval: 100 }
 
 let svc: JsonApiApp
 let relay: Awaited<ReturnType<typeof startRelay>>

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => svc[Symbol.asyncDispose]())
 
-const SLOW = { timeout: 50_000, interval: 50 }
+const SLOW = { timeout: 60_000, interval: 50 }
 
 /** A front end behind a connection that can be cut. */
 async function openFrontEnd(transport: 'server-sent events' | 'pusher-js', url: string, token: string, room: string) {

@@ -5,7 +5,7 @@ import { type Pair, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket } from '../kit/realtime/socket.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
-const SLOW = { timeout: 20_000, interval: 50 }
+const SLOW = { timeout: 60_000, interval: 50 }
 
 let pair: Pair
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import type { Position } from '../../routers/ports/change-streams.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
 
-const SLOW = { timeout: 30_000, interval: 10 }
+const SLOW = { timeout: 60_000, interval: 10 }
 
 let svc: TestApp
 beforeAll(async () => {

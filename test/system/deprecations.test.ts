@@ -57,7 +57,7 @@ test('a sign-in by an older name works, and counts for the current one', async (
   await vi.waitFor(
     async () => expect(await callersAmong([id])).toMatchObject([{ route: 'POST /req/login-ldap', calls: 1 }]),
     {
-      timeout: 20_000,
+      timeout: 60_000,
     },
   )
 })
@@ -99,10 +99,10 @@ test('calls of deprecated routes are counted by person and token, for the operat
         { route: 'GET /api/user', user: ada.id, session: false, calls: 3 },
         { route: 'POST /api/link-preview', user: id, session: true, calls: 1 },
       ]),
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   )
   await svc.send('GET', '/api/user', { token: ada.token })
-  await vi.waitFor(async () => expect(await callers()).toMatchObject([{ calls: 4 }, { calls: 1 }]), { timeout: 20_000 })
+  await vi.waitFor(async () => expect(await callers()).toMatchObject([{ calls: 4 }, { calls: 1 }]), { timeout: 60_000 })
 
   const { stdout, exitCode } = await runCommand(['deprecations', '--json'], {
     env: { DATABASE_URL: svc.env.DATABASE_URL!, DATA_DIR: svc.folder },

@@ -78,7 +78,7 @@ testWith('redis')('GET /health reports cache and key-value store failed with Red
   const svc = await startApp({ REDIS_URL: `redis://127.0.0.1:${port}`, HEALTH_DEEP_EVERY: '2' })
   try {
     await vi.waitFor(async () => expect((await getHealth(svc)).checks).toHaveLength(deepChecks.length), {
-      timeout: 20_000,
+      timeout: 60_000,
     })
     await stopRedis(redis)
     await getHealth(svc)
@@ -88,7 +88,7 @@ testWith('redis')('GET /health reports cache and key-value store failed with Red
     })
     redis = await startRedis(port, folder.path)
     await vi.waitFor(async () => expect(await getHealth(svc)).toMatchObject({ code: 200 }), {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 100,
     })
 

@@ -6,7 +6,7 @@ import { startOwnRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { startPair } from '../kit/realtime/replicas.ts'
 
-const SLOW = { timeout: 20_000 }
+const SLOW = { timeout: 60_000 }
 
 let svc: TestApp
 beforeAll(async () => {

@@ -25,7 +25,7 @@ import { upload } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
-const SOON = { timeout: 30_000, interval: 50 }
+const SOON = { timeout: 60_000, interval: 50 }
 const SERVER = 2
 const FAILED = 2
 

@@ -100,10 +100,10 @@ describeWith('chromium')('a model that answers in a room', () => {
   test('where no socket comes about, the answer grows by server-sent events', { timeout: 90_000 }, async () => {
     await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
     await cyd.page.reload()
-    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 30_000 })
+    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
     upstream.behave = neverEnds
     await ben.say('@svc Count by another way')
-    await running(cyd).getByText('more more').waitFor({ timeout: 30_000 })
+    await running(cyd).getByText('more more').waitFor({ timeout: 60_000 })
     await running(ben).getByRole('button', { name: 'Stop' }).click()
     await running(cyd).waitFor({ state: 'detached' })
     upstream.behave = answers('Good day.')

@@ -38,7 +38,7 @@ describeWith('chromium')('a room while connections fail', () => {
 
     await ada.page.unroute(SENDING)
     await expect
-      .poll(() => shownIn(ben.page, /wave/), { timeout: 20_000 })
+      .poll(() => shownIn(ben.page, /wave/), { timeout: 60_000 })
       .toEqual(['wave one', 'wave two', 'wave three'])
     await ada.page.getByText('waits for a connection').first().waitFor({ state: 'detached' })
     expect(await shownIn(ada.page, /wave/)).toEqual(['wave one', 'wave two', 'wave three'])
@@ -142,7 +142,7 @@ describeWith('chromium')('a room while connections fail', () => {
 
     await context.setOffline(false)
     await expect
-      .poll(() => shownIn(ben.page, /tide|tunnel/), { timeout: 40_000 })
+      .poll(() => shownIn(ben.page, /tide|tunnel/), { timeout: 60_000 })
       .toEqual(['tide one', 'tide two', 'tide three', 'from the tunnel'])
     await ada.said('from the tunnel').waitFor()
   })
@@ -154,9 +154,9 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.invite('cydd')
     await cyd.page.reload()
     await cyd.page.getByRole('button', { name: 'Accept' }).click()
-    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 30_000 })
+    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
     await cyd.said('tide three').waitFor()
     await ada.say('by another way')
-    await cyd.said('by another way').waitFor({ timeout: 20_000 })
+    await cyd.said('by another way').waitFor({ timeout: 60_000 })
   })
 })

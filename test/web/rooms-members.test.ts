@@ -127,7 +127,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     expect(await cyd.page.getByRole('article').count()).toBe(0)
     const keys = () =>
       svc.rows("select key_epoch as epoch, rekey_required_since is null as done from rooms where name = 'Council'")
-    await expect.poll(keys, { timeout: 30_000 }).toEqual([{ epoch: 1, done: true }])
+    await expect.poll(keys, { timeout: 60_000 }).toEqual([{ epoch: 1, done: true }])
     await ben.page.reload()
     await ben.say('Without the guest')
     await ada.said('Without the guest').waitFor()

@@ -56,7 +56,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await ben.said('For the two of us').waitFor()
     await removeFrom(ada, 'The benn')
     const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Vault'")
-    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 60_000 }).toBeGreaterThan(0)
 
     await ada.invite('cydd')
     await cyd.accept()
@@ -72,7 +72,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await cyd.page.getByText('This room is not there for you').waitFor()
     await expectAccessible(cyd.page)
     const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Lighthouse'")
-    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 60_000 }).toBeGreaterThan(0)
     await ada.say('The fog is thick')
     await ben.said('The fog is thick').waitFor()
 
@@ -111,7 +111,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
 
     await ada.page.goto('/rooms')
     await enter(ada)
-    await ben.said('The lamp is lit').waitFor({ timeout: 45_000 })
+    await ben.said('The lamp is lit').waitFor({ timeout: 60_000 })
     await ben.said('The fog is thick').waitFor()
     await ben.say('With new keys')
     await ada.said('With new keys').waitFor()

@@ -13,7 +13,7 @@ import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import { openPusher } from '../../kit/realtime/pusher.ts'
 
-const SLOW = { timeout: 20_000, interval: 20 }
+const SLOW = { timeout: 60_000, interval: 20 }
 
 const byKey = new Map<string, Behaviour>()
 const keyOf = ({ headers }: ProviderRequest) => String(headers.authorization).replace('Bearer ', '')
@@ -160,11 +160,11 @@ test('outages that a list of models ends grow longer until a call succeeds', asy
   const ofProvider = '(select id from ai_providers where provider_id = $1)'
   const minutesOfOutage = async () => {
     await shownReplica.host.models.beginOutage({ provider, retryAfter: 60_000 })
-    await untilShown(provider, 'offline')
     const length = `select round(extract(epoch from until - now()) / 60)::int as minutes from provider_outages`
     const [row] = await calledReplica.rows<{ minutes: number }>(`${length} where provider_id = ${ofProvider}`, [
       provider,
     ])
+    await untilShown(provider, 'offline')
     return row?.minutes
   }
   const end = async () => {

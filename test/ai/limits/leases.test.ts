@@ -33,7 +33,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   await using other = await startApp(world.settings)
   const { token } = await world.svc.user()
   const pendingCall = ask(world.svc, token)
-  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 60_000 })
 
   // A lease of 30 seconds would have expired, and the other replica would have checked twice since.
   await pause(52_000)
@@ -55,7 +55,7 @@ test.concurrent('a call of a killed replica is settled by another one within a m
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const pendingCall = fetch(`${url}/api/ai-req`, { method: 'POST', headers, body: JSON.stringify(buildQuestion()) })
   const ended = pendingCall.catch(() => 'broken')
-  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 20_000 })
+  await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 60_000 })
 
   dying.kill('SIGKILL')
   await dying.ended

@@ -4,7 +4,7 @@ import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited
 import { answers } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
-const SLOW = { timeout: 30_000, interval: 100 }
+const SLOW = { timeout: 60_000, interval: 100 }
 const pricing = { currency: 'EUR', inputPerMillion: 1, outputPerMillion: 2 }
 const env = { APP_KEY: randomBytes(32).toString('base64') }
 const month = { for: 'installation', cap: 1_000_000, per: 'month' }

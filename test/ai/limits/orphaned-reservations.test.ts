@@ -4,7 +4,7 @@ import { cloneDatabase } from '../../kit/database.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
 
-const SLOW = { timeout: 20_000, interval: 100 }
+const SLOW = { timeout: 60_000, interval: 100 }
 const reserving = /reserve-usage/
 
 test.for<[string, object[]]>([

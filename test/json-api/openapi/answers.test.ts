@@ -158,9 +158,8 @@ test('every described parameter value works, and one beyond them is refused', as
       buildQueries(operation).map(({ query, status }) => ({ at: path + query, status })),
     )
 
-  const found = await Promise.all(
-    queries.map(async ({ at }) => ({ at, status: (await sendJsonApi(svc, admin, 'GET', at)).status })),
-  )
+  const found: typeof queries = []
+  for (const { at } of queries) found.push({ at, status: (await sendJsonApi(svc, admin, 'GET', at)).status })
 
   expect(queries.length).toBeGreaterThan(100)
   expect(found).toEqual(queries)

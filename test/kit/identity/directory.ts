@@ -113,7 +113,7 @@ export function useDirectory() {
     base: BASE,
     filter: '(&(objectClass=inetOrgPerson)(|(uid=username)(mail=username)))',
     attributes: { subject: ['entryUUID'], username: 'uid', email: 'mail', name: ['displayName'], invertName: true },
-    timeout: 20_000,
+    timeout: 60_000,
   })
   return {
     get slapd() {

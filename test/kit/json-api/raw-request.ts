@@ -19,7 +19,7 @@ export interface RawAnswer {
 export function sendRaw(url: string, { method, path, headers = {}, body }: RawRequest): Promise<RawAnswer> {
   return new Promise((done, failed) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const signal = AbortSignal.timeout(30_000)
+    const signal = AbortSignal.timeout(60_000)
     const options = { method, headers: { ...length, ...headers }, path: base + path, signal }
     const clientRequest = request(url, options, (response) => {
       let text = ''

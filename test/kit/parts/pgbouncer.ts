@@ -35,7 +35,7 @@ default_pool_size = 3
   const server = spawn(programPath('pgbouncer') ?? '', [...user, join(folder, 'pgbouncer.ini')], { stdio: 'ignore' })
   const ended = once(server, 'exit')
   url.port = `${port}`
-  await vi.waitFor(async () => (await openClient(url.href)).end(), { timeout: 20_000 })
+  await vi.waitFor(async () => (await openClient(url.href)).end(), { timeout: 60_000 })
   return {
     url: url.href,
     async [Symbol.asyncDispose]() {

@@ -27,7 +27,7 @@ export async function openSocket(url: string, { path = '/app/svc', options = {} 
   await Promise.race([once(ws, 'open'), failed])
   failed.catch(() => {})
   const established = () => frames.find(({ event }) => event === 'pusher:connection_established')
-  await expect.poll(() => established() ?? closed ?? frames[0], { timeout: 30_000, interval: 5 }).toBeTruthy()
+  await expect.poll(() => established() ?? closed ?? frames[0], { timeout: 60_000, interval: 5 }).toBeTruthy()
   const send = (frame: unknown) => ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
 
   return {
@@ -74,5 +74,5 @@ export async function subscribe(url: string, socket: TestSocket, token: string, 
   socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })
   const answers = ['pusher_internal:subscription_succeeded', 'pusher:subscription_error']
   const isAnswered = () => socket.frames.some((frame) => frame.channel === channel && answers.includes(frame.event))
-  await expect.poll(isAnswered, { timeout: 30_000, interval: 5 }).toBe(true)
+  await expect.poll(isAnswered, { timeout: 60_000, interval: 5 }).toBe(true)
 }

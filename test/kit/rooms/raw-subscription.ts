@@ -64,12 +64,12 @@ export class RawSubscription {
 
   /** Resolves with the position behind which everything is told. */
   async waitForPosition(): Promise<string> {
-    await expect.poll(() => this.ids.length, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(() => this.ids.length, { timeout: 60_000 }).toBeGreaterThan(0)
     return this.ids[0] ?? ''
   }
 
   async untilSeq(seq: number): Promise<void> {
-    await expect.poll(() => this.seqs.at(-1), { timeout: 30_000 }).toBe(seq)
+    await expect.poll(() => this.seqs.at(-1), { timeout: 60_000 }).toBe(seq)
   }
 
   close(): void {

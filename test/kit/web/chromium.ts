@@ -32,7 +32,7 @@ export async function openContext(options: BrowserContextOptions = {}) {
 export async function openPage(url: string, options: BrowserContextOptions = {}) {
   const context = await openContext({ baseURL: url, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(45_000)
+  page.setDefaultTimeout(60_000)
   const requests: { method: string; url: string; body: string }[] = []
   const complaints: string[] = []
   page.on('request', (request) => {

@@ -179,11 +179,11 @@ describeWith(
     const room = await newRoom()
     const command = `${curlCommands[0]} --cacert ${site.stack.caFile}`
     await using curl = runCurl(command, { url: site.url, token: site.ada, room: room.id })
-    await expect.poll(() => curl.output.text, { timeout: 20_000 }).toMatch(/^id: \w+:\d+$/m)
+    await expect.poll(() => curl.output.text, { timeout: 60_000 }).toMatch(/^id: \w+:\d+$/m)
 
     await sendMessage(asAda(), room.id)
 
-    await expect.poll(() => curl.output.text, { timeout: 20_000 }).toContain('room-messages.created')
+    await expect.poll(() => curl.output.text, { timeout: 60_000 }).toContain('room-messages.created')
   })
 
   describe('where an answer is streamed', () => {
@@ -205,7 +205,7 @@ describeWith(
         beginStream(response)
         for (const piece of ['one', 'two', 'three']) {
           response.write(buildChunk({ delta: { content: piece } }))
-          await expect.poll(() => heard, { timeout: 20_000 }).toContain(piece)
+          await expect.poll(() => heard, { timeout: 60_000 }).toContain(piece)
         }
         endStream(response)
       }
@@ -231,7 +231,7 @@ describeWith(
       await body?.getReader().read()
       reader.abort()
 
-      await expect.poll(() => asked?.abortedAt, { timeout: 20_000 }).toBeTypeOf('number')
+      await expect.poll(() => asked?.abortedAt, { timeout: 60_000 }).toBeTypeOf('number')
     })
   })
 

@@ -19,7 +19,7 @@ import {
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
 
-const SLOW = { timeout: 20_000, interval: 20 }
+const SLOW = { timeout: 60_000, interval: 20 }
 
 let app: RoomAiApp
 /** Another replica, which ends the answers. */

@@ -137,7 +137,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     const failed = sending.catch(() => 'failed')
     // Only a disk shows the growing file.
     const isComing = async () => place === 'in a bucket' || (await svc.files()).length === 1
-    await expect.poll(isComing, { timeout: 20_000 }).toBe(true)
+    await expect.poll(isComing, { timeout: 60_000 }).toBe(true)
     svc.kill()
     await svc.ended
 

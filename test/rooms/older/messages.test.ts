@@ -92,7 +92,7 @@ test('a request of version v2 names messages by id, within its room alone', asyn
   expect([status, refused]).toMatchObject([422, { errors: { id: [expect.any(String)] } }])
   await sendSuccessfully(ada, 'POST', path('streamAI'), { ...inRoom, thread_id: id })
   const answer = () => ada.send('GET', `/req/room/message/get/${slug}/1.002`)
-  await vi.waitUntil(async () => (await answer()).status === 200, { timeout: 30_000 })
+  await vi.waitUntil(async () => (await answer()).status === 200, { timeout: 60_000 })
   expect((await answer()).body).toMatchObject({ message_role: 'assistant', model: 'demo' })
   expect(await readError(cyd, 'POST', path('updateMessage'), { ...body, id })).toEqual([404, 'not_found'])
   expect(await readError(openBrowser(svc.url), 'POST', path('updateMessage'), { ...body, id })).toEqual([
