@@ -1,65 +1,90 @@
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { BaseSequencer, parseCLI, type TestSpecification } from 'vitest/node'
 import { ShortReporter } from './test/kit/short-reporter.ts'
 
-/** Tests that `npm run soak` repeats for minutes, because chance decides them, or runs in full, because that takes minutes. */
-const soak = [
-  'test/ai/{client-libraries,obeyed,failures/faults,stream-fuzz}.test.ts',
-  'test/json-api/fuzz.test.ts',
-  'test/json-api/conformance/{conformance,own}.test.ts',
-  'test/json-api/openapi/answers.test.ts',
-  'test/process/inputs/worst-documents.test.ts',
+/** Tests that `npm run soak` repeats for minutes, because chance decides them. */
+const repeated = [
+  'test/ai/{client-libraries,obeyed,failures/faults}.test.ts',
+  'test/json-api/conformance/conformance.test.ts',
 ]
 
-/** Tests that are too long for `npm test`, and run in the soak alone. */
-const soakOnly = [
+/** Drills, which take minutes: kills, lost connections, other versions, agents. Only the soak runs them. */
+const drills = [
   'test/cli/bench.test.ts',
   'test/process/{command-lines,frozen-replica,kills,lost-connection,older-front-end,rolling-stop,stop,upgrade}.test.ts',
   'test/process/deployment/{deploy,image}.test.ts',
   'test/rooms/attachments/kills.test.ts',
   'test/realtime/chaos.test.ts',
   'test/web/{rooms-connection,rooms-crowd,rooms-recovery,rooms-search}.test.ts',
-  'test/ai/{agents,stored-files-memory,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
+  'test/ai/{agents,stored-files-memory,stream-fuzz,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
   'test/json-api/{differential,openapi/linters}.test.ts',
   'test/rooms/ai/{kills,passing-events}.test.ts',
+]
+
+/** Files whose tests take over a second each. They run in the soak and with their area, so that `npm test` stays quick. */
+const slow = [
+  'test/ai/{attachments,forgotten-questions,stored-files,unread,limits/fallback-limits,limits/rate-limit}.test.ts',
+  'test/apps/{surfaces,two-apps}.test.ts',
+  'test/client/{generated-clients,rooms}.test.ts',
+  'test/files/{file-converters,job-queue,upkeep}.test.ts',
+  'test/identity/{account-invitations,person-export}.test.ts',
+  'test/json-api/{fuzz,idempotency,conformance/command,conformance/own,openapi/answers,openapi/docs}.test.ts',
+  'test/mcp/response-calls.test.ts',
+  'test/process/{backup,early-refusals,exhaustion,log,outage,plans,pooler,sentinels,start-warnings,store-quotas}.test.ts',
+  'test/process/{deployment/systemd,inputs/odd-values,inputs/worst-documents,inputs/worst-inputs}.test.ts',
+  'test/realtime/{healing,storm}.test.ts',
+  'test/rooms/{attachments/texts,plans,room-crypto,senders}.test.ts',
+  'test/system/{frontend-migrations,health-failures,overview,telemetry}.test.ts',
+  'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,labels,lost-service,missing-files}.test.ts',
+  'test/web/{chat-answers,chat-attacks,chat-import,chat-list,chat-surroundings,pages,person-export,views}.test.ts',
+  'test/web/{rooms,rooms-answers,rooms-members,rooms-reading,settings,settings-limits,settings-usage}.test.ts',
 ]
 
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
 const longest = [
   'web/views',
   'web/admin-operation',
-  'web/admin-models',
   'web/admin-people',
+  'web/admin-models',
   'web/chat-list',
+  'web/chat-attacks',
   'web/chat-answers',
-  'web/settings',
+  'web/chat-surroundings',
   'web/rooms',
   'web/rooms-reading',
   'web/rooms-members',
+  'web/rooms-list',
+  'web/settings',
+  'web/settings-tokens',
   'web/pages',
   'web/connect',
-  'web/chat-surroundings',
+  'web/chat',
   'client/calls',
-  'client/rooms',
+  'cli/limits',
   'cli/process',
   'process/backup',
   'process/start',
   'process/start-refused',
-  'process/outage',
   'process/plans',
-  'process/inputs/worst-documents',
+  'process/store-quotas',
+  'process/early-refusals',
+  'process/inputs/worst-inputs',
   'system/health',
+  'system/telemetry',
   'rooms/replay',
+  'rooms/attachments/kinds',
   'rooms/attachments/texts',
-  'rooms/room-crypto',
   'files/extract-text',
+  'files/upkeep',
   'ai/failures/circuit',
-  'ai/failures/faults',
   'ai/usage/bills',
+  'ai/usage/cut-answers',
+  'ai/limits/amounts',
+  'ai/provider',
   'ai/translated-requests',
-  'identity/login/subjects',
-  'json-api/fuzz',
+  'identity/who-may-call',
+  'identity/login/ldap-servers',
   'json-api/openapi/answers',
   'json-api/openapi/docs',
   'json-api/conformance/conformance',
@@ -88,6 +113,20 @@ const onDebian = [
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
+/** Whether the command names areas or files. */
+const isPart = parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0
+
+const listIncluded = (mode: string): string[] => {
+  if (mode === 'soak') return [...repeated, ...drills, ...slow]
+  return isDebian ? onDebian : ['test/**/*.test.ts']
+}
+
+const listExcluded = (mode: string): string[] => {
+  if (mode === 'soak') return []
+  if (isDebian) return [...repeated, ...drills]
+  return isPart ? drills : [...drills, ...slow]
+}
+
 // Workers and the services that tests start share what Node has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url))
 
@@ -96,8 +135,8 @@ const report = process.env['TEST_REPORT']
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: mode === 'soak' ? [...soak, ...soakOnly] : isDebian ? onDebian : ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(isDebian ? soak : []), ...(mode === 'soak' ? [] : soakOnly)],
+    include: listIncluded(mode),
+    exclude: [...configDefaults.exclude, ...listExcluded(mode)],
     provide: { soak: mode === 'soak' },
     reporters: [new ShortReporter({ repeatedFile: report && `${report}.repeated` }), ...(report ? ['json'] : [])],
     ...(report && { outputFile: { json: report } }),
