@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Server } from 'node:http'
 import pg from 'pg'
 import { afterEach, beforeEach, vi } from 'vitest'
 
@@ -7,24 +9,40 @@ export interface SentStatement {
   values?: unknown[]
 }
 
-/** Records every statement that this process sends during each test of a file; `taken` returns those since its last call. */
+/**
+ * Records every statement that this process sends during each test of a file. `take` returns those since its last call,
+ * without what earlier requests still had to write, such as their audit entries.
+ */
 export function watchStatements() {
-  let seen: SentStatement[] = []
+  const currentRequest = new AsyncLocalStorage<number>()
+  let requests = 0
+  let taken = 0
+  let seen: (SentStatement & { request: number | undefined })[] = []
   beforeEach(() => {
     seen = []
+    taken = requests
+    const { emit } = Server.prototype
+    vi.spyOn(Server.prototype, 'emit').mockImplementation(function (this: Server, ...args: unknown[]) {
+      const emitEvent = () => Reflect.apply(emit, this, args)
+      return args[0] === 'request' || args[0] === 'upgrade' ? currentRequest.run(++requests, emitEvent) : emitEvent()
+    })
     const { query } = pg.Client.prototype
     vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
       const [first, values] = args
-      if (typeof first === 'string') seen.push({ text: first, values: values as unknown[] })
-      else seen.push({ ...(first as SentStatement) })
+      const statement =
+        typeof first === 'string' ? { text: first, values: values as unknown[] } : (first as SentStatement)
+      seen.push({ ...statement, request: currentRequest.getStore() })
       return Reflect.apply(query, this, args)
     })
   })
   afterEach(() => vi.restoreAllMocks())
   return {
     take(): SentStatement[] {
-      const statements = seen.filter(isRequestStatement)
+      const statements = seen.filter(
+        ({ request, ...statement }) => (request === undefined || request > taken) && isRequestStatement(statement),
+      )
       seen = []
+      taken = requests
       return statements
     },
   }
