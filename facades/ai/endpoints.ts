@@ -1,19 +1,18 @@
 import {
   constant,
   describeAnswer,
+  describeAsIs,
   describeJson,
   describeList,
   describeObject,
   type Endpoint,
   integer,
   nullable,
+  type Refusals,
   text,
 } from '../http/openapi.ts'
 
-export const tag = 'other faces'
-
-/** The error statuses of calls of models. */
-export const askingStatuses = [400, 401, 403, 404, 413, 415, 429, 500]
+const tag = 'other faces'
 
 const openAiError = describeObject({
   error: describeObject({ message: text, type: text, param: nullable(text), code: nullable(text) }),
@@ -24,8 +23,18 @@ const anthropicError = describeObject({
   request_id: text,
 })
 
-export const openAiRefusal = { name: 'refusal.openai', schema: openAiError }
-export const anthropicRefusal = { name: 'refusal.anthropic', schema: anthropicError }
+/** Members of an endpoint that calls a model, with the error body of its API. */
+const describeModelCall = (body: NonNullable<Refusals['body']>) =>
+  ({
+    method: 'post',
+    tag,
+    refusals: { statuses: [400, 401, 403, 404, 413, 415, 429, 500], body },
+    body: describeAsIs,
+  }) as const
+
+export const openAiModelCall = describeModelCall({ name: 'refusal.openai', schema: openAiError })
+export const anthropicModelCall = describeModelCall({ name: 'refusal.anthropic', schema: anthropicError })
+
 const eitherRefusal = { name: 'refusal.either', schema: { anyOf: [openAiError, anthropicError] } }
 
 const openAiModel = describeObject({ id: text, object: constant('model'), created: integer, owned_by: text })

@@ -1,9 +1,8 @@
-import { anthropicRefusal, askingStatuses, tag } from '../ai/endpoints.ts'
+import { anthropicModelCall } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import {
   constant,
   describeAnswer,
-  describeAsIs,
   describeEvents,
   describeJson,
   describeList,
@@ -27,17 +26,10 @@ const message = describeObject({
 
 const count = describeObject({ input_tokens: integer, estimated: { type: 'boolean' } })
 
-const sharedMembers = {
-  method: 'post',
-  tag,
-  refusals: { statuses: askingStatuses, body: anthropicRefusal },
-  body: describeAsIs,
-} as const
-
 /** The endpoints of Anthropic's API, except for the models. */
 export const anthropicEndpoints: readonly Endpoint[] = [
   {
-    ...sharedMembers,
+    ...anthropicModelCall,
     path: '/v1/messages',
     name: 'ai.complete',
     request: messageRequest,
@@ -50,7 +42,7 @@ export const anthropicEndpoints: readonly Endpoint[] = [
       }),
   },
   {
-    ...sharedMembers,
+    ...anthropicModelCall,
     path: '/v1/messages/count_tokens',
     name: 'ai.countTokens',
     request: countRequest,

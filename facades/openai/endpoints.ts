@@ -1,9 +1,8 @@
-import { askingStatuses, modelEndpoints, openAiRefusal, tag } from '../ai/endpoints.ts'
+import { modelEndpoints, openAiModelCall } from '../ai/endpoints.ts'
 import { describeMembers } from '../ai/members.ts'
 import {
   constant,
   describeAnswer,
-  describeAsIs,
   describeEvents,
   describeJson,
   describeList,
@@ -57,17 +56,10 @@ const embeddings = describeObject({
   usage: describeObject({ prompt_tokens: integer, total_tokens: integer }),
 })
 
-const sharedMembers = {
-  method: 'post',
-  tag,
-  refusals: { statuses: askingStatuses, body: openAiRefusal },
-  body: describeAsIs,
-} as const
-
 /** The endpoints of OpenAI's API. */
 export const openAiEndpoints: readonly Endpoint[] = [
   {
-    ...sharedMembers,
+    ...openAiModelCall,
     path: '/v1/chat/completions',
     name: 'ai.complete',
     request: chatRequest,
@@ -80,7 +72,7 @@ export const openAiEndpoints: readonly Endpoint[] = [
       }),
   },
   {
-    ...sharedMembers,
+    ...openAiModelCall,
     path: '/v1/responses',
     name: 'ai.complete',
     request: responseRequest,
@@ -94,7 +86,7 @@ export const openAiEndpoints: readonly Endpoint[] = [
   },
   ...modelEndpoints,
   {
-    ...sharedMembers,
+    ...openAiModelCall,
     path: '/v1/embeddings',
     name: 'ai.embed',
     request: embeddingRequest,
