@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { roles } from '../entities/identity/user.ts'
 import { type UserChoice, userChoice } from '../routers/identity/user-selector.ts'
+import { email, personName, username } from '../routers/ports/login.ts'
 import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
+import { parseOptionalFlag } from './flag-values.ts'
 
 /** Flags that select a user. */
 export const userFlags = {
@@ -42,4 +45,26 @@ export async function chooseUser({ prompts }: CommandContext, flags: UserFlags):
     message: `Enter the identification value (${labels[identifier]})`,
     schema: z.preprocess((value) => ({ [identifier]: value }), userChoice),
   })
+}
+
+/** Flags that describe a new user. */
+export const newUserFlags = {
+  username: { type: 'string', description: 'Name to sign in with' },
+  email: { type: 'string', description: 'E-mail address' },
+  name: { type: 'string', description: 'Name that others see' },
+  role: { type: 'string', description: `The role: ${roles.join(' or ')}; user when absent` },
+} as const
+
+type NewUserFlags = { [name in keyof typeof newUserFlags]?: string | undefined }
+
+/** Reads the members of a new user from flags or, at a terminal, from prompts. */
+export async function askNewUser({ prompts }: CommandContext, flags: NewUserFlags) {
+  const { role, ...names } = await prompts.readAll({
+    username: () =>
+      prompts.askText({ flag: '--username', value: flags.username, message: 'Username', schema: username }),
+    email: () => prompts.askText({ flag: '--email', value: flags.email, message: 'Email address', schema: email }),
+    name: () => prompts.askText({ flag: '--name', value: flags.name, message: 'Display name', schema: personName }),
+    role: () => parseOptionalFlag('role', z.enum(roles), flags.role, '--role'),
+  })
+  return { ...names, ...role }
 }

@@ -1,10 +1,7 @@
 import { defineCommand } from 'citty'
-import { z } from 'zod'
-import { roles } from '../../entities/identity/user.ts'
-import { email, personName, username } from '../../routers/ports/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseOptionalFlag } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
+import { askNewUser, newUserFlags } from '../user-flags.ts'
 
 /** Manages links with which people set the password of their local account themselves. */
 export const invitationCommand = (context: CommandContext) =>
@@ -31,22 +28,12 @@ const create = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Add a user, and print a link with which they set their password' },
     args: {
-      username: { type: 'string', description: 'Name to sign in with' },
-      email: { type: 'string', description: 'E-mail address' },
-      name: { type: 'string', description: 'Name that others see' },
-      role: { type: 'string', description: `The role: ${roles.join(' or ')}; user when absent` },
+      ...newUserFlags,
       json,
     },
     async run({ args }) {
-      const { prompts } = context
-      const { role, ...names } = await prompts.readAll({
-        username: () =>
-          prompts.askText({ flag: '--username', value: args.username, message: 'Username', schema: username }),
-        email: () => prompts.askText({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
-        name: () => prompts.askText({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
-        role: () => parseOptionalFlag('role', z.enum(roles), args.role, '--role'),
-      })
-      const record = await context.open(({ host }) => host.accountInvitations.create({ ...names, ...role }))
+      const person = await askNewUser(context, args)
+      const record = await context.open(({ host }) => host.accountInvitations.create(person))
       context.print({ record, text: writeLink(record) })
     },
   })

@@ -3,14 +3,14 @@ import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import { newPassword } from '../../routers/identity/password.ts'
 import type { UserChoice } from '../../routers/identity/user-selector.ts'
-import { email, personName, subject, username } from '../../routers/ports/login.ts'
+import { subject, username } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
-import { chooseKnownUser, chooseUser, userFlags } from '../user-flags.ts'
+import { askNewUser, chooseKnownUser, chooseUser, newUserFlags, userFlags } from '../user-flags.ts'
 
 export const usersCommand = (context: CommandContext) =>
   defineCommand({
@@ -64,23 +64,12 @@ export const addUser = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Add a user' },
     args: {
-      username: { type: 'string', description: 'Name to sign in with' },
-      email: { type: 'string', description: 'E-mail address' },
-      name: { type: 'string', description: 'Name that others see' },
-      role: { type: 'string', description: `The role: ${roles.join(' or ')}; user when absent` },
+      ...newUserFlags,
       ...passwordStdin,
       json,
     },
     async run({ args }) {
-      const { prompts } = context
-      const { role, ...names } = await prompts.readAll({
-        username: () =>
-          prompts.askText({ flag: '--username', value: args.username, message: 'Username', schema: username }),
-        email: () => prompts.askText({ flag: '--email', value: args.email, message: 'Email address', schema: email }),
-        name: () => prompts.askText({ flag: '--name', value: args.name, message: 'Display name', schema: personName }),
-        role: () => parseOptionalFlag('role', z.enum(roles), args.role, '--role'),
-      })
-      const person = { ...names, ...role }
+      const person = await askNewUser(context, args)
       const password = args['password-stdin'] ? await readPassword(context) : await offerPassword(context)
       const record = await context.open(({ host }) =>
         host.admin.addUser({ ...person, ...(password !== '' && { password }) }),
