@@ -3,13 +3,13 @@ import { credentialsEnd, redirectUrlWith } from '../../entities/apps/ext-app.sql
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
 import { moment } from '../ports/days.ts'
-import { webAddress } from '../ports/web-address.ts'
+import { secureAddress } from '../ports/web-address.ts'
 import { attribute, defineResource, sortedTimestamps, time } from '../resource/declare.ts'
 import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { publicKeyInput } from './app-key.ts'
 
 // An empty fragment counts as well: a query that is appended behind it would never reach the app.
-const redirectUrl = webAddress.refine((text) => !text.includes('#'), 'must have no fragment')
+const redirectUrl = secureAddress.refine((text) => !text.includes('#'), 'must have no fragment')
 
 /** Number of days that a person can agree for. */
 const linkDays = z.int().min(1).max(365)
@@ -30,7 +30,7 @@ export const extApps = defineResource({
       sort: true,
     }),
     description: attribute(z.string().max(2000).nullable().describe('What it is for.'), { write: true, default: null }),
-    url: attribute(webAddress.describe('Where it is.'), { write: true }),
+    url: attribute(secureAddress.describe('Where it is.'), { write: true }),
     redirectUrls: attribute(
       z
         .array(redirectUrl)
@@ -46,7 +46,7 @@ export const extApps = defineResource({
     redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
       sql: redirectUrlWith('declined'),
     }),
-    logoUrl: attribute(webAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
+    logoUrl: attribute(secureAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(
       z.string().nullable().describe('Where people whom it asks see that picture, for a while. Told to them alone.'),
       { sql: () => 'null::text' },

@@ -8,6 +8,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
 import { modalities, modelParameters, modelPosition, modelSettings } from '../ports/ai/model-config.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
+import { webAddress } from '../ports/web-address.ts'
 import {
   type AttributeWrite,
   attribute,
@@ -22,7 +23,7 @@ import { defineReads } from '../verbs/read.ts'
 import { defineWrites, type RowUpdate, type WrittenRow } from '../verbs/write.ts'
 import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { pricing } from './pricing.ts'
-import { groupList, text, toSubset, webAddress } from './schemas.ts'
+import { groupList, text, toSubset } from './schemas.ts'
 
 const optionalField = { write: true, default: null } as const
 

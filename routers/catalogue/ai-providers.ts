@@ -10,6 +10,7 @@ import { type Adapter, adapters, defaultAddresses, selfHostedAdapters } from '..
 import { MAX_SERVERS, modelParameters } from '../ports/ai/model-config.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { API_KEY, FURTHER_API_KEY } from '../ports/vault.ts'
+import { webAddress } from '../ports/web-address.ts'
 import {
   type AttributeWrite,
   attribute,
@@ -23,7 +24,7 @@ import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { defineReads } from '../verbs/read.ts'
 import { administrator, createRow, defineWrites, type RowUpdate, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, type RowChange } from '../verbs/write-inputs.ts'
-import { groupList, text, webAddress } from './schemas.ts'
+import { groupList, text } from './schemas.ts'
 import { createSecretCheck, maskWithStars, STARS, secret, secretText } from './secrets.ts'
 
 const about =

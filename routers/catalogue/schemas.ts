@@ -6,19 +6,6 @@ import { removeDuplicates } from '../verbs/write-inputs.ts'
 /** Text that people enter, which must not be blank. */
 export const text = (max: number) => z.string().trim().min(1).max(max)
 
-export const webAddress = z
-  .url({ protocol: /^https?$/ })
-  .max(2048)
-  .refine((address) => !hasUserInfo(address), 'must have no user name or password in it')
-
-/**
- * Rejects credentials in the address: everybody who may read the address would see them, and requests do not send them.
- */
-function hasUserInfo(address: string): boolean {
-  const url = URL.parse(address)
-  return url !== null && `${url.username}${url.password}` !== ''
-}
-
 /** A subset of a few words; duplicates are dropped. */
 export const toSubset = <const W extends readonly string[]>(words: W) =>
   z.array(z.enum(words)).max(20).overwrite(removeDuplicates)

@@ -5,8 +5,14 @@ const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
 /** Normalizes an address; returns other texts unchanged. */
 export const normalizeAddress = (text: string): string => URL.parse(text)?.href ?? text
 
-/** An address for people or secrets: encrypted or local, and with a host that is plainly visible. */
+/** An address that a person enters. It has no credentials, because all who may read it would see them. */
 export const webAddress = z
+  .url({ protocol: /^https?$/ })
+  .max(2048)
+  .refine((text) => !hasCredentials(text), 'must have no user name or password in it')
+
+/** An address to which people or secrets are sent: encrypted or local, and with a host that is plainly visible. */
+export const secureAddress = z
   .url({ protocol: /^https?$/ })
   .max(2048)
   // Only characters that need no escaping.
@@ -15,9 +21,11 @@ export const webAddress = z
     const { protocol, hostname = '' } = URL.parse(text) ?? {}
     return protocol === 'https:' || loopback.test(hostname)
   }, 'must begin with https://, or lead to this machine')
-  .refine((text) => {
-    const { username, password } = URL.parse(text) ?? {}
-    return !username && !password
-  }, 'must have no name and no password')
+  .refine((text) => !hasCredentials(text), 'must have no name and no password')
   .refine((text) => !text.includes('*'), 'must have no *')
   .overwrite(normalizeAddress)
+
+function hasCredentials(text: string): boolean {
+  const { username, password } = URL.parse(text) ?? {}
+  return Boolean(username || password)
+}

@@ -6,7 +6,7 @@ import { everyRow } from '../../../entities/sql/scope.ts'
 import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
-import { webAddress } from '../../ports/web-address.ts'
+import { secureAddress } from '../../ports/web-address.ts'
 import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from '../../resource/declare.ts'
 import { defineReads } from '../../verbs/read.ts'
 import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
@@ -48,7 +48,7 @@ export const mcpServers = defineResource({
       // Whoever can write over the network must not choose a program that starts on this host.
       input: z.enum(['sse', 'http']),
     }),
-    url: attribute(url, { write: true, only: 'admin', input: webAddress }),
+    url: attribute(url, { write: true, only: 'admin', input: secureAddress }),
     timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),
     apiKey: secret(
       SERVER_KEY,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { timeLimit } from '../duration.ts'
-import { webAddress } from '../web-address.ts'
+import { secureAddress } from '../web-address.ts'
 
 /** Length of the text that identifies a program in the database. */
 const MAX_COMMAND = 2048
@@ -19,7 +19,7 @@ const anyServer = z.strictObject({
   timeouts: times.default({}),
   requireApproval: z.enum(serverApprovals).default('never'),
   transport: z.enum(mcpTransports).default('http'),
-  url: webAddress.optional(),
+  url: secureAddress.optional(),
   apiKey: z.string().min(1).optional(),
   headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
   command: z.string().min(1).max(1024).optional(),

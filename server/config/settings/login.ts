@@ -7,7 +7,7 @@ const methods = loginSourceNames
 type Method = LoginSourceName
 
 const text = z.string().min(1).optional()
-const webAddress = z.url({ protocol: /^https?$/, error: 'must begin with https:// or http://' }).optional()
+const providerUrl = z.url({ protocol: /^https?$/, error: 'must begin with https:// or http://' }).optional()
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9-]+$/, 'must be the exact name of a header: letters, digits and -')
@@ -74,7 +74,7 @@ export const loginShape = {
   LDAP_ATTR_GROUPS: text.describe('Attribute of the groups, for usage limits; commands set them when absent'),
   LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
   LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
-  OIDC_IDP: webAddress.describe('Issuer URL of the OpenID provider; everything else is found by discovery'),
+  OIDC_IDP: providerUrl.describe('Issuer URL of the OpenID provider; everything else is found by discovery'),
   OIDC_CLIENT_ID: text.describe('Client id of this service at the OpenID provider'),
   OIDC_CLIENT_SECRET: text
     .describe('Client secret of this service at the OpenID provider; absent for a public client')
@@ -86,7 +86,7 @@ export const loginShape = {
   OIDC_FIRSTNAME_VAR: text.describe('Claim of the first name'),
   OIDC_LASTNAME_VAR: text.describe('Claim of the last name'),
   OIDC_GROUPS_VAR: text.describe('Claim of the groups, for usage limits; commands set them when absent'),
-  OIDC_LOGOUT_URI: webAddress.describe('URL to sign out at the provider; when absent, the one found by discovery'),
+  OIDC_LOGOUT_URI: providerUrl.describe('URL to sign out at the provider; when absent, the one found by discovery'),
   OIDC_ALLOW_HTTP: flag(false).describe('Whether the OpenID provider may be reached unencrypted'),
   PROXY_ADDRESSES: networks.describe('Addresses or networks of the reverse proxy whose login headers are believed'),
   PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
