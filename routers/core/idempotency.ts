@@ -97,7 +97,7 @@ interface Claim {
 async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.services.answers.deleteOwn(claim.storeKey, claim.claimValue)
+    await ctx.services.answers.deleteIfUnchanged(claim.storeKey, claim.claimValue)
     throw error
   }
   await consumeKeyQuota(ctx, claim.owner).catch(release)
@@ -118,7 +118,7 @@ async function withLeaseRenewal<T>(
   { storeKey, claimValue }: Claim,
   run: () => Promise<T>,
 ) {
-  const renew = () => void answers.replaceOwn(storeKey, claimValue, claimValue, LEASE_MS).catch(() => {})
+  const renew = () => void answers.replaceIfUnchanged(storeKey, claimValue, claimValue, LEASE_MS).catch(() => {})
   const timer = setInterval(renew, RENEWAL_MS)
   try {
     return await run()
@@ -138,7 +138,7 @@ async function storeResponse(
   const stored: KeptResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...response } : withoutBody
   if (hashFile) stored.file = await hashFile()
   const execution: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(stored), PURPOSE) }
-  await ctx.services.answers.replaceOwn(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)
+  await ctx.services.answers.replaceIfUnchanged(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)
 }
 
 const createConflict = (detail: string) => new Problem('idempotency_conflict', { detail })

@@ -5,10 +5,10 @@ export interface KeyValueStore {
   /** Returns true if the key was absent and is now set; only one of several concurrent calls succeeds. */
   setIfAbsent(key: string, value: string, ttlMs: number): Promise<boolean>
   delete(key: string): Promise<void>
-  /** Replaces the value if it is `expected` or absent, and returns true if it did. */
-  replaceOwn(key: string, expected: string, value: string, ttlMs: number): Promise<boolean>
-  /** Deletes the value if it is `expected`. */
-  deleteOwn(key: string, expected: string): Promise<void>
+  /** Sets the value if the stored one is still `expected` or has expired, and returns true if it did (compare-and-set). */
+  replaceIfUnchanged(key: string, expected: string, value: string, ttlMs: number): Promise<boolean>
+  /** Deletes the value if it is still `expected`. */
+  deleteIfUnchanged(key: string, expected: string): Promise<void>
   /** Throws if the store does not respond. */
   ping(): Promise<void>
 }

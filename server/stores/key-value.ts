@@ -54,13 +54,13 @@ function createLocalStore(): AnswerStore {
       return true
     },
     delete: async (key) => void values.delete(key),
-    replaceOwn: async (key, own, value, ttlMs) => {
-      if ((values.get(key) ?? own) !== own) return false
+    replaceIfUnchanged: async (key, expected, value, ttlMs) => {
+      if ((values.get(key) ?? expected) !== expected) return false
       values.set(key, value, { ttl: ttlMs })
       return true
     },
-    deleteOwn: async (key, own) => {
-      if (values.get(key) === own) values.delete(key)
+    deleteIfUnchanged: async (key, expected) => {
+      if (values.get(key) === expected) values.delete(key)
     },
   }
 }

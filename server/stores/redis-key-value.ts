@@ -10,13 +10,13 @@ import { connectRedis, type RedisAddress } from './redis-connection.ts'
 const PREFIX = 'svc:'
 
 /** Sets a value if the key is absent or has the expected value. Values: expected value, new value, TTL. */
-const REPLACE_OWN = `
+const REPLACE_IF_UNCHANGED = `
   local current = redis.call('get', KEYS[1])
   if current and current ~= ARGV[1] then return 0 end
   redis.call('set', KEYS[1], ARGV[2], 'PX', ARGV[3])
   return 1`
 
-const DELETE_OWN = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
+const DELETE_IF_UNCHANGED = `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end`
 
 /** Creates the key-value store in Redis that all replicas share. `replica` is the name of this process. */
 export function createRedisKeyValue(address: RedisAddress, replica: string) {
@@ -59,13 +59,13 @@ function createRedisStore(redis: Redis, connected: () => Promise<void>): KeyValu
       await connected()
       await redis.del(key)
     },
-    replaceOwn: async (key, own, value, ttlMs) => {
+    replaceIfUnchanged: async (key, expected, value, ttlMs) => {
       await connected()
-      return (await redis.eval(REPLACE_OWN, 1, key, own, value, ttlMs)) === 1
+      return (await redis.eval(REPLACE_IF_UNCHANGED, 1, key, expected, value, ttlMs)) === 1
     },
-    deleteOwn: async (key, own) => {
+    deleteIfUnchanged: async (key, expected) => {
       await connected()
-      await redis.eval(DELETE_OWN, 1, key, own)
+      await redis.eval(DELETE_IF_UNCHANGED, 1, key, expected)
     },
     ping: async () => {
       await connected()

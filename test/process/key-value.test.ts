@@ -24,19 +24,19 @@ describe.for(stores)('a value %s', ([, url]) => {
     await kv.delete(key)
   })
 
-  test('is replaced and deleted by its owner alone, who may also set it anew', async () => {
+  test('is replaced or deleted only while unchanged, and set anew once it is gone', async () => {
     await using store = await openStore(url)
     const { kv, key } = store
 
     await kv.setIfAbsent(key, 'of another', 60_000)
-    expect(await kv.replaceOwn(key, 'own', 'next', 60_000)).toBe(false)
-    await kv.deleteOwn(key, 'own')
+    expect(await kv.replaceIfUnchanged(key, 'own', 'next', 60_000)).toBe(false)
+    await kv.deleteIfUnchanged(key, 'own')
     expect(await kv.get(key)).toBe('of another')
-    expect(await kv.replaceOwn(key, 'of another', 'next', 60_000)).toBe(true)
+    expect(await kv.replaceIfUnchanged(key, 'of another', 'next', 60_000)).toBe(true)
     expect(await kv.get(key)).toBe('next')
-    await kv.deleteOwn(key, 'next')
+    await kv.deleteIfUnchanged(key, 'next')
     expect(await kv.get(key)).toBeUndefined()
-    expect(await kv.replaceOwn(key, 'next', 'again', 60_000)).toBe(true)
+    expect(await kv.replaceIfUnchanged(key, 'next', 'again', 60_000)).toBe(true)
     expect(await kv.get(key)).toBe('again')
   })
 

@@ -77,7 +77,7 @@ async function updateApprovals(
     const { approvalLifetime } = settings.tools
     const isStored = await (stored === undefined
       ? kv.setIfAbsent(key, updated, approvalLifetime)
-      : kv.replaceOwn(key, stored, updated, approvalLifetime))
+      : kv.replaceIfUnchanged(key, stored, updated, approvalLifetime))
     if (isStored) return
   }
   throw new Problem('busy')
