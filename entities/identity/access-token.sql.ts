@@ -10,18 +10,18 @@ export interface TokenRecord {
   expiresAt: string | null
 }
 
-const tokensOf = `select id, name, abilities, ${isoTime('created_at')} as "createdAt",
+const selectTokensOfUser = `select id, name, abilities, ${isoTime('created_at')} as "createdAt",
           ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
      from access_tokens where user_id = $1`
 
 /** Lists valid tokens. Values: the owner's id. */
 export const listTokens = statement<TokenRecord>(
   'list-tokens',
-  `${tokensOf} and (expires_at is null or expires_at > now()) order by id`,
+  `${selectTokensOfUser} and (expires_at is null or expires_at > now()) order by id`,
 )
 
 /** Lists all tokens, including expired ones. Values: the owner's id. */
-export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${tokensOf} order by id`)
+export const listAllTokens = statement<TokenRecord>('list-all-tokens', `${selectTokensOfUser} order by id`)
 
 /** Values: the owner's id. */
 export const listTokenIds = statement<{ id: number }>(

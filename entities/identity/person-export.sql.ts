@@ -79,7 +79,7 @@ export const deleteExpiredExports = statement<{ file: string | null }>(
 )
 
 /** Values: a person's id. */
-export const deleteExportsOf = statement<{ file: string | null }>(
+export const deleteExportsOfUser = statement<{ file: string | null }>(
   'delete-exports-of',
   'delete from person_exports where user_id = $1 returning file',
 )

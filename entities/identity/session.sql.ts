@@ -120,7 +120,7 @@ export const endOwnSession = statement<{ hash: string }>(
 /**
  * Ends all sessions of a user; locks the user, so that such statements run one after another. Values: the user's id.
  */
-export const endSessionsOf = statement<{ hash: string }>(
+export const endSessionsOfUser = statement<{ hash: string }>(
   'end-sessions-of',
   `with owner as (select id from users where id = $1 for no key update)
    delete from sessions s using owner where s.user_id = owner.id returning s.hash`,
@@ -133,7 +133,7 @@ export const listSessionHashes = statement<{ hash: string }>(
 )
 
 /** Ends all other sessions. Values: the user's id, and the hash of the session that continues. */
-export const endOtherSessionsOf = statement<{ hash: string }>(
+export const endOtherSessionsOfUser = statement<{ hash: string }>(
   'end-other-sessions-of',
   'delete from sessions where user_id = $1 and hash <> $2 returning hash',
 )

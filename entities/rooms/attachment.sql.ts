@@ -33,7 +33,7 @@ export const fileByUuid = fileWhere((sql) => `a.uuid = ${sql.bindFilter('uuid')(
 export const MIN_COUNTED_BYTES = 4096
 
 /** Sums a person's files, their bytes and the pending ones. Values: the person's id. */
-export const sumFilesOf = statement<{ bytes: number; files: number; pending: number }>(
+export const sumFilesOfUploader = statement<{ bytes: number; files: number; pending: number }>(
   'sum-files-of',
   `select coalesce(sum(greatest(bytes, ${MIN_COUNTED_BYTES})), 0)::float8 as bytes, count(*)::int as files,
     count(*) filter (where text_state = 'pending')::int as pending from attachments where uploader_id = $1`,
@@ -148,7 +148,7 @@ interface OwnFile {
 }
 
 /** Lists a person's files. Values: their id, the attachment after which to continue, and the batch size. */
-export const listFilesOf = unboundedStatement<OwnFile>(
+export const listFilesOfUploader = unboundedStatement<OwnFile>(
   `select id, uuid, name, bytes, sealed_key as "sealedKey", client_encrypted as "clientEncrypted"
      from attachments where uploader_id = $1 and id > $2 order by id limit $3`,
 )

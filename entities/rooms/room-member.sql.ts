@@ -213,7 +213,7 @@ export const withdrawInvitations = statement<WithdrawnInvitation>(
 )
 
 /** Deletes invitations of a person. Values: the ids of the room and of the invitee. */
-export const dropInvitationsOf = statement<WithdrawnInvitation>(
+export const dropInvitationsOfUser = statement<WithdrawnInvitation>(
   'drop-invitations-of',
   `delete from room_members where room_id = $1 and user_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
@@ -230,7 +230,7 @@ export const listAffectedPeople = statement<{ id: number; invitation: number | n
  * Locks the rooms of a person's memberships and attachments in one order, which prevents deadlocks. Values: the
  * person's id, twice.
  */
-export const lockRoomsOf = statement<never>(
+export const lockRoomsOfUser = statement<never>(
   'lock-rooms-of',
   `select from rooms where id in (
     select room_id from room_members where user_id = $1 union select room_id from attachments where uploader_id = $1

@@ -21,7 +21,7 @@ export const findPeopleByName = statement<{ id: string; username: string }>(
 )
 
 /** Finds pending invitations, newest first. Values: the person's id, and the limit. */
-export const findInvitationsOf = statement<{ id: number }>(
+export const findInvitationsOfUser = statement<{ id: number }>(
   'find-invitations-of',
   `select m.id from room_members m where m.user_id = $1 and ${isPending('m')} order by m.id desc limit $2`,
 )

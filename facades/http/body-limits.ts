@@ -42,9 +42,9 @@ const reservedSizes: readonly BodySize[] = ['AI request', 'AI request with files
 
 /** Returns the largest reserved body of the procedures; 0 if there is none. */
 export const getReservedBytes = (procedures: readonly AnyTRPCProcedure[], limits: BodyLimits): number =>
-  Math.max(0, ...procedures.map((procedure) => getReservedBytesOf(metaOf(procedure).body, limits)))
+  Math.max(0, ...procedures.map((procedure) => getReservedSize(metaOf(procedure).body, limits)))
 
-const getReservedBytesOf = (size: BodySize | undefined, limits: BodyLimits) =>
+const getReservedSize = (size: BodySize | undefined, limits: BodyLimits) =>
   size && reservedSizes.includes(size) ? limits[size] : 0
 
 /** Reserves memory for a body until its response is sent; refuses the request unread if too much is reserved. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { listTokenIds } from '../../entities/identity/access-token.sql.ts'
 import {
-  endOtherSessionsOf,
-  endSessionsOf,
+  endOtherSessionsOfUser,
+  endSessionsOfUser,
   listSessionHashes,
   lockSession,
 } from '../../entities/identity/session.sql.ts'
@@ -23,7 +23,7 @@ interface EndingTransaction {
  * login waits for it.
  */
 export async function endSessions({ em, changes }: EndingTransaction, userId: number): Promise<number> {
-  const endedSessions = await runStatement(em, endSessionsOf, [userId])
+  const endedSessions = await runStatement(em, endSessionsOfUser, [userId])
   changes.addEnded(endedSessions.map(({ hash }) => sessionCredential(hash)))
   return endedSessions.length
 }
@@ -47,7 +47,7 @@ export async function endOtherSessions(
   // Two sessions that end each other take turns.
   await runStatement(em, lockPerson, [userId])
   await lockActiveSession(em, handle)
-  const endedSessions = await runStatement(em, endOtherSessionsOf, [userId, handle])
+  const endedSessions = await runStatement(em, endOtherSessionsOfUser, [userId, handle])
   changes.addEnded(endedSessions.map(({ hash }) => sessionCredential(hash)))
 }
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { type EraseRule, eraseRules } from '../../entities/identity/erasure.ts'
-import { deleteExportsOf } from '../../entities/identity/person-export.sql.ts'
+import { deleteExportsOfUser } from '../../entities/identity/person-export.sql.ts'
 import { Session } from '../../entities/identity/session.ts'
 import { deleteUser, lockPerson } from '../../entities/identity/user.sql.ts'
 import { AI_USER_ID, type User } from '../../entities/identity/user.ts'
@@ -34,7 +34,7 @@ export async function eraseUser(
     await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, changes, report, files })
     await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
-    const exports = await runStatement(tx, deleteExportsOf, [user.id])
+    const exports = await runStatement(tx, deleteExportsOfUser, [user.id])
     exportFilesToRemove.push(...exports.flatMap(({ file }) => file ?? []))
     report['person_exports'] = { deleted: exports.length, kept: 0 }
     for (const rule of eraseRules(tx.getMetadata())) {

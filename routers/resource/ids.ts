@@ -5,7 +5,7 @@ export interface IdFormat {
   /** Accepts every possible id; others count as not found. */
   schema: z.ZodType<string, string>
   /** Returns the number of the row that the id may belong to. */
-  keyOf(id: string): number
+  toKey(id: string): number
   /** Selects the id of a row under an alias. */
   sql(row: string): string
 }
@@ -21,4 +21,4 @@ export const resourceId = z
   .regex(/^[1-9]\d{0,9}$/, { error: NO_ID, abort: true })
   .refine((id) => Number(id) <= LAST_ROW, NO_ID)
 
-export const rowIds: IdFormat = { schema: resourceId, keyOf: Number, sql: (row) => `${row}.id::text` }
+export const rowIds: IdFormat = { schema: resourceId, toKey: Number, sql: (row) => `${row}.id::text` }

@@ -167,9 +167,9 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
   const erase = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoom(em, { id })
     await lockRow(ctx, em, roomMessages, { id, ifVersion, verb: 'delete' })
-    const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.keyOf(id)])
+    const [erased] = await runStatement(em, eraseMessage, [roomMessages.ids.toKey(id)])
     if (!erased) return
-    await deleteAttachmentsOfMessage({ em, changes }, roomMessages.ids.keyOf(id))
+    await deleteAttachmentsOfMessage({ em, changes }, roomMessages.ids.toKey(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
   }
   await withChangeLog(ctx, erase, await findStream(ctx, { id }))
@@ -178,12 +178,12 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
 
 /** Finds the stream of the room of a message. */
 async function findStream({ services }: Context, { id }: Version): Promise<Stream | undefined> {
-  const [found] = await services.sql(findRoomOfMessage, [roomMessages.ids.keyOf(id)])
+  const [found] = await services.sql(findRoomOfMessage, [roomMessages.ids.toKey(id)])
   return found && `room:${found.room}`
 }
 
 const lockRoom = (em: EntityManager, { id }: Version) =>
-  runStatement(em, lockRoomOfMessage, [roomMessages.ids.keyOf(id)])
+  runStatement(em, lockRoomOfMessage, [roomMessages.ids.toKey(id)])
 
 /** The largest number of listed readers, for a page of messages. */
 const MAX_READERS = 200

@@ -23,7 +23,7 @@ export async function lockRow(
   const { table } = ctx.services.resources.tableOf(of.type)
   const sql = createTransactionSql(em)
   const lock = `select xmin::text as version from ${table} where id = $1 for no key update`
-  const [row] = await sql(statement<{ version: string }>(`lock-${table}`, lock), [of.ids.keyOf(id)])
+  const [row] = await sql(statement<{ version: string }>(`lock-${table}`, lock), [of.ids.toKey(id)])
   if (!row) throw createNotFoundProblem(of, id)
   await assertPermitted(ctx, sql, of, { id, verb })
   if (expected !== undefined && ![expected].flat().includes(row.version)) throw new Problem('precondition_failed')
@@ -41,7 +41,7 @@ export async function assertPermitted(
 ): Promise<void> {
   const compiled = ctx.services.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
   if (!compiled) return
-  const [row] = await sql(compiled.statement, compiled.values({ ...toViewer(ctx), ids: [of.ids.keyOf(id)] }))
+  const [row] = await sql(compiled.statement, compiled.values({ ...toViewer(ctx), ids: [of.ids.toKey(id)] }))
   if (row?.id !== id) throw createNotFoundProblem(of, id)
   if (!row.permitted) throw new Problem('not_permitted')
 }

@@ -92,17 +92,15 @@ const includeSchema = ({ includes }: Resource) =>
     .max(MAX_INCLUDES)
     .default([])
 
-/** Builds the input of a collection. */
-function buildCollectionInput({ includes, sorts, filters, page }: Resource) {
+/** Builds the input of a list. */
+function buildCollectionInput(of: Resource) {
+  const { sorts, filters, page } = of
   const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
   const whole = z.coerce.number().int().min(1)
   const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
   const shapes = Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, schema.optional()]))
   return {
-    include: z
-      .array(z.enum(includes as string[]))
-      .max(MAX_INCLUDES)
-      .default([]),
+    include: includeSchema(of),
     sort: z.array(z.enum(keys)).max(3).default([]),
     filter: z.strictObject(shapes).default({}),
     page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<PageWindow>>>,

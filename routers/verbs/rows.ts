@@ -42,14 +42,16 @@ export class RowReader {
 
   /** Returns true if the caller sees a row, without reading it. */
   async canSee(of: Resource, id: string): Promise<boolean> {
-    const parameters = { ...this.#viewer, ids: [of.ids.keyOf(id)] }
+    const parameters = { ...this.#viewer, ids: [of.ids.toKey(id)] }
     const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), parameters)
     return rows.some((row) => row.id === id)
   }
 
+  /** Reads a page of a list. */
   async page(of: Resource, query: Query, window: PageWindow) {
     const shape = { ...query, unrestricted: this.#unrestricted }
     const statements = this.#statements(of)
+    // A coalesced type is read by positions in the list, which join to one statement for the pages of all callers.
     const parameters = { ...this.#toValues(query, window), ids: listPositions(window) }
     return this.#page(of, query, parameters, statements.page(shape), () => statements.count(shape))
   }
@@ -59,7 +61,7 @@ export class RowReader {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
     const statements = this.#statements(of)
-    const parameters = { ...this.#toValues(query, window), parent: parent.ids.keyOf(id) }
+    const parameters = { ...this.#toValues(query, window), parent: parent.ids.toKey(id) }
     const page = statements.relatedPage(parent, name, shape)
     return this.#page(of, query, parameters, page, () => statements.countRelated(parent, name, shape))
   }
@@ -78,6 +80,7 @@ export class RowReader {
   ) {
     const { offset, limit } = parameters as { offset: number; limit: number }
     const found = await this.#run(compiled, parameters)
+    // A coalesced statement may return rows of pages that other callers requested.
     const rows = found.filter(
       ({ position }) => position === undefined || (position > offset && position <= offset + limit),
     )
@@ -92,7 +95,7 @@ export class RowReader {
 
   /** Returns the records of `ids` in their order, without those that the caller does not see. */
   async #byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
-    const parameters = { ...this.#viewer, ids: ids.map(of.ids.keyOf) }
+    const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
     const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), parameters)
     // A coalesced statement may return rows that other callers requested.
     const found = new Map(rows.map((row) => [row.record.id, row]))
@@ -161,7 +164,7 @@ export class RowReader {
     nested: readonly string[],
   ) {
     const compiled = this.#statements(target).related(of, name, this.#unrestricted)
-    const ids = from.map(({ id }) => of.ids.keyOf(id))
+    const ids = from.map(({ id }) => of.ids.toKey(id))
     const all = await this.#run(compiled, { ...this.#viewer, ids })
     if (!target.coalesced && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
     const rows = Map.groupBy(all, ({ parent }) => parent)
@@ -169,7 +172,7 @@ export class RowReader {
     const requested = ids.flatMap((id) => rows.get(`${id}`) ?? [])
     const records = await this.#loadIncludes(target, await this.#toRecords(target, requested), nested)
     const byParent = Map.groupBy(records, (_, index) => requested[index]?.parent)
-    return ({ id }: RecordRef) => byParent.get(`${of.ids.keyOf(id)}`) ?? []
+    return ({ id }: RecordRef) => byParent.get(`${of.ids.toKey(id)}`) ?? []
   }
 }
 

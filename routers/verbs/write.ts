@@ -129,7 +129,7 @@ export async function updateRow<R extends Resource>(
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(input).length === 0) return
     await assertLinksVisible(ctx, em, of, input)
-    const row = await em.findOneOrFail(entity, { id: of.ids.keyOf(id) }, { refresh: true })
+    const row = await em.findOneOrFail(entity, { id: of.ids.toKey(id) }, { refresh: true })
     if (lists.length > 0) await em.populate(row, lists as never[])
     const before = { ...row }
     em.assign(row, { ...toColumns(ctx, of, input), ...complete(input) } as Partial<Row>)
@@ -166,7 +166,7 @@ export async function deleteRow(
   const isNeeded = beforeDelete || ctx.auditedCall || Object.keys(of.streams).length > 0
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'delete' })
-    const key = of.ids.keyOf(id)
+    const key = of.ids.toKey(id)
     if (isNeeded) {
       const row = await em.findOneOrFail(entity, { id: key })
       auditRow(ctx, of, { id: row.id, members: of.attributes, before: row as Data })
@@ -209,10 +209,10 @@ interface RowAudit {
 /** Records a row before and after its change in the audit log; of a secret only that it changed. */
 function auditRow({ auditedCall }: Context, of: Resource, { id, members, before, after }: RowAudit): void {
   if (!auditedCall) return
-  const valuesOf = (row: Data | undefined) =>
+  const toAuditedValues = (row: Data | undefined) =>
     row && Object.fromEntries(Object.keys(members).map((name) => [name, auditedValue(of, name, row)]))
   auditedCall.setSubject(of.type === 'users' ? `user:${id}` : `${of.type}:${id}`)
-  auditedCall.recordChange({ before: valuesOf(before), after: valuesOf(after) })
+  auditedCall.recordChange({ before: toAuditedValues(before), after: toAuditedValues(after) })
 }
 
 /** Returns a value for the audit log; undefined for values in side tables. */

@@ -91,7 +91,7 @@ function openSeal(vault: Vault, seal: string): { manifest: string; salts: string
 /** Reads and checks all parts of a backup; throws an error about the first one that is not as it was written. */
 export async function verifyBackup(folder: string, keys: SealingKeys, signal?: AbortSignal): Promise<Manifest> {
   const content = await readManifest(folder, keys)
-  for (const each of partsOf(content)) {
+  for (const each of listParts(content)) {
     signal?.throwIfAborted()
     await verifyPart(folder, each)
   }
@@ -101,7 +101,7 @@ export async function verifyBackup(folder: string, keys: SealingKeys, signal?: A
 /** Returns the path of a stored file in a backup. */
 export const filePath = (key: string) => `files/${key}`
 
-const partsOf = ({ tables, files, state }: Manifest): Part[] => [
+const listParts = ({ tables, files, state }: Manifest): Part[] => [
   ...tables,
   ...state,
   ...files.flatMap(({ key, bytes, sha256 }) => (sha256 === null ? [] : [{ path: filePath(key), bytes, sha256 }])),

@@ -34,6 +34,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   const tokens = createUseRecorder(sql, touchTokens, log)
   const credentials = createUseRecorder(sql, touchCredentials, log)
 
+  // The statements are coalesced, so they may return rows that other requests look up at the same time.
   async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
     const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
     if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')

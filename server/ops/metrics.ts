@@ -129,12 +129,12 @@ function createCallCounter(registry: Registry, { models, providers }: Record<'mo
     total.inc({ model, provider: providers.limit(call.provider), outcome: call.outcome })
     time.observe({ model }, call.durationMs / 1000)
     timeAnswer(model, call)
-    for (const [type, count] of tokensOf(call)) if (count > 0) tokens.inc({ model, type }, count)
+    for (const [type, count] of listTokenCounts(call)) if (count > 0) tokens.inc({ model, type }, count)
     addCost(model, call)
   }
 }
 
-const tokensOf = (call: MeasuredCall) =>
+const listTokenCounts = (call: MeasuredCall) =>
   [
     ['input', call.inputTokens],
     ['output', call.outputTokens],

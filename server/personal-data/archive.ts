@@ -1,7 +1,7 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
-import { listFilesOf } from '../../entities/rooms/attachment.sql.ts'
+import { listFilesOfUploader } from '../../entities/rooms/attachment.sql.ts'
 import { createWireNames } from '../../facades/http/names.ts'
 import { declaredMembers } from '../../facades/json-api/members.ts'
 import { createContext } from '../../routers/core/context.ts'
@@ -166,9 +166,9 @@ class PersonArchive {
     const { sql, files } = this.#services
     // A cursor would occupy its connection for as long as the files are read.
     for (let after = 0; ; ) {
-      const rows = await sql(listFilesOf, [userId, after, FILES_AT_ONCE])
+      const rows = await sql(listFilesOfUploader, [userId, after, FILES_AT_ONCE])
       for (const { id, uuid, name, bytes, sealedKey, clientEncrypted } of rows) {
-        const path = `files/${id}${clientEncrypted ? '.sealed' : extensionOf(name)}`
+        const path = `files/${id}${clientEncrypted ? '.sealed' : getExtension(name)}`
         manifest.files[id] = path
         await this.#addFile(manifest, path, files.read({ name: uuid, bytes, sealedKey }))
       }
@@ -204,4 +204,4 @@ async function* toIterable(content: Uint8Array | string) {
   yield content
 }
 
-const extensionOf = (name: string) => /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? ''
+const getExtension = (name: string) => /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? ''

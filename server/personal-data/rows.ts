@@ -30,11 +30,11 @@ export function readPersonalRows(table: PersonalTable, parts: RowParts): Persona
     : parts.services.resources.all.find(({ entity }) => entity === table.entity)
   if (resource) return { type: resource.type, batches: readResources(resource, predicate, parts) }
   const meta = parts.metadata.get(table.entity as never) as EntityMetadata
-  const type = table.type ?? typeOf(meta)
+  const type = table.type ?? toTypeName(meta)
   return { type, batches: readColumns(meta, { type, predicate, columns: table.columns }, parts) }
 }
 
-const typeOf = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
+const toTypeName = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
 
 const ALL = 2 ** 31 - 1
 
@@ -115,4 +115,4 @@ function writeAttribute({
 }
 
 const writeRelationship = ({ name, fieldNames: [column = ''], targetMeta }: EntityProperty) =>
-  `'${name}', json_build_object('data', case when t.${column} is not null then json_build_object('type', '${typeOf({ tableName: targetMeta?.tableName ?? '' })}', 'id', t.${column}::text) end)`
+  `'${name}', json_build_object('data', case when t.${column} is not null then json_build_object('type', '${toTypeName({ tableName: targetMeta?.tableName ?? '' })}', 'id', t.${column}::text) end)`

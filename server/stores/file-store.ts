@@ -113,11 +113,11 @@ interface FileRange extends ByteRange {
 /** Returns the range of encrypted bytes that contains a plain range. */
 function toSealedRange({ bytes, start, end }: Omit<FileRange, 'key'>): ByteRange {
   const [first, last] = [Math.floor(start / CHUNK), Math.floor(end / CHUNK)]
-  const size = bytes + (lastChunkOf(bytes) + 1) * TAG
+  const size = bytes + (computeLastChunk(bytes) + 1) * TAG
   return { start: first * SEALED, end: Math.min((last + 1) * SEALED, size) - 1 }
 }
 
-const lastChunkOf = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
+const computeLastChunk = (bytes: number) => Math.max(0, Math.ceil(bytes / CHUNK) - 1)
 
 /** Decrypts a range of a file from the bytes of `toSealedRange`. Throws if they are not the bytes that were written. */
 async function* openChunks(
@@ -128,7 +128,7 @@ async function* openChunks(
   let chunk = Math.floor(start / CHUNK)
   for await (const piece of readSealedChunks(sealed)) {
     if (piece.length < TAG) break
-    const plain = openChunk(secret, piece, chunk, chunk === lastChunkOf(bytes))
+    const plain = openChunk(secret, piece, chunk, chunk === computeLastChunk(bytes))
     const from = chunk * CHUNK
     yield plain.subarray(Math.max(0, start - from), end + 1 - from)
     chunk++

@@ -10,9 +10,9 @@ import { toValidationError } from '../errors.ts'
 import { parseBody } from './errors.ts'
 import { findMembers, findMessage, findOwnMember, findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import {
-  filesOf,
   findAttachmentIds,
   flag,
+  getFiles,
   type Message,
   messageContent,
   toLegacyMessage,
@@ -102,11 +102,9 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
 /** Throws if a file would be added to a sent message. */
 function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
-  const own = filesOf(message).map(({ uuid }) => uuid)
-  const issues = uuids.flatMap((uuid, roomRequest) =>
-    own.includes(uuid)
-      ? []
-      : [{ path: ['attachments', roomRequest], message: 'cannot be added to a message that was sent' }],
+  const own = getFiles(message).map(({ uuid }) => uuid)
+  const issues = uuids.flatMap((uuid, index) =>
+    own.includes(uuid) ? [] : [{ path: ['attachments', index], message: 'cannot be added to a message that was sent' }],
   )
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }

@@ -136,7 +136,7 @@ function toMemberPictureAddress(member: Member): string | null {
   return person ? toPictureAddress(person) : null
 }
 
-export const filesOf = ({ relations }: Message) =>
+export const getFiles = ({ relations }: Message) =>
   (relations?.['attachments'] ?? []) as Awaited<ReturnType<Api['attachments']['get']>>[]
 
 /** Converts a message with its author, its files, and whether the reader has read it. */
@@ -151,7 +151,7 @@ export function toLegacyMessage(message: Message, reader: Member | undefined) {
     read_status: author.id === reader?.id || Number(message.id) <= Number(reader?.readUpTo ?? 0),
     author: { username, name, isRemoved: !isMember(author), avatar_url: toMemberPictureAddress(author) },
     model: message.model,
-    content: toLegacyContent(message.content, 'group', filesOf(message)),
+    content: toLegacyContent(message.content, 'group', getFiles(message)),
     metadata: { tools: null, params: null, ...message.metadata },
     created_at: toLegacyTime(message.createdAt),
     updated_at: toLegacyTime(message.updatedAt),

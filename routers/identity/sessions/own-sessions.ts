@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import {
   endOwnSession,
-  endSessionsOf,
+  endSessionsOfUser,
   type ListedSession,
   listSessions,
 } from '../../../entities/identity/session.sql.ts'
@@ -54,7 +54,7 @@ export const ownSessions = {
 
   /** Ends all sessions of the person, this one included. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    const ended = await ctx.services.sql(endSessionsOf, [ctx.caller.person.id])
+    const ended = await ctx.services.sql(endSessionsOfUser, [ctx.caller.person.id])
     await ctx.services.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
     return signOut(ctx)
   }),

@@ -189,7 +189,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
   // The session starts only if the password is still the verified one.
   const user =
     matched && (before?.id === matched.id ? { ...matched, passwordChangedAt: before.passwordChangedAt } : matched)
-  const subject: SessionSubject = user ? { user: user } : { registering: identity }
+  const subject: SessionSubject = user ? { user } : { registering: identity }
   await ctx.browser.start({ subject, method }).catch((error: unknown) => {
     // The person was deleted or disabled, or their password changed, since they were looked up.
     throw isProblem(error, 'signed_out') ? refuseLogin(ctx, method) : error

@@ -92,7 +92,7 @@ async function applyTextOutcome(ctx: Context, id: number, { state, failure, trun
 /** Returns the text that models read of a file as a plain text file; throws as long as there is none. */
 async function downloadText(ctx: Context, id: string): Promise<FileContent> {
   const { sql, vault } = ctx.services
-  const values = textById.values({ ...toViewer(ctx), ids: [attachments.ids.keyOf(id)] })
+  const values = textById.values({ ...toViewer(ctx), ids: [attachments.ids.toKey(id)] })
   const [found] = await sql(textById.statement, values)
   if (!found) throw new Problem('not_found')
   const text = await openText(vault, found, found.sealed)
@@ -167,7 +167,7 @@ export const attachmentsRouter = router({
   download: rowAction(attachments, 'download', userWith('read'))
     .meta({ ...about('Download the bytes of an attachment.'), file: 'out' })
     .input(z.strictObject({ id }))
-    .query(({ ctx, input }) => openAttachment(ctx, fileById, { ids: [attachments.ids.keyOf(input.id)] })),
+    .query(({ ctx, input }) => openAttachment(ctx, fileById, { ids: [attachments.ids.toKey(input.id)] })),
 
   stored: userWith('read')
     .meta({

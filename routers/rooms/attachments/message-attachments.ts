@@ -72,7 +72,7 @@ interface Transaction {
 
 /** Deletes an attachment. An empty message stays as a deleted one in a room, and is deleted in a conversation. */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
-  const key = attachments.ids.keyOf(id)
+  const key = attachments.ids.toKey(id)
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await runStatement(em, lockOwnerOfPrivateFile, [key])
     await runStatement(em, lockRoomOfAttachment, [key])

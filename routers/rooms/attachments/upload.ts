@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
-import { MIN_COUNTED_BYTES, sumFilesOf } from '../../../entities/rooms/attachment.sql.ts'
+import { MIN_COUNTED_BYTES, sumFilesOfUploader } from '../../../entities/rooms/attachment.sql.ts'
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Context } from '../../core/context.ts'
@@ -107,7 +107,7 @@ function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, ki
 
 async function assertWithinQuota({ services }: Context, sql: Sql, person: number, additionalBytes: number) {
   const { bytesPerPerson, perPerson } = services.settings.attachments
-  const [usage = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOf, [person])
+  const [usage = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOfUploader, [person])
   if (usage.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
   if (usage.bytes + Math.max(additionalBytes, MIN_COUNTED_BYTES) <= bytesPerPerson) return usage
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })

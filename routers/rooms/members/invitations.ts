@@ -8,7 +8,7 @@ import {
   beginReading,
   deleteExpiredInvitations,
   deleteInvitation,
-  dropInvitationsOf,
+  dropInvitationsOfUser,
   findFormerMembership,
   findInvitation,
   findMembership,
@@ -203,7 +203,7 @@ export async function acceptInvitation(
 
 /** Finds an invitation for the caller; throws if there is none, or if the proof of its link is wrong. */
 async function findInvitationFor(sql: Sql, person: number, { id, proof }: InvitationSelector): Promise<Invitation> {
-  const key = isInvitation(id) ? roomMembers.ids.keyOf(id) : 0
+  const key = isInvitation(id) ? roomMembers.ids.toKey(id) : 0
   const [invitation] = await sql(findInvitation, [key, person])
   if (!invitation) throw createNotFoundProblem(roomMembers, id)
   if (invitation.proofHash === null || matchesProof(proof, invitation.proofHash)) return invitation
@@ -229,7 +229,7 @@ async function admitMember(
   // Other invitations of the new member are withdrawn.
   recordWithdrawnInvitations(changes, roomId, [
     { id, userId },
-    ...(await runStatement(em, dropInvitationsOf, [roomId, person])),
+    ...(await runStatement(em, dropInvitationsOfUser, [roomId, person])),
   ])
   await runStatement(em, beginReading, [person, roomId])
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)

@@ -25,7 +25,7 @@ const memberIds: IdFormat = {
     .string()
     .regex(/^(invitation-)?[1-9]\d{0,9}$/, { abort: true })
     .refine((id) => resourceId.safeParse(id.replace('invitation-', '')).success),
-  keyOf: (id) => Number(id.replace('invitation-', '')),
+  toKey: (id) => Number(id.replace('invitation-', '')),
   sql: (row) => `case when ${row}.state = 'invited' then 'invitation-' else '' end || ${row}.id`,
 }
 

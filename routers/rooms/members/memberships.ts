@@ -6,7 +6,7 @@ import {
   endMembership,
   findMemberships,
   listAffectedPeople,
-  lockRoomsOf,
+  lockRoomsOfUser,
   promoteSuccessor,
   withdrawInvitations,
 } from '../../../entities/rooms/room-member.sql.ts'
@@ -79,7 +79,7 @@ export async function prepareRoomDeletion(transaction: RoomTransaction): Promise
 export async function endMembershipsOnErase({ userId, em, changes, report, files }: Erasure): Promise<void> {
   // Locks in the global order: first the person, then the rooms.
   await runStatement(em, lockPerson, [userId])
-  await runStatement(em, lockRoomsOf, [userId])
+  await runStatement(em, lockRoomsOfUser, [userId])
   for (const { id, room } of await runStatement(em, findMemberships, [userId])) {
     const transaction: RoomTransaction = { em, changes, room }
     // Keys and read marks are counted with the other data of the person.

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { findInvitationsOf } from '../../../entities/rooms/room.sql.ts'
+import { findInvitationsOfUser } from '../../../entities/rooms/room.sql.ts'
 import { deleteAllExpiredInvitations, findRoomOfMember } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
@@ -59,7 +59,7 @@ export const roomMembersRouter = router({
   invitations: userWith('read')
     .meta(about('List the invitations that the caller can accept.'))
     .query(async ({ ctx }): Promise<MemberRecord[]> => {
-      const found = await ctx.services.sql(findInvitationsOf, [ctx.caller.person.id, MAX_INVITATIONS])
+      const found = await ctx.services.sql(findInvitationsOfUser, [ctx.caller.person.id, MAX_INVITATIONS])
       return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
     }),
 
@@ -109,14 +109,14 @@ async function changeMember<T>(
   const change = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRoomById(em, room)
     await lockRow(ctx, em, roomMembers, { id, ifVersion, verb })
-    const { id: key, user } = await em.findOneOrFail(RoomMember, roomMembers.ids.keyOf(id))
+    const { id: key, user } = await em.findOneOrFail(RoomMember, roomMembers.ids.toKey(id))
     return work({ em, changes, room, row: { id: key, user: user?.id ?? null } })
   }
   return withChangeLog(ctx, change, `room:${room}`)
 }
 
 async function findRoom({ services }: Context, id: string): Promise<number> {
-  const [found] = await services.sql(findRoomOfMember, [roomMembers.ids.keyOf(id)])
+  const [found] = await services.sql(findRoomOfMember, [roomMembers.ids.toKey(id)])
   if (!found) throw createNotFoundProblem(roomMembers, id)
   return found.room
 }

@@ -112,7 +112,7 @@ export const craters = defineResource({
   scope: (row, sql) => sql.exists('moons', (moon) => `${moon}.id = ${row}.moon_id and ${moons.scope(moon, sql)}`),
   ids: {
     schema: z.string().regex(/^crater-[1-9]\d{0,8}$/),
-    keyOf: (id) => Number(id.replace('crater-', '')),
+    toKey: (id) => Number(id.replace('crater-', '')),
     sql: (row) => `'crater-' || ${row}.id`,
   },
   attributes: { name: attribute(name) },
