@@ -58,9 +58,9 @@ const writeStartStatement = (owner: string, insertion: string) =>
    select hash, array(select hash from ended) as ended from started`
 
 /**
- * Values: hash, method, start, CSRF token, user agent, locale, the user's id, how many sessions they may have, and when
- * their password was last changed as the login saw it. Returns no row if the user was removed or disabled, or the password
- * changed since; the lock waits for both. Ends the least recently used sessions of those that are too many.
+ * Starts the session of a user. Returns no row if the user was removed or disabled, or their password changed since it
+ * was verified; the lock waits for both. Values: hash, method, start, CSRF token, user agent, locale, the user's id, how
+ * many sessions they may have, and when their password was last changed as the login saw it.
  */
 export const startSession = statement<StartedSession>(
   'start-session',
@@ -73,7 +73,7 @@ export const startSession = statement<StartedSession>(
 )
 
 /**
- * Starts the session of a person who registers. Values: the first six of `start-session`, the subject as JSON, and the
+ * Starts the session of a person who registers. Values: the first six of `startSession`, the subject as JSON, and the
  * number of sessions allowed.
  */
 export const startRegistration = statement<StartedSession>(
@@ -92,8 +92,8 @@ export const renewSession = statement<never>(
 )
 
 /**
- * Values: the hash of the old id, that of the new id, CSRF token, the time of the renewal, and the id of the user to whom
- * the session belongs from now on. Returns no row if the session has ended or the user was removed or disabled.
+ * Moves a session to a new id and another user. Returns no row if the session has ended or the user was removed or
+ * disabled. Values: the hash of the old id, that of the new id, CSRF token, the time of the renewal, and the user's id.
  */
 export const replaceSession = statement<{ hash: string }>(
   'replace-session',

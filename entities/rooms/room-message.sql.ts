@@ -48,7 +48,7 @@ export const insertMessage = statement<LoggedChange>(
     select 1 as n, 'room:' || room_id as stream, 'room-messages.created' as kind, id::text as subject,
            ${messageNumber('written')} as number, null::json as status from written
      union all
-    -- Its count of replies is another.
+    -- The message replied to has one more reply.
     select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
   ), ${writeLogSql('changed')}`,
 )

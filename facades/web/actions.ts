@@ -118,16 +118,12 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
   )
 
   for (const path of ['/req/login', '/req/login-ldap'])
-    app.post<{ Body: Credentials }>(
-      path,
-      procedureRoute('sessions.login', options),
-      async ({ body, context }, reply) => {
-        const ctx = context as Context
-        const { redirectUri } = await createCaller(ctx).sessions.login(body)
-        setCsrfToken(ctx, reply)
-        return { success: true, redirectUri }
-      },
-    )
+    app.post<{ Body: Credentials }>(path, procedureRoute('sessions.login', options), async (request, reply) => {
+      const ctx = await contextOf(request, reply)
+      const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
+      setCsrfToken(ctx, reply)
+      return { success: true, redirectUri }
+    })
 
   const createLoginRedirect =
     (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<LoginQuery>, reply: FastifyReply) => {

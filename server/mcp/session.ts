@@ -7,7 +7,7 @@ import { findPhase } from '../net/response-handler.ts'
 /** Milliseconds that closing a session may take. */
 const CLOSING_MS = 2000
 
-export interface SessionTimes {
+export interface SessionLimits {
   /** Time limit of the whole session, in milliseconds. */
   total: number
   signal: AbortSignal
@@ -31,7 +31,7 @@ const STATELESS = '2026-07-28'
  */
 export async function withSession<T>(
   source: SessionSource,
-  { total, signal }: SessionTimes,
+  { total, signal }: SessionLimits,
   use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const disconnected = new AbortController()

@@ -34,6 +34,7 @@ interface ToolServerOptions {
 }
 
 interface CallLimits {
+  /** Time limit of the whole call, in milliseconds. */
   total: number
   signal: AbortSignal
   /** The user of the call, if there is one. */
@@ -58,12 +59,12 @@ export class ConnectedToolServers implements ToolServers {
   }
 
   listTools(server: ToolServer, signal = neverAborted): Promise<ToolListing> {
-    return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readOffer)
+    return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readListing)
   }
 
   call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
-    const times = { total: server.timeouts.read ?? this.#timeout, signal, person }
-    return this.#withClient(server, times, async (client, signal) =>
+    const limits = { total: server.timeouts.read ?? this.#timeout, signal, person }
+    return this.#withClient(server, limits, async (client, signal) =>
       toModelResult(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
     )
   }
@@ -73,25 +74,25 @@ export class ConnectedToolServers implements ToolServers {
     await Promise.all([...this.#clients.values()].map(({ http }) => http.close()))
   }
 
-  #withClient<T>(server: ToolServer, times: CallLimits, use: Use<T>): Promise<T> {
+  #withClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
-    const answer = isProgram ? this.#withStdioClient(server, times, use) : this.#withHttpClient(server, times, use)
-    return answer.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, times.signal))
+    const answer = isProgram ? this.#withStdioClient(server, limits, use) : this.#withHttpClient(server, limits, use)
+    return answer.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
   }
 
   #withStdioClient<T>(server: ToolServer, { total, signal, person }: CallLimits, use: Use<T>): Promise<T> {
     return this.#stdioServers.withServer(server.url, { person, signal }, async (program) => {
       const { withSession } = await import('./session.ts')
-      const times = { total: Math.min(total, server.timeouts.read ?? total), signal }
-      return withSession({ server, headers: {}, fetch: rejectFetch, program }, times, use)
+      const limits = { total: Math.min(total, server.timeouts.read ?? total), signal }
+      return withSession({ server, headers: {}, fetch: rejectFetch, program }, limits, use)
     })
   }
 
-  async #withHttpClient<T>(server: ToolServer, times: CallLimits, use: Use<T>): Promise<T> {
+  async #withHttpClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const headers = buildHeaders(this.#vault, server)
     const { fetch } = this.#findHttpClient(server)
     const { withSession } = await import('./session.ts')
-    return withSession({ server, headers, fetch }, times, use)
+    return withSession({ server, headers, fetch }, limits, use)
   }
 
   /** Returns the HTTP client of a server, and replaces it when the server's address or time limits change. */
@@ -118,7 +119,7 @@ const rejectFetch = () => Promise.reject(new TypeError('a program is not fetched
 
 const neverAborted = new AbortController().signal
 
-async function readOffer(client: MCPClient, signal: AbortSignal): Promise<ToolListing> {
+async function readListing(client: MCPClient, signal: AbortSignal): Promise<ToolListing> {
   const { serverInfo, protocolVersion } = client.initializeResult
   const tools = await listTools(client, signal)
   return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
@@ -204,16 +205,16 @@ async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools>
 }
 
 function validateTools(listed: readonly Tool[]): Tools {
-  const offer: Tools = { tools: [], rejected: [] }
+  const listing: Tools = { tools: [], rejected: [] }
   const names = new Set<string>()
   for (const tool of listed) {
     const name = removeInvisible(tool.name).slice(0, MAX_NAME)
     const reason = names.has(tool.name) ? 'there are two of this name' : findObjection(tool)
     names.add(tool.name)
-    if (reason === undefined) offer.tools.push(toOfferedTool(tool))
-    else if (offer.rejected.length < MAX_REFUSED) offer.rejected.push({ name, reason })
+    if (reason === undefined) listing.tools.push(toListedTool(tool))
+    else if (listing.rejected.length < MAX_REFUSED) listing.rejected.push({ name, reason })
   }
-  return offer
+  return listing
 }
 
 function findObjection(tool: Tool): string | undefined {
@@ -235,7 +236,7 @@ function findObjection(tool: Tool): string | undefined {
 /** Member with the capability that a tool claims to have. An administrator judges its meaning. */
 const CAPABILITY_MEMBER = 'svcCapability'
 
-function toOfferedTool({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
+function toListedTool({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
   const capability = (more as Record<string, unknown>)[CAPABILITY_MEMBER] ?? _meta?.[CAPABILITY_MEMBER]
   return {
     name,

@@ -11,7 +11,7 @@ const MAX_SIZE = 16_000_000
 /** Milliseconds for which a model is cached. The limit is for manual changes in SQL, which do not change the catalogue version. */
 const MAX_AGE_MS = 5000
 
-/** Creates the loadModel-up of models for calls, with a cache. */
+/** Creates the look-up of models for calls, with a cache. */
 export function createCallableModels(sql: Sql): CallableModels {
   const cache = new LRUCache<string, CallableModel>({
     maxSize: MAX_SIZE,

@@ -63,17 +63,14 @@ export async function upload(
     throw createTooLargeProblem(settings.public.files)
   await assertWithinQuota(ctx, ctx.services.sql, person, 1)
   const file = await files.write(inspector.inspect(withUploadTimeout(ctx, incoming.content)))
-  const id = await detectAndStore().catch(async (error: unknown) => {
-    // After a lost connection the row may exist; the cleanup decides then.
-    if (error instanceof Problem) await files.remove([file.name])
-    throw error
-  })
-
-  async function detectAndStore(): Promise<number> {
-    const kind = await inspector.detectKind(new RandomAccessFile(file.bytes, (range) => files.read(file, range)))
-    return storeAttachment(ctx, { person, name, clientEncrypted, file, kind })
-  }
-
+  const id = await inspector
+    .detectKind(new RandomAccessFile(file.bytes, (range) => files.read(file, range)))
+    .then((kind) => storeAttachment(ctx, { person, name, clientEncrypted, file, kind }))
+    .catch(async (error: unknown) => {
+      // After a lost connection the row may exist; the cleanup decides then.
+      if (error instanceof Problem) await files.remove([file.name])
+      throw error
+    })
   return getRow(ctx, attachments, String(id))
 }
 
