@@ -101,6 +101,24 @@ describe('the guides', () => {
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
 
+  test('the guides name only identifiers that the sources have', () => {
+    const sources = globSync([`{${floors.join()}}/**/*.{ts,tsx,js}`, '*.ts'], { cwd: root })
+      .map(read)
+      .join('\n')
+    const known = new Set(sources.match(/\w+/g))
+    const unknown = readmes
+      // This guide names addresses and members of earlier versions.
+      .filter((file) => file !== join('facades', 'legacy', 'README.md'))
+      .flatMap((file) =>
+        [...withoutCode(read(file)).matchAll(/`([^`\n]+)`/g)]
+          .flatMap(([, text = '']) => text.match(/\b[a-z]+[A-Z]\w*/g) ?? [])
+          .filter((name) => !known.has(name))
+          .map((name) => `${file}: ${name}`),
+      )
+
+    expect(unknown).toEqual([])
+  })
+
   test('every command that a guide quotes is known, with its flags', async () => {
     const words = quotedCommands.filter((line) => !isRunElsewhere(line))
     const wrong = await Promise.all(words.map(async ({ file, text }) => ({ file, text, why: await whyWrong(text) })))
