@@ -101,18 +101,18 @@ export class CallRecord {
       this.#ctx.hints.isFinal = true
       return limitProblem
     }
-    const toProblem = this.toProblem(error)
+    const problem = this.toProblem(error)
     this.write(this.#call.signal.aborted ? 'aborted' : 'failed')
-    return toProblem
+    return problem
   }
 
   toProblem(error: unknown): Problem {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
     this.#ctx.hints.isFinal = true
-    const toProblem = toFailureProblem(this.#ctx, this.#call, error)
-    this.#span?.fail(toProblem)
-    return toProblem
+    const problem = toFailureProblem(this.#ctx, this.#call, error)
+    this.#span?.fail(problem)
+    return problem
   }
 }
 

@@ -63,7 +63,7 @@ const ignoredColumns = ['id', 'synced', 'createdAt', 'updatedAt']
 type Values = Record<string, unknown>
 
 /** Records the rows that a transaction writes from now on, with their old and new values. */
-export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
+export function recordRowWrites(em: EntityManager, call: AuditedCall): void {
   const written = { created: [] as string[], updated: {} as Values, deleted: [] as string[] }
   const observe = ({ meta: { tableName }, type, entity, originalEntity = {}, payload }: ChangeSet<object>) => {
     const row = `${tableName.replaceAll('_', '-')}:${(entity as { id?: unknown }).id}`
@@ -75,7 +75,7 @@ export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
       if (names.length === 0) return
       written.updated[row] = { before: read(originalEntity), after: read(payload) }
     }
-    act.recordChange(written)
+    call.recordChange(written)
   }
   em.getEventManager().registerSubscriber({ afterFlush: ({ uow }) => uow.getChangeSets().forEach(observe) })
 }
@@ -87,19 +87,19 @@ export function recordRowWrites(em: EntityManager, act: AuditedCall): void {
 export async function recordCallInTransaction(
   ctx: Context,
   em: EntityManager,
-  act: AuditedCall,
+  call: AuditedCall,
 ): Promise<LoggedChange[]> {
-  return runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, act)])])
+  return runStatement(em, appendToAudit, [JSON.stringify([toEntry(ctx, call)])])
 }
 
 /**
  * Writes the entry of a call without a transaction: for administrators before the response is sent, otherwise after it.
  */
-export async function recordCompletedCall(ctx: Context, act: AuditedCall): Promise<void> {
-  if (!act.needsEntry) return
-  const entry = toEntry(ctx, act)
+export async function recordCompletedCall(ctx: Context, call: AuditedCall): Promise<void> {
+  if (!call.needsEntry) return
+  const entry = toEntry(ctx, call)
   const { audit, sql } = ctx.services
-  if (!act.isAdministrative) return audit.append(entry)
+  if (!call.isAdministrative) return audit.append(entry)
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
 }
 
@@ -107,11 +107,11 @@ export async function recordCompletedCall(ctx: Context, act: AuditedCall): Promi
 const signInFailures = ['login_failed', 'too_many_requests', 'wrong_password']
 
 /** Writes after the response that a call was refused, without its input. */
-export function recordRefusedCall(ctx: Context, act: AuditedCall, code: string): void {
-  if (act.isAutomatic || (!act.isAdministrative && !signInFailures.includes(code))) return
-  const entry = { ...toEntry(ctx, act, code), change: null }
+export function recordRefusedCall(ctx: Context, call: AuditedCall, code: string): void {
+  if (call.isAutomatic || (!call.isAdministrative && !signInFailures.includes(code))) return
+  const entry = { ...toEntry(ctx, call, code), change: null }
   const network = ctx.address && anonymizeAddress(ctx.address, 'network')
-  ctx.services.audit.appendFailure([act.path, code, entry.actor, entry.subject, network].join(' '), entry)
+  ctx.services.audit.appendFailure([call.path, code, entry.actor, entry.subject, network].join(' '), entry)
 }
 
 function toEntry(ctx: Context, { path, subject, change }: AuditedCall, outcome = 'ok'): NewAuditEntry {

@@ -32,12 +32,12 @@ export function createTextExtractor({ sandboxes, converter, log }: ExtractorPart
 /** Returns undefined if the converter does not take the file. */
 async function convertFile(
   file: FileToRead,
-  { accepts, convert, responseKind: answers }: Converter,
+  { accepts, convert, responseKind }: Converter,
   sandboxes: SandboxPool,
   signal?: AbortSignal,
 ): Promise<ExtractedText | undefined> {
   if (!(await accepts(file.mime))) return undefined
-  const result = await sandboxes.read(await convert(file, signal), answers, signal)
+  const result = await sandboxes.read(await convert(file, signal), responseKind, signal)
   if ('text' in result) return result
   throw new Error(`the answer of the file converter is ${result.unreadable}`)
 }

@@ -6,7 +6,7 @@ import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { createErrorHandler, parseBody } from './errors.ts'
 
 /** The version of the text that was read, if the page sends it. */
-const readVersion = z.object({ version: z.string().max(64).optional() })
+const versionBody = z.object({ version: z.string().max(64).optional() })
 
 type AnnouncementParams = { Params: { id: string } }
 
@@ -55,7 +55,7 @@ function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedu
     procedureRoute(`announcements.${procedure}`, options),
     async (request, reply) => {
       const { id } = request.params
-      const input = procedure === 'accept' ? { id, ...parseBody(readVersion, request) } : { id }
+      const input = procedure === 'accept' ? { id, ...parseBody(versionBody, request) } : { id }
       const isMarked = await catchMissing(
         (await createApi(options, request, reply))[procedure](input).then(() => true),
         false,

@@ -25,7 +25,7 @@ type OneMessage = { Params: RoomParams['Params'] & { number: string } }
 
 const newMessage = z.object({ content: messageContent, threadId: wholeNumber })
 const changedMessage = z.object({ content: messageContent, message_id: z.string() })
-const readMessage = z.object({ message_id: z.string() })
+const readMarkBody = z.object({ message_id: z.string() })
 
 /** Legacy front ends only know the first key of a room. */
 const keyEpoch = 0
@@ -50,10 +50,10 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 
   app.post<RoomParams>(
     '/req/room/readstat/:slug',
-    procedureRoute('rooms.markRead', options, { body: readMessage }),
+    procedureRoute('rooms.markRead', options, { body: readMarkBody }),
     async (request, reply) => {
       const roomRequest = await findRoom(request, reply, contextOf)
-      const { id } = await findMessage(roomRequest, parseBody(readMessage, request).message_id)
+      const { id } = await findMessage(roomRequest, parseBody(readMarkBody, request).message_id)
       await roomRequest.api.rooms.markRead({ id: roomRequest.room.id, upTo: id })
       return { success: true }
     },

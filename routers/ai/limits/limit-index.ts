@@ -38,7 +38,7 @@ export class LimitIndex<Limit extends LimitFields> {
   }
 
   /** Returns what a call takes of each limit that applies to it. */
-  listClaims(request: Omit<ReserveRequest, 'call' | 'catalogue' | 'callerVersion'>): Claim<Limit>[] {
+  listClaims(request: Omit<ReserveRequest, 'call' | 'catalogue'>): Claim<Limit>[] {
     const claims: Claim<Limit>[] = []
     for (const [subject, subjectId] of request.subjects) {
       const { each, named } = this.#limits.get(subject) ?? noLimits

@@ -31,7 +31,7 @@ export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, mo
 }
 
 const lacksParameter = (name: HintParameter | 'maxThinkingTokens', { adapter }: CallableModel): boolean =>
-  unsupportedByAdapter[adapter as Adapter].some((untaken) => untaken === name)
+  unsupportedByAdapter[adapter as Adapter].some((unsupported) => unsupported === name)
 
 /** Replaces the thinking budget by an effort for models that support only efforts. */
 function withEffort(parameters: CallParameters, model: CallableModel): CallParameters {

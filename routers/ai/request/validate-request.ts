@@ -80,7 +80,9 @@ const listUnsupported = ({ adapter }: CallableModel) => unsupportedByAdapter[ada
 
 const findUnsupportedParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
   Object.entries(parameters)
-    .filter(([name, value]) => value !== undefined && listUnsupported(model).some((untaken) => untaken === name))
+    .filter(
+      ([name, value]) => value !== undefined && listUnsupported(model).some((unsupported) => unsupported === name),
+    )
     .map(([name]) => createIssue(['parameters', name], 'is nothing that this model takes'))
 
 /** Finds thinking parameters that this provider does not support, alone or in combination. */

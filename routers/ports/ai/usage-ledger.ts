@@ -101,7 +101,7 @@ export const hasRoom = ({ amount, used, held, cap }: RequestedLimit): boolean =>
  * committed after it; another process commits calls of a failed one.
  */
 export interface UsageLedger {
-  /** Reserves a call. Throws `CatalogueOutdated` if the cached model or caller may be outdated. */
+  /** Reserves a call. Throws `CatalogueOutdated` if the cached model may be outdated. */
   reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded>
   /**
    * Extends the reservation to a total for a further round; `gone` if another process has committed the call as lost.

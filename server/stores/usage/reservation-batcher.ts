@@ -66,7 +66,7 @@ export class ReservationBatcher {
     })
   }
 
-  /** Reserves for a call. Throws `CatalogueOutdated` if its model or caller may have changed meanwhile. */
+  /** Reserves for a call. Throws `CatalogueOutdated` if its model may have changed meanwhile. */
   async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
     const { usageWriter: ended } = this.#options
     if (ended.unwritten.length > 0) {
