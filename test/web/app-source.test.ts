@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { glob, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,7 +12,8 @@ import { productionSettings } from '../kit/production.ts'
 import { startProcess } from '../kit/service-process.ts'
 import { openSettings } from '../kit/web/pages.ts'
 
-const view = join(import.meta.dirname, '../../facades/web/app/settings/profile-settings.tsx')
+const app = join(import.meta.dirname, '../../facades/web/app')
+const view = join(app, 'settings/profile-settings.tsx')
 
 describeWith('chromium')('whoever works on the front end', () => {
   test('sees a change of a source at once, in the page as it is', { timeout: 180_000 }, async () => {
@@ -60,4 +61,19 @@ test('where the packages folder is read-only, the front end is built elsewhere',
   } finally {
     await rm(folder, { recursive: true })
   }
+})
+
+test('no class has its style in the style sheets of two areas', async () => {
+  const owners = new Map<string, string>()
+  // The page of the archive is built by itself.
+  for await (const file of glob('*/**/*.css', { cwd: app, exclude: ['archive-page/**'] })) {
+    const sheet = await readFile(join(app, file), 'utf8')
+    const selectors = sheet.replace(/\{[^{}]*\}/g, ',').split(/[{},]/)
+    for (const selector of new Set(selectors.map((each) => each.trim()))) {
+      if (!/^\.[\w-]+$/.test(selector)) continue
+      expect([selector, owners.get(selector) ?? file]).toEqual([selector, file])
+      owners.set(selector, file)
+    }
+  }
+  expect(owners.size).toBeGreaterThan(100)
 })

@@ -70,7 +70,7 @@ function PictureField({ max }: { max: number }) {
   return (
     <div className="field">
       <span className="label">{t('app.settings.avatar')}</span>
-      <div className="file">
+      <div className="picture-field">
         <input
           id={id}
           name="avatar"
