@@ -348,6 +348,20 @@ describeWith('chromium')('operation in the administration', () => {
     await expectAccessible(page)
   })
 
+  test('the button shows that an explanation is awaited, and takes no second press', async () => {
+    await using admin = await openAdmin(svc, 'hilda')
+    const { page, requests } = admin
+    const { promise: wait, resolve: release } = Promise.withResolvers<void>()
+    await showAdmin(page, `people/${admin.id}`)
+    await page.route(/models[./]explain/, (route) => wait.then(() => route.continue()))
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('button', { name: 'Working …', disabled: true }).click({ force: true })
+    release()
+    await page.getByRole('status').getByText('Yes', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Explain' }).waitFor()
+    expect(requests.filter(({ url }) => url.includes('explain'))).toHaveLength(1)
+  })
+
   test('the pages of operation fit in German, narrow and wide, in both schemes', async () => {
     await using admin = await openAdmin(svc, 'ingo', { locale: 'de-DE' })
     for (const path of ['overview', 'tools', 'limits', 'usage', 'bills', 'apps', 'announcements', 'settings']) {

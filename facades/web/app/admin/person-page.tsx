@@ -281,12 +281,12 @@ type Explanation = Awaited<ReturnType<typeof api.models.explain.query>>
 /** Explains why a person can or cannot use a model. */
 function ExplainModel({ person }: { person: Person }) {
   const { data } = useCatalogue()
-  const { result, error, run } = useCall<Explanation>()
+  const { isWorking, result, error, run } = useCall<Explanation>()
   const explain = (form: FormData) =>
     run(() => api.models.explain.query({ user: toUserInput(person), model: readText(form, 'model') }))
   return (
     <Part title={t('app.admin.mayAsk')}>
-      <InlineForm action={t('app.admin.explain')} submit={explain}>
+      <InlineForm action={t('app.admin.explain')} isWorking={isWorking} submit={explain}>
         <ChoiceInput
           label={t('app.admin.model')}
           name="model"
