@@ -4,7 +4,7 @@ import { sections } from './sections.ts'
 
 /** The sections of the administration, shown in the sidebar. */
 export const AdminNav = ({ onChoose }: { onChoose: () => void }) => (
-  <nav className="conversations admin-nav" aria-label={t('app.admin')}>
+  <nav className="conversations section-links admin-nav" aria-label={t('app.admin')}>
     {Object.entries(sections).map(([section, label]) => (
       <Link key={section} to="/admin/$section" params={{ section }} onClick={onChoose}>
         {t(label)}

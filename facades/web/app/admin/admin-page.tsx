@@ -6,6 +6,7 @@ import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { useLiveRecords } from './admin-queries.ts'
 import { FreshSessionDialog } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
+import '../shared/ui/sections.css'
 import './admin.css'
 
 /** The id of a record in the address; without one, a section shows its list. */
@@ -41,7 +42,7 @@ function AdminSection({ section, id }: { section: SectionName } & SectionProps) 
   usePageTitle(t(sections[section]))
   useLiveRecords()
   return (
-    <main id="main" className="admin">
+    <main id="main" className="sections-page admin">
       <PageHead>
         <h1>
           {id === undefined ? (

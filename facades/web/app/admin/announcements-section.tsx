@@ -233,7 +233,7 @@ function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
       {isFixed ? (
         <p className="hint">{t('app.admin.textsFixed')}</p>
       ) : (
-        <div className="admin-buttons">
+        <div className="button-row">
           <ActionButton
             label={t('app.admin.editTexts')}
             title={t('app.admin.editTextsOf', { title })}

@@ -71,7 +71,7 @@ const buildColumns = (show: ShowCredential): Column<App>[] => [
 function AppActions({ app: { id, name, active, links }, show }: { app: App; show: ShowCredential }) {
   const input = { id: String(id) }
   return (
-    <span className="admin-buttons">
+    <span className="button-row">
       <ActionButton
         label={t('app.admin.rotate')}
         title={t('app.admin.rotateOf', { name })}
@@ -152,7 +152,7 @@ export function AppsSection() {
   return (
     <>
       {credential !== '' && (
-        <section className="admin-part" aria-label={t('app.admin.credential')}>
+        <section className="section admin-part" aria-label={t('app.admin.credential')}>
           <p>{t('app.admin.credentialOnce')}</p>
           <Secret label={t('app.admin.credential')} text={credential} copyText={t('app.admin.credentialCopy')} />
         </section>

@@ -17,7 +17,7 @@ interface BarChartProps {
 export function BarChart({ bars, label }: BarChartProps) {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   return (
-    <figure className="bar-chart">
+    <figure className="day-chart bar-chart">
       <svg
         viewBox={`0 0 ${Math.max(1, bars.length)} ${HEIGHT}`}
         preserveAspectRatio="none"

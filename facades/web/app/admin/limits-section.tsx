@@ -100,7 +100,7 @@ function getShareState(share: number): 'ok' | 'warn' | 'wrong' {
 function LimitActions({ limit }: { limit: Limit }) {
   const { name, unit, subjectId, currency, fromFile } = limit
   return (
-    <span className="admin-buttons">
+    <span className="button-row">
       <ActionButton
         label={t('app.admin.topUp')}
         title={t('app.admin.topUpOf', { name })}

@@ -4,7 +4,7 @@ import { type ReactNode, useId } from 'react'
 export function Part({ title, children }: { title: string; children: ReactNode }) {
   const id = useId()
   return (
-    <section aria-labelledby={id} className="admin-part">
+    <section aria-labelledby={id} className="section admin-part">
       <h2 id={id}>{title}</h2>
       {children}
     </section>

@@ -29,7 +29,7 @@ export function PersonPage({ id }: { id: string }) {
     <>
       <Part title={person.name}>
         <PersonFacts person={person} />
-        <div className="admin-buttons">
+        <div className="button-row">
           <ChangeRole person={person} />
           <ChangeGroups person={person} />
           <Rename person={person} />
@@ -38,7 +38,7 @@ export function PersonPage({ id }: { id: string }) {
       </Part>
       <Part title={t('app.admin.access')}>
         <Tokens person={person} />
-        <div className="admin-buttons">
+        <div className="button-row">
           <EndSessions person={person} />
           <ToggleAccess person={person} />
           <RemovePerson person={person} />

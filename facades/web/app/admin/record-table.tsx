@@ -46,7 +46,7 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
     <section className="records" aria-label={label}>
       <div className="records-tools">
         {filters && <search className="records-filters">{filters}</search>}
-        <p className="records-actions">
+        <p className="button-row">
           {rows.readAll && <CsvButton name={label} columns={columns} readAll={rows.readAll} />}
           {actions}
         </p>

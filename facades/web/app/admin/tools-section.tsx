@@ -67,7 +67,7 @@ const ToolName = ({ name, about }: { name: string; about: string }) => (
 )
 
 const ToolActions = ({ tool }: { tool: Tool }) => (
-  <span className="admin-buttons">
+  <span className="button-row">
     <Approve tool={tool} />
     <TryTool tool={tool} />
   </span>
@@ -289,7 +289,7 @@ function ServerActions() {
       return 'done'
     })
   return (
-    <div className="admin-buttons">
+    <div className="button-row">
       <button
         type="button"
         className="quiet-button"

@@ -35,7 +35,7 @@ export function DataSettings() {
           {data && <ExportState personExport={data} />}
         </div>
       )}
-      <p className="settings-buttons">
+      <p className="button-row">
         {data?.state === 'ready' && (
           <a className="button" href={`/req/profile/export/${data.id}`} download>
             {t('app.settings.dataFetch')}

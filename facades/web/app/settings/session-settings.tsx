@@ -61,7 +61,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
   }
   return (
     <>
-      <p className="settings-buttons">
+      <p className="button-row">
         {hasOthers && (
           <button type="button" className="quiet-button" onClick={() => run(endOthers)}>
             {t('app.settings.sessionOthers')}

@@ -13,7 +13,7 @@ interface SettingsSectionProps {
 export function SettingsSection({ title, titleRef, children }: SettingsSectionProps) {
   const id = useId()
   return (
-    <section aria-labelledby={id} className="settings-section">
+    <section aria-labelledby={id} className="section settings-section">
       <h2 id={id} tabIndex={-1} ref={titleRef}>
         {title}
       </h2>

@@ -11,6 +11,7 @@ import { SecuritySettings } from './security-settings.tsx'
 import { SessionSettings } from './session-settings.tsx'
 import { TokenSettings } from './token-settings.tsx'
 import { UsageSettings } from './usage-settings.tsx'
+import '../shared/ui/sections.css'
 import './settings.css'
 
 interface Section {
@@ -36,12 +37,12 @@ export function SettingsPage({ section }: { section: string }) {
   const { label = 'app.settings', Content } = sections[section] ?? {}
   usePageTitle(t(label))
   return (
-    <main id="main" className="settings">
+    <main id="main" className="sections-page settings">
       <PageHead>
         <h1>{t('app.settings')}</h1>
       </PageHead>
       <div className="settings-body">
-        <nav className="settings-sections" aria-label={t('app.settings.sections')}>
+        <nav className="section-links settings-sections" aria-label={t('app.settings.sections')}>
           {Object.entries(sections).map(([name, { label: text }]) => (
             <Link key={name} to="/settings/$section" params={{ section: name }}>
               {t(text)}

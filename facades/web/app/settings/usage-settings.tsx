@@ -113,7 +113,7 @@ function UsageChart({ sums, days, label }: UsageChartProps) {
   const series = assignSeries(sums)
   const [first, last] = [axis[0], axis.at(-1)]
   return (
-    <figure className="usage-chart">
+    <figure className="day-chart usage-chart">
       <svg viewBox={`0 0 ${days} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
         {buildBars(sums, axis, series).map(({ key, title, ...bar }) => (
           <rect key={key} {...bar}>

@@ -37,7 +37,7 @@ export function ModelPage({ id }: { id: string }) {
     <OriginProvider value={origin}>
       <Part title={model.label}>
         <ModelFacts model={model} source={describeOrigin({ origin, file: origins.file })} />
-        <div className="admin-buttons">
+        <div className="button-row">
           <EditModel model={model} />
           <EditAccess model={model} />
           <EditPrices model={model} />

@@ -56,7 +56,7 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
             [t('app.admin.state'), <ProviderState key="state" active={provider.active ?? false} />],
           ]}
         />
-        <div className="admin-buttons">
+        <div className="button-row">
           <EditProvider provider={provider} />
           <SetKey provider={provider} />
           <CheckModels provider={providerId} />
@@ -103,7 +103,7 @@ function Servers({ provider }: { provider: Provider }) {
       ) : (
         <p className="hint">{t('app.admin.noFurtherServers')}</p>
       )}
-      <div className="admin-buttons">
+      <div className="button-row">
         <AddServer provider={provider} />
       </div>
     </Part>

@@ -59,7 +59,7 @@ interface TaskActionsProps {
 function TaskActions({ task, models, line }: TaskActionsProps) {
   if (line !== undefined) return <span className="hint">{t('app.admin.ownedBy', { line })}</span>
   return (
-    <span className="admin-buttons">
+    <span className="button-row">
       <ActionButton
         label={t('app.admin.edit')}
         title={t('app.admin.editOf', { name: task.modelType })}
