@@ -1,12 +1,9 @@
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
-import { useIsOnline } from '../shared/online.ts'
 import { language, t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
-import { forgetMentions } from './mentions.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
+import { ReadBy, useFirstUnread, useMarkRead } from './read-state.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
-import { getMemberName } from './room-members.ts'
 import type { RoomMessage } from './room-message.ts'
 import { RunningAnswers } from './running-answers.tsx'
 
@@ -14,12 +11,8 @@ import { RunningAnswers } from './running-answers.tsx'
 const [WINDOW_SIZE, STEP] = [150, 50]
 /** Pixels from the end within which a reader counts as following it. */
 const NEAR_END = 48
-/** Milliseconds at the end after which the messages count as read. */
-const READ_MS = 1000
 /** Messages of an author within this time bear the name once. */
 const CONTINUATION_MS = 5 * 60_000
-/** The most messages that are read to find the first unread one. The service counts no further either. */
-const MAX_UNREAD = 1000
 
 interface RoomMessagesProps {
   /** The search hit that was chosen last. */
@@ -258,89 +251,4 @@ function useFollowEnd(isNewest: boolean) {
     }
   }, [isNewest])
   return { scroller, content, isAtEnd, showEnd }
-}
-
-/** Marks messages as read that have been in view for a while. */
-function useMarkRead(isAtEnd: boolean): void {
-  const { store } = useRoom()
-  const last = useRoomView(({ messages }) => messages.at(-1)?.id)
-  const [isFocused, setFocused] = useState(() => document.hasFocus())
-  useEffect(() => {
-    const update = () => setFocused(document.hasFocus() && !document.hidden)
-    const events = ['focus', 'blur', 'visibilitychange']
-    for (const event of events) addEventListener(event, update)
-    return () => {
-      for (const event of events) removeEventListener(event, update)
-    }
-  }, [])
-  const room = useRoomView((view) => view.room?.id)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each new message restarts the timer.
-  useEffect(() => {
-    if (!isAtEnd || !isFocused || room === undefined) return
-    const timer = setTimeout(() => {
-      forgetMentions(room)
-      store.markRead().catch(() => {})
-    }, READ_MS)
-    return () => clearTimeout(timer)
-  }, [store, isAtEnd, isFocused, last, room])
-}
-
-const findFirstUnread = (messages: readonly RoomMessage[], readUpTo: number, ownId: string | undefined) =>
-  messages.find(({ id, member }) => Number(id) > readUpTo && member !== ownId)
-
-/** Finds the first message that was unread when the room was opened, and scrolls to it. */
-function useFirstUnread(show: (id: string) => void) {
-  const { store } = useRoom()
-  const [isDone, setDone] = useState(false)
-  const messages = useRoomView((view) => view.messages)
-  const readAtOpening = useRoomView((view) => view.readUpToAtOpening)
-  const hasEarlier = useRoomView((view) => view.hasEarlier)
-  const ownId = useRoomView((view) => view.ownMember?.id)
-  const [openedAt] = useState(() => new Date().toISOString())
-  const firstUnread = findFirstUnread(messages, readAtOpening, ownId)
-  const isOld = firstUnread !== undefined && firstUnread.createdAt < openedAt
-  const canBeEarlier = hasEarlier && Number(messages[0]?.id ?? 0) > readAtOpening
-  const count = messages.filter(({ id }) => Number(id) > readAtOpening).length
-  const jump = async () => {
-    await store.loadBackTo(readAtOpening, MAX_UNREAD)
-    const first = findFirstUnread(store.view.messages, readAtOpening, ownId)
-    if (first) show(first.id)
-    setDone(true)
-  }
-  return {
-    // Earlier messages may be unread as well while they are not loaded.
-    id: isOld && !canBeEarlier ? firstUnread.id : undefined,
-    /** A few unread messages are in view anyway. */
-    canJump: isOld && !isDone && (canBeEarlier || count > MIN_UNREAD_TO_JUMP),
-    jump,
-  }
-}
-
-const MIN_UNREAD_TO_JUMP = 10
-
-/** The number of members who have read the person's last message, with their names. */
-function ReadBy() {
-  const last = useRoomView(({ messages }) => messages.at(-1))
-  const ownMember = useRoomView((view) => view.ownMember)
-  const members = useRoomView((view) => view.members)
-  if (!last || last.member !== ownMember?.id || last.isDeleted) return null
-  const readers = [...members.values()].filter(
-    ({ id, readUpTo, role }) => id !== ownMember.id && role !== 'assistant' && Number(readUpTo ?? 0) >= Number(last.id),
-  )
-  if (readers.length === 0) return null
-  return (
-    <p className="hint read-by" title={readers.map(getMemberName).join(', ')}>
-      {t('app.rooms.readBy', { count: readers.length })}
-    </p>
-  )
-}
-
-/** Replaces the messages while the room loads, and after it has ended or failed. */
-export function RoomPlaceholder() {
-  const phase = useRoomView((view) => view.phase)
-  const error = useRoomView((view) => view.error)
-  const isOnline = useIsOnline()
-  if (phase === 'failed') return <ErrorMessage error={error} className="notice wrong" />
-  if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
-  return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
 }

@@ -1,26 +1,28 @@
+import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { IconButton } from '../shared/ui/icon.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { PageHead } from '../shared/ui/page-head.tsx'
 import { invitePendingPeople } from './invitations.ts'
+import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { usePresentUsers, useTypingUsers } from './presence.ts'
 import { getRelatedId, type Room } from './room.ts'
 import { RoomComposer } from './room-composer.tsx'
 import { RoomProvider, useOpenRoom, useRoom, useRoomView } from './room-context.ts'
 import { getMemberName, listPeople } from './room-members.ts'
-import { RoomMessages, RoomPlaceholder } from './room-messages.tsx'
-import './rooms.css'
-import { Link, useNavigate } from '@tanstack/react-router'
-import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { IconButton } from '../shared/ui/icon.tsx'
-import type { MenuEntry } from '../shared/ui/menu.tsx'
-import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
+import { RoomMessages } from './room-messages.tsx'
 import { deleteRoom } from './rooms.ts'
+import './rooms.css'
 
 const MembersPanel = lazy(async () => ({ default: (await import('./members-panel.tsx')).MembersPanel }))
 const ThreadPanel = lazy(async () => ({ default: (await import('./thread-panel.tsx')).ThreadPanel }))
 const SearchPanel = lazy(async () => ({ default: (await import('./search-panel.tsx')).SearchPanel }))
+
 type Panel = { kind: 'members' | 'search' } | { kind: 'thread'; id: string } | undefined
 
 /** A room, with a panel beside it. */
@@ -205,4 +207,14 @@ function DeleteDialog({ room, close }: { room: Room; close: () => void }) {
       <p>{t('app.rooms.deleteText', { name: room.name })}</p>
     </FormDialog>
   )
+}
+
+/** Replaces the messages while the room loads, and after it has ended or failed. */
+function RoomPlaceholder() {
+  const phase = useRoomView((view) => view.phase)
+  const error = useRoomView((view) => view.error)
+  const isOnline = useIsOnline()
+  if (phase === 'failed') return <ErrorMessage error={error} className="notice wrong" />
+  if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
+  return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
 }
