@@ -1,14 +1,14 @@
 import { Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { isSignedOut } from '../shared/api/client.ts'
+import { describeError, getRequestId } from '../shared/api/error-text.ts'
 import { useSessionEnd } from '../shared/api/session-end.ts'
+import { KeysLocked } from '../shared/conversation-key.ts'
 import { SessionProvider } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
-import { isSignedOut } from '../shared/api/client.ts'
-import { describeError, getRequestId } from '../shared/api/error-text.ts'
-import { KeysLocked } from '../shared/conversation-key.ts'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
 
