@@ -42,9 +42,7 @@ async function openAnswer() {
 }
 
 describeWith('chromium')('an answer whose service', () => {
-  test('is killed keeps its text, and is retried once the service is back', {
-    timeout: 180_000,
-  }, async () => {
+  test('is killed keeps its text, and is retried once the service is back', async () => {
     await using open = await openAnswer()
     const { page, provider, service } = open
 
@@ -60,9 +58,7 @@ describeWith('chromium')('an answer whose service', () => {
     await page.getByText('Here I am again.').waitFor()
   })
 
-  test('is frozen keeps its text, and is retried once the service continues', {
-    timeout: 180_000,
-  }, async () => {
+  test('is frozen keeps its text, and is retried once the service continues', async () => {
     await using open = await openAnswer()
     const { page, provider, service } = open
 
@@ -75,7 +71,7 @@ describeWith('chromium')('an answer whose service', () => {
               await page.clock.runFor(20_000)
               return page.getByText(text).count()
             },
-            { timeout: 60_000 },
+            { timeout: 200_000 },
           )
           .toBe(1)
       await shownLater('This answer was interrupted.')
@@ -89,6 +85,43 @@ describeWith('chromium')('an answer whose service', () => {
     await page.getByRole('article').getByRole('button', { name: 'Try again' }).click()
 
     await page.getByText('Here I am again.').waitFor()
+  })
+})
+
+describeWith('chromium')('a chat', () => {
+  test('keeps its messages when they cannot be read again', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'cora')
+    const { page } = chat
+    await chat.ask('Stay here')
+    await page.getByText('You wrote 2 words').waitFor()
+    await chat.answered()
+    const elsewhere = openBrowser(svc.url)
+    await elsewhere.login('cora')
+    let failures = 0
+    await page.route(/conversations\.messages/, (route) => {
+      failures++
+      return route.abort()
+    })
+    await page.clock.install()
+
+    const slug = page.url().split('/').at(-1)
+    const [{ content } = {}] = await svc.rows<{ content: string }>('select content from conversation_messages')
+    const message = { slug, content }
+    expect((await elsewhere.send('POST', '/trpc/conversations.sendMessage', { body: message })).status).toBe(200)
+    // The page reads its messages again, and tries that four times.
+    const countFailures = async () => {
+      await page.clock.runFor(2000)
+      return failures
+    }
+    await expect.poll(countFailures).toBe(4)
+    await page.clock.runFor(2000)
+
+    expect(await page.locator('article.user', { hasText: 'Stay here' }).count()).toBe(1)
+    await page.unroute(/conversations\.messages/)
+    await page.getByRole('textbox', { name: 'Message' }).fill('Still three words')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('You wrote 3 words').waitFor()
   })
 })
 

@@ -75,7 +75,8 @@ function Chat({ slug }: { slug: string }) {
         <ChatHead models={models} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
         </ChatHead>
-        {query.error ? (
+        {query.isFetchNextPageError && <ErrorMessage error={query.error} className="notice wrong" />}
+        {query.isLoadingError ? (
           <ErrorMessage error={query.error} className="notice wrong" />
         ) : (
           <MessageList
@@ -90,7 +91,7 @@ function Chat({ slug }: { slug: string }) {
         <AnswerAnnouncer turn={turn} />
         <Composer
           slug={slug}
-          canSend={model !== undefined && query.isSuccess && !isBlocked}
+          canSend={model !== undefined && query.data !== undefined && !isBlocked}
           isAnswering={turns.isAnswering(slug)}
           obstacle={<SendObstacles />}
           send={actions.send}
