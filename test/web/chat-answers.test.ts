@@ -314,6 +314,29 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByText('Good day.').waitFor()
   })
 
+  test('what is written while a question is being sent stays in the field', async () => {
+    const { page } = chat
+    const field = page.getByRole('textbox', { name: 'Message' })
+    await chat.ask('Begin')
+    await article('Good day.').waitFor()
+    await chat.answered()
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+    const sending = '**/trpc/conversations.sendMessage**'
+    await page.route(sending, async (route) => {
+      await isReleased
+      await route.continue()
+    })
+
+    await chat.ask('And then?')
+    await field.fill('And after that?')
+    release()
+
+    await article('And then?').waitFor()
+    await chat.answered()
+    expect(await field.inputValue()).toBe('And after that?')
+    await page.unroute(sending)
+  })
+
   test('another tab shows what is asked in this one', async () => {
     const { page } = chat
     await chat.ask('In the first tab')

@@ -87,7 +87,7 @@ function useQuestionForm(slug: string | undefined, canSend: boolean, send: (ques
     setState('sending')
     try {
       await send({ text: draft.text.trim(), attachments: uploads.ids })
-      draft.clear()
+      draft.clear(draft.text)
       uploads.clear()
       setState('ready')
     } catch (error) {

@@ -138,7 +138,7 @@ function useMessageForm(thread: string | null) {
   const canSend = hasContent && canAsk && !isBlocked && obstacle === undefined && state !== 'sending'
   const send = async () => {
     const clientId = (await store.sender?.send(text, uploads.ids, thread)) ?? ''
-    draft.clear()
+    draft.clear(draft.text)
     uploads.clear()
     if (!question?.model) return
     const id = await store.waitUntilSent(clientId)

@@ -108,7 +108,9 @@ const getDraftKey = (owner: string, slug: string | undefined) => `svc:draft:${ow
 export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
   const storageKey = getDraftKey(owner, slug)
   const [text, setText] = useState('')
+  const latest = useRef('')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  latest.current = text
   useEffect(() => {
     const sealed = localStorage.getItem(storageKey)
     if (sealed === null) return
@@ -118,22 +120,28 @@ export function useDraft(key: ConversationKey, owner: string, slug: string | und
       () => localStorage.removeItem(storageKey),
     )
   }, [key, storageKey])
+  const save = async (draft: string) => {
+    const sealed = draft.trim() === '' ? undefined : await key.seal(draft)
+    // It may have been sent meanwhile.
+    if (latest.current !== draft) return
+    if (sealed === undefined) localStorage.removeItem(storageKey)
+    else localStorage.setItem(storageKey, sealed)
+  }
   const write = (next: string) => {
+    latest.current = next
     setText(next)
     clearTimeout(timer.current)
-    timer.current = setTimeout(() => saveDraft(key, storageKey, next), SAVE_DELAY_MS)
+    timer.current = setTimeout(() => void save(next), SAVE_DELAY_MS)
   }
-  const clear = () => {
+  /** Clears the draft that was sent, unless something else was written meanwhile. */
+  const clear = (sent: string) => {
+    if (latest.current !== sent) return
+    latest.current = ''
     setText('')
     clearTimeout(timer.current)
     localStorage.removeItem(storageKey)
   }
   return { text, write, clear }
-}
-
-async function saveDraft(key: ConversationKey, storageKey: string, text: string): Promise<void> {
-  if (text.trim() === '') return localStorage.removeItem(storageKey)
-  localStorage.setItem(storageKey, await key.seal(text))
 }
 
 /** The fields that a quotation can be inserted into. */
