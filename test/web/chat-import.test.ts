@@ -142,7 +142,8 @@ describeWith('chromium')('the import of conversations', () => {
 
     for (const [name, buffer, complaint] of files) {
       await choose(page, name, buffer)
-      await page.getByText(complaint).waitFor()
+      // One of them is unpacked up to a gigabyte.
+      await page.getByText(complaint).waitFor({ timeout: 200_000 })
       await page.getByRole('heading', { name: `Imported ${name}` }).waitFor()
     }
 

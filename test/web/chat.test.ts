@@ -35,7 +35,9 @@ describeWith('chromium')('the chat in a real browser', () => {
 
     await chat.messages().last().getByRole('button', { name: 'More' }).click()
     await page.getByRole('menuitem', { name: 'Quote' }).click()
-    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toMatch(/^> .*You wrote 5 words/)
+    await expect
+      .poll(() => page.getByRole('textbox', { name: 'Message' }).inputValue())
+      .toMatch(/^> .*You wrote 5 words/)
     expect(complaints).toEqual([])
   })
 

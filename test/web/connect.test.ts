@@ -40,9 +40,7 @@ const linksOf = (appId: string) =>
   svc.rows('select external_id as user, passkey is not null as keys from ext_app_links where app_id = $1', [appId])
 
 describeWith('chromium')('the page of consent', () => {
-  test('a new person makes keys and agrees, and the app decrypts their passkey', {
-    timeout: 180_000,
-  }, async () => {
+  test('a new person makes keys and agrees, and the app decrypts their passkey', async () => {
     await addAccount(svc, 'ada', { known: false })
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium
@@ -56,7 +54,7 @@ describeWith('chromium')('the page of consent', () => {
     await page.fill('#passkey', PASSKEY)
     await page.fill('#repeat', PASSKEY)
     await page.click('#handshake button')
-    await page.click('#on', { timeout: 120_000 })
+    await page.click('#on', { timeout: 240_000 })
     await ready(page)
     expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
     expect(await page.textContent('h1')).toBe(`Link “${app.name}”?`)

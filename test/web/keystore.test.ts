@@ -51,7 +51,7 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
   const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`]
   const browser = spawn(chromiumPath, [...flags, `http://127.0.0.1:${port}/0`], { stdio: 'ignore', detached: true })
   const gone = once(browser, 'exit').then(() => fail(new Error('The browser has gone.')))
-  const patience = setTimeout(() => fail(new Error('The page told nothing.')), 120_000)
+  const patience = setTimeout(() => fail(new Error('The page told nothing.')), 280_000)
   try {
     return await told
   } finally {
@@ -67,11 +67,11 @@ async function inBrowser(...scripts: string[]): Promise<unknown> {
 
 const next = (page: number) => `location.href = '/${page}'`
 
-describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
+describeWith('chromium')('in a real browser', () => {
   test('a stored key works on the next page, and cannot be exported', async () => {
     const sealed = await web.seal(await web.passkeyKey('Datakey_123', salts), 'a text')
 
-    const told = await inBrowser(
+    const result = await inBrowser(
       `await keep('1-abc', await web.passkeyKey('Datakey_123', salts)); ${next(1)}`,
       `const key = await find('1-abc')
        await tell({
@@ -82,7 +82,7 @@ describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
        })`,
     )
 
-    expect(told).toEqual({
+    expect(result).toEqual({
       opened: 'a text',
       extractable: false,
       exported: 'InvalidAccessError',
@@ -91,7 +91,7 @@ describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
   })
 
   test('a key is forgotten on demand, and as soon as another owner asks', async () => {
-    const told = await inBrowser(
+    const result = await inBrowser(
       `const key = await web.passkeyKey('Datakey_123', salts)
        const found = async (owner) => (await find(owner)) !== undefined
        const before = await found('1-abc')
@@ -104,25 +104,25 @@ describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
        await tell({ before, kept, forgotten, other, afterOther: await found('1-abc') })`,
     )
 
-    expect(told).toEqual({ before: false, kept: true, forgotten: false, other: false, afterOther: false })
+    expect(result).toEqual({ before: false, kept: true, forgotten: false, other: false, afterOther: false })
   })
 
   test('a key that could be exported is not kept', async () => {
-    const told = await inBrowser(
+    const result = await inBrowser(
       `const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, true, ['encrypt', 'decrypt'])
        await tell([await refusal(keep('1-abc', key)), (await find('1-abc')) === undefined])`,
     )
 
-    expect(told).toEqual(['TypeError', true])
+    expect(result).toEqual(['TypeError', true])
   })
 
   test('the keys of a first login are made, and open elsewhere', async () => {
-    const told = await inBrowser(
+    const result = await inBrowser(
       `const { handshake, backupCode } = await web.firstKeys('Datakey_123', 'jdoe', salts)
        await tell({ handshake, backupCode })`,
     )
 
-    const { handshake, backupCode } = told as { handshake: web.Handshake; backupCode: string }
+    const { handshake, backupCode } = result as { handshake: web.Handshake; backupCode: string }
     const validator = { publicKey: handshake.publicKey, validator: handshake.keychain[1]!.value }
     const key = await web.unlock('Datakey_123', validator, salts)
     expect(await web.unsealEntry(key!, handshake.keychain[0]!)).toMatch(/^MII/)
@@ -133,7 +133,7 @@ describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
   test('the keys of a first login made elsewhere open', async () => {
     const { handshake, backupCode } = await web.firstKeys('Datakey_123', 'jdoe', salts)
 
-    const told = await inBrowser(
+    const result = await inBrowser(
       `const { publicKey, keychain, passkeyBackup } = ${JSON.stringify(handshake)}
        const validator = { publicKey, validator: keychain[1].value }
        const passkey = await web.recover('${backupCode}', 'jdoe', passkeyBackup, salts)
@@ -147,7 +147,7 @@ describeWith('chromium')('in a real browser', { timeout: 180_000 }, () => {
        })`,
     )
 
-    expect(told).toEqual({
+    expect(result).toEqual({
       passkey: 'Datakey_123',
       privateKey: 'MII',
       wrong: true,

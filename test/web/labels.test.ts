@@ -95,7 +95,7 @@ describeWith('chromium')('with labels that give their keys', () => {
       await guest.page.fill('#password', 'wrong')
       await guest.page.click('#login button')
       await guest.page.locator('#login:not([aria-busy]) .outcome.wrong').waitFor()
-      expect(await guest.page.textContent('#login .outcome')).toBe(`[${expected}]`)
+      await expect.poll(() => guest.page.textContent('#login .outcome')).toBe(`[${expected}]`)
     }
 
     for (const path of ['/handshake', '/logout']) {
@@ -131,7 +131,7 @@ describeWith('chromium')('with labels that give their keys', () => {
       await page.fill('#repeat', repeated)
       await page.click('#handshake button')
       await page.locator('#handshake:not([aria-busy]) .outcome.wrong').waitFor()
-      expect(await page.textContent('#handshake .outcome')).toBe(`[${key}]`)
+      await expect.poll(() => page.textContent('#handshake .outcome')).toBe(`[${key}]`)
     }
     // The hint names the characters by themselves, and is a label, too.
     expect(await foreignWords(page)).toEqual([])

@@ -7,9 +7,7 @@ import { injectKeyPair } from '../kit/web/crypto.ts'
 import { makeKeys, PASSKEY, showSettings, signIn, signOut, startWithNewcomer } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
-  test('somebody comes from the first sign-in to their chats, and stays known', {
-    timeout: 180_000,
-  }, async () => {
+  test('somebody comes from the first sign-in to their chats, and stays known', async () => {
     await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium

@@ -17,7 +17,7 @@ describeWith('chromium')('a room while connections fail', () => {
     svc = resources.use(await startApp())
     const { people } = resources.use(await gatherInRoom(svc, 'Ferry', ['adaa', 'benn']))
     ;[ada, ben] = people
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   const stored = async () => (await svc.rows('select from room_messages')).length
@@ -147,7 +147,7 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.said('from the tunnel').waitFor()
   })
 
-  test('where no socket comes about, changes come by server-sent events', { timeout: 90_000 }, async () => {
+  test('where no socket comes about, changes come by server-sent events', async () => {
     await using cyd = await openRooms(svc, 'cydd')
     await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
     await cyd.page.reload()

@@ -20,7 +20,7 @@ describeWith('chromium')('the list of rooms', () => {
     svc = resources.use(await startApp())
     const { people } = resources.use(await gatherInRoom(svc, 'Orchard', ['adaa', 'benn']))
     ;[ada, ben] = people
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   const rowOf = ({ page }: RoomsPage, name: string) =>

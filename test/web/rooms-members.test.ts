@@ -18,7 +18,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     ada = resources.use(await openRooms(svc, 'adaa'))
     ben = resources.use(await openRooms(svc, 'benn'))
     cyd = resources.use(await openRooms(svc, 'cydd'))
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   const panelOf = ({ page }: RoomsPage) => page.getByRole('complementary', { name: 'Members' })

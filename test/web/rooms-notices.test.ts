@@ -23,7 +23,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     await writeFile(join(rules, 'en_US.md'), 'Be **kind**.')
     const { people } = resources.use(await gatherInRoom(svc, 'Court', ['adaa', 'benn']))
     ;[ada, ben] = people
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   test('a question beyond a limit says so, and its message stays', async () => {

@@ -46,7 +46,7 @@ describeWith('chromium')('somebody who reads a room', () => {
     await ben.said('Water').waitFor()
     await ben.page.getByRole('main').getByRole('button', { name: 'Options for Canal' }).click()
     await ben.page.getByRole('menuitem', { name: 'Notify me on this device' }).click()
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   test('a notice names the room and no text, while the page is hidden', async () => {
@@ -159,13 +159,13 @@ describeWith('chromium')('somebody who reads a room', () => {
     await ada.say('one drop too many')
     await ada.page.getByText('As many messages wait as are kept').waitFor()
     await ada.page.unroute(SENDING)
-    await ben.said('drop 50').waitFor({ timeout: 100_000 })
+    await ben.said('drop 50').waitFor({ timeout: 200_000 })
     const drops = ben.page
       .getByRole('main')
       .getByRole('article')
       .filter({ hasText: /drop \d/ })
-    expect(await drops.locator('.markdown').allTextContents()).toEqual(
-      Array.from({ length: 50 }, (_, n) => `drop ${n + 1}`),
-    )
+    await expect
+      .poll(() => drops.locator('.markdown').allTextContents())
+      .toEqual(Array.from({ length: 50 }, (_, n) => `drop ${n + 1}`))
   })
 })

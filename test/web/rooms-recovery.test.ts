@@ -19,7 +19,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     ;[ada, ben, cyd] = people
     await ada.say('The lamp is lit')
     for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   const enter = ({ page }: Pick<RoomsPage, 'page'>) =>
@@ -85,7 +85,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
   })
 
   test('a member with new keys sees closed messages until another shares the key', {
-    timeout: 150_000,
+    timeout: 300_000,
   }, async () => {
     const { page } = ben
     await ada.page.goto('about:blank')

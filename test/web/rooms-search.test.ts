@@ -25,7 +25,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
         .waitFor()
     }
     await addCopies(svc, 'Barn', HISTORY)
-  }, 120_000)
+  })
   afterAll(() => resources.disposeAsync())
 
   /** Reopens the room and its search. */

@@ -36,8 +36,8 @@ describeWith('chromium')('the limits in the settings', () => {
     await showSettings(page, 'usage')
     await page.locator('.limits li').first().waitFor()
 
-    const told = await page.locator('.limits .hint').allTextContents()
-    expect(told).toEqual(
+    const hints = await page.locator('.limits .hint').allTextContents()
+    expect(hints).toEqual(
       locale === 'en-US'
         ? [
             expect.stringMatching(

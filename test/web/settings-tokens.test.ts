@@ -150,7 +150,7 @@ describeWith('chromium')('the tokens in the settings', () => {
     held.resolve()
     await outcome.filter({ hasText: 'Copy the token now.' }).waitFor()
 
-    expect(await form.getAttribute('aria-busy')).toBe('false')
+    await expect.poll(() => form.getAttribute('aria-busy')).toBe('false')
     expect(requests.filter(({ url }) => url.includes('/tokens.create'))).toHaveLength(1)
   })
 

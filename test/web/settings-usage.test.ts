@@ -37,7 +37,7 @@ describeWith('chromium')('the use of models in the settings', () => {
 
       const report = page.locator('.settings-section')
       const chart = report.locator('figure')
-      expect(await chart.locator('rect').count()).toBe(52)
+      await expect.poll(() => chart.locator('rect').count()).toBe(52)
       expect(await chart.locator('svg').getAttribute('aria-label')).toMatch(/229[.,]600/)
       const legend = await chart.locator('figcaption span').allTextContents()
       expect(legend.slice(0, 5)).toEqual(['model-1', 'model-2', 'model-3', 'model-4', 'model-5'])
@@ -103,7 +103,7 @@ describeWith('chromium')('the allowed tools in the settings', () => {
     await expectAccessible(page)
     await lines.first().locator('button').click()
     await page.getByRole('status').filter({ hasText: 'mail_send' }).waitFor()
-    expect(await lines.count()).toBe(1)
+    await expect.poll(() => lines.count()).toBe(1)
     expect((await listRememberedApprovals(svc.services, id)).map(({ credential }) => credential)).not.toContain(
       `token:${token}`,
     )

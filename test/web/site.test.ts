@@ -50,9 +50,10 @@ describeWith('chromium')('an installation with a name of its own', () => {
       const brand = page.locator('.brand')
       expect((await brand.textContent())?.trim()).toBe(site.SITE_NAME)
       await page.mouse.move(350, 790)
-      expect(await page.evaluate("getComputedStyle(document.querySelector('.brand')).color")).toBe(color)
+      await expect.poll(() => page.evaluate("getComputedStyle(document.querySelector('.brand')).color")).toBe(color)
       const logo = brand.locator('img')
-      expect(await logo.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBe(8)
+      const widthOfLogo = () => logo.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)
+      await expect.poll(widthOfLogo).toBe(8)
       const links = page.getByRole('navigation', { name: 'About this service' }).getByRole('link')
       expect(await links.evaluateAll((all) => all.map((link) => link.getAttribute('href')))).toEqual([
         site.SITE_HELP_URL,

@@ -272,7 +272,7 @@ async function judgeInterruptions({ page, judge, t, excuse }: Views, account: st
 describeWith('chromium')('every view', () => {
   test.for(locales)(
     'in %s fits its size, is accessible and requests nothing elsewhere',
-    { timeout: 300_000 },
+    { timeout: 900_000 },
     async (locale) => {
       const account = `ada-${locale.slice(0, 2)}`
       await using views = await openViews(locale, account)

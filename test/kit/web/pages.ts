@@ -59,7 +59,7 @@ export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true }
   await page.fill('#repeat', passkey)
   await page.click('#handshake button')
   // A pair of 4096 bits is found soon or late.
-  await page.waitForSelector('#kept:not([hidden])', { timeout: 120_000 })
+  await page.waitForSelector('#kept:not([hidden])', { timeout: 240_000 })
   return (await page.textContent('#code')) ?? ''
 }
 
