@@ -74,7 +74,7 @@ let upstream: Awaited<ReturnType<typeof startProvider>>
 beforeAll(async () => {
   subscribe('net.server.socket', recordSocket)
   upstream = resources.use(await startProvider(flood))
-  const config = resources.use(await writeConfig(upstream.url, { provider: { timeouts: { total: '1s' } } }))
+  const config = resources.use(await writeConfig(upstream.url, { provider: { timeouts: { total: '3s' } } }))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_HEARTBEAT: '100ms' }))
 })
 afterAll(async () => {

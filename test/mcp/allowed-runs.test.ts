@@ -29,15 +29,15 @@ test('no further call is started once approvals cannot be checked', async () => 
   const tool = { name: 'send', description: '', input: z.object({}), approval, run }
   const allowed = new Map(calls.map((call) => [empty(call.id), { call, canAskAgain: true }]))
   const runs = new ApprovedCallRunner()
-  const signal = AbortSignal.timeout(10_000)
+  const signal = AbortSignal.timeout(60_000)
   const settling = runs.run(allowed, [tool], { messages: [], toolsAtOnce: 3, signal })
-  const told: unknown[] = []
+  const streamed: unknown[] = []
 
-  for await (const parts of runs.streamUntil(settling)) told.push(...parts)
+  for await (const parts of runs.streamUntil(settling)) streamed.push(...parts)
 
   await expect(settling).rejects.toThrow('The store is away.')
   expect(ran).toEqual(['1', '2', '3'])
-  expect(told).toMatchObject([
+  expect(streamed).toMatchObject([
     { type: 'tool-start', id: '1' },
     { type: 'tool-start', id: '3' },
     { id: '1', output: 'sent' },

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
   const model = { tools: ['mail_echo'] }
   const config = resources.use(await writeConfig(upstream.url, { model, more: { mcpServers } }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_APPROVAL_TIMEOUT: '4s' }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_APPROVAL_TIMEOUT: '10s' }))
   ada = await svc.user()
   eve = await svc.user()
   await svc.host.mcp.sync()
@@ -92,7 +92,7 @@ async function isAskedInBrowser(
 }
 
 const calls = () => server.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)
-const told = () => String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
+const lastToolResult = () => String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
 
 test('a call waits until its person has seen and approved it', async () => {
   const events = await asked(async (part) => {
@@ -102,16 +102,16 @@ test('a call waits until its person has seen and approved it', async () => {
     expect([await answer(ada.token, body), await answer(ada.token, { ...body, allow: false })]).toEqual([200, 404])
   })
   expect(events).toEqual(['approval', 'delta', 'usage', 'done'])
-  expect([calls(), told()]).toEqual([[{ text: 'to Bob' }], 'done'])
+  expect([calls(), lastToolResult()]).toEqual([[{ text: 'to Bob' }], 'done'])
 })
 
 test('a call that is refused, unanswered or cannot be asked reaches no server', async () => {
   await asked(({ id }) => answer(ada.token, { id, allow: false }))
-  expect(told()).toMatch(/does not allow/)
+  expect(lastToolResult()).toMatch(/does not allow/)
   await asked(() => {})
-  expect(told()).toMatch(/did not answer in time/)
+  expect(lastToolResult()).toMatch(/did not answer in time/)
   expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: buildQuestion() })).status).toBe(200)
-  expect(told()).toMatch(/cannot be asked/)
+  expect(lastToolResult()).toMatch(/cannot be asked/)
   expect(calls()).toEqual([])
 })
 
@@ -241,7 +241,7 @@ test('an API without approvals refuses the tool by its field', async () => {
   ] as const) {
     const response = await svc.send('POST', path, { token: ada.token, body })
     expect([path, response.status, await response.text()]).toEqual([path, 200, expect.stringContaining('The')])
-    expect(told()).toMatch(/cannot be asked here/)
+    expect(lastToolResult()).toMatch(/cannot be asked here/)
   }
   expect(calls()).toEqual([])
 })

@@ -13,7 +13,7 @@ let token: string
 beforeAll(async () => {
   server = resources.use(await startToolServer())
   upstream = resources.use(await startProvider())
-  const mcpServers = [{ label: 'Foe', url: server.url, timeouts: { connect: '2s', read: '2s' } }]
+  const mcpServers = [{ label: 'Foe', url: server.url, timeouts: { connect: '5s', read: '5s' } }]
   const config = resources.use(
     await writeConfig(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }),
   )
@@ -364,9 +364,9 @@ test.each<[string, (asked: ToolServerRequest) => void, RegExp]>([
   ],
 ])('a server that %s fails its call alone, in our words', async (_, behave, words) => {
   onCall(behave)
-  const told = await toldOf()
-  expect(told).toMatch(words)
-  expect(told + svc.log.join()).not.toMatch(/CANARY/)
+  const result = await toldOf()
+  expect(result).toMatch(words)
+  expect(result + svc.log.join()).not.toMatch(/CANARY/)
 })
 
 function drip(response: ToolServerRequest['response']): void {
@@ -376,8 +376,9 @@ function drip(response: ToolServerRequest['response']): void {
 }
 
 test("a server's outage and recovery are announced, and replicas poll once a period", async () => {
-  const told = async () => svc.rows<{ kind: string }>("select kind from change_log where stream = 'all' order by seq")
-  const before = (await told()).length
+  const readChanges = async () =>
+    svc.rows<{ kind: string }>("select kind from change_log where stream = 'all' order by seq")
+  const before = (await readChanges()).length
   server.behave = ({ response }) => Boolean(response.destroy())
   expect(await sync()).toMatchObject({ status: 'offline', reason: expect.stringMatching(/connection failed/) })
   upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
@@ -386,7 +387,7 @@ test("a server's outage and recovery are announced, and replicas poll once a per
   server.behave = undefined
   expect(await svc.host.models.watch()).toEqual({ checked: true })
   expect(await svc.host.models.watch()).toEqual({ checked: false })
-  const kinds = (await told()).slice(before).map(({ kind }) => kind)
+  const kinds = (await readChanges()).slice(before).map(({ kind }) => kind)
   expect(kinds.filter((kind) => kind === 'mcp-servers.updated')).toHaveLength(2)
   expect(kinds).toContain('ai-models.updated')
 })

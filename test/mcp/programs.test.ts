@@ -58,7 +58,7 @@ beforeAll(async () => {
   const args = [everything, 'stdio']
   const programs = [
     { label: 'Everything', command, args, env: { SHOWN: 'to the program' } },
-    { label: 'Silent', command, args: ['-e', silent], env: { PIDS: pids }, timeouts: { read: '2s' } },
+    { label: 'Silent', command, args: ['-e', silent], env: { PIDS: pids }, timeouts: { read: '10s' } },
     { label: 'Ending', command, args: ['-e', 'process.exit(3)'] },
     { label: 'Loud', command, args: ['-e', loud] },
     { label: 'Missing', command: '/nowhere/at-all' },
@@ -88,7 +88,7 @@ afterAll(() => resources.disposeAsync())
 
 const ask = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
 /** The tool results that the model got. */
-const told = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
+const toolResults = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
 
 const isGone = (pid: number) => {
   try {
@@ -123,7 +123,7 @@ test('a program sees the variables of its file and none of the service', async (
 
   expect((await ask()).status).toBe(200)
 
-  const seen = JSON.parse(String(told())) as Record<string, string>
+  const seen = JSON.parse(String(toolResults())) as Record<string, string>
   expect(seen).toMatchObject({ SHOWN: 'to the program' })
   expect(Object.keys(seen).filter((name) => !['SHOWN', 'PATH'].includes(name))).toEqual([])
 })
@@ -133,7 +133,7 @@ test('a call is answered by a program that answers it twice', async () => {
 
   expect((await ask()).status).toBe(200)
 
-  expect(told()).toEqual(['done'])
+  expect(toolResults()).toEqual(['done'])
 })
 
 test('a program that does not answer is killed with all that it started', async () => {
@@ -148,12 +148,12 @@ test("one person's programs leave room for those of others", async () => {
   const first = ask()
   await expect.poll(called).toBe(4)
   expect((await ask()).status).toBe(200)
-  expect(told()).toEqual(Array(4).fill(expect.stringContaining('already for the same person')))
+  expect(toolResults()).toEqual(Array(4).fill(expect.stringContaining('already for the same person')))
   const other = ask((await svc.user()).token)
   await expect.poll(called).toBe(8)
   await writeFile(go, '')
   expect([(await first).status, (await other).status]).toEqual([200, 200])
-  expect(told()).toEqual(Array(4).fill('done'))
+  expect(toolResults()).toEqual(Array(4).fill('done'))
 })
 
 test('a row that names a program which the configuration file does not starts none', async () => {

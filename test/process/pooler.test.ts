@@ -7,9 +7,9 @@ import { startPgbouncer } from '../kit/parts/pgbouncer.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openClient } from '../kit/postgres-client.ts'
 
-const limits = { DATABASE_STATEMENT_TIMEOUT: '20s', DATABASE_LOCK_TIMEOUT: '4s', DATABASE_IDLE_TIMEOUT: '2s' }
+const limits = { DATABASE_STATEMENT_TIMEOUT: '60s', DATABASE_LOCK_TIMEOUT: '15s', DATABASE_IDLE_TIMEOUT: '8s' }
 const CONNECT_QUERY =
-  'set statement_timeout = 20000; set lock_timeout = 4000; set idle_in_transaction_session_timeout = 2000'
+  'set statement_timeout = 60000; set lock_timeout = 15000; set idle_in_transaction_session_timeout = 8000'
 
 describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer connections than replicas have', () => {
   const kept = new AsyncDisposableStack()

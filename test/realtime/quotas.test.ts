@@ -94,6 +94,8 @@ describe.skipIf(!inject('redisUrl'))('what somebody may have open at a time coun
     const person = await newPerson()
     const { kv, concurrencyLimiter, replica, close } = await createKeyValue({ url: String(pair.svc.env.REDIS_URL) })
     for (let n = 0; n < 2; n++) expect(await concurrencyLimiter.acquire(`connections:${person.id}`, 2)).toBe(true)
+    // It counts as alive for as long as the next connection takes.
+    await kv.set(`replica:${replica}`, '1', 600_000)
     using refused = await connect(person, 0)
     expect(refused.closeCode()).toBe(4004)
 

@@ -114,7 +114,7 @@ test('a full process refuses more connections so that they come back', async () 
 
 test('a silent connection is pinged, and one that does not answer is closed', async () => {
   // The answering side is also slow at times.
-  await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '2s' })
+  await using svc = await startApp({ REVERB_APP_PING_INTERVAL: '4s' })
   using alive = await openSocket(svc.url)
   using dead = await openSocket(svc.url, { options: { autoPong: false } })
 
@@ -123,7 +123,7 @@ test('a silent connection is pinged, and one that does not answer is closed', as
 })
 
 test('a stopping service sends its clients away in batches, and accepts none', async () => {
-  const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '100', SHUTDOWN_TIMEOUT: '5s' })
+  const svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '100', SHUTDOWN_TIMEOUT: '30s' })
   const closed: number[] = []
   using sockets = new DisposableStack()
   for (let n = 0; n < 40; n++) {

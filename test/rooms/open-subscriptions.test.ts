@@ -76,7 +76,7 @@ test('a client that reads nothing is hung up on', async () => {
 
   for (let round = 0; round < 100 && count() > 0; round++) await write(svc, person.id, 900)
 
-  expect(count()).toBe(0)
+  await expect.poll(count).toBe(0)
   socket.destroy()
 })
 

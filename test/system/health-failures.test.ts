@@ -83,9 +83,8 @@ testWith('redis')('GET /health reports cache and key-value store failed with Red
     await stopRedis(redis)
     await getHealth(svc)
     const down = await getHealth(svc)
-    expect(await (await svc.send('GET', '/health/ready')).json()).toMatchObject({
-      changeBus: 'Changes reach other replicas late.',
-    })
+    const readiness = async () => (await svc.send('GET', '/health/ready')).json()
+    await expect.poll(readiness).toMatchObject({ changeBus: 'Changes reach other replicas late.' })
     redis = await startRedis(port, folder.path)
     await vi.waitFor(async () => expect(await getHealth(svc)).toMatchObject({ code: 200 }), {
       timeout: 60_000,

@@ -38,7 +38,6 @@ beforeAll(async () => {
     apiKey: id,
     models,
     circuit: { failures: 1_000_000 },
-    timeouts: { firstByte: '2s' },
     ...more,
   })
   await config.write({
@@ -48,6 +47,9 @@ beforeAll(async () => {
         { id: 'seeing', external: true, input: ['text', 'image'], fallback: ['blind'] },
         { id: 'limited', external: true, pricing: price(2), fallback: ['capped', 'third'] },
       ]),
+      provider('late', [{ id: 'late', external: true, pricing: price(2), fallback: ['second'] }], {
+        timeouts: { firstByte: '2s' },
+      }),
       provider('inner', [{ id: 'inner', pricing: price(1) }]),
       provider('dollar', [{ id: 'dollar', external: true, pricing: price(1, 'USD') }]),
       provider('small', [{ id: 'small', external: true, pricing: price(1), limits: { maxInputTokens: 1 } }]),
@@ -188,12 +190,13 @@ test.for<[string, Behaviour]>([
   ['an answer that is late', stalls],
   ['an answer that breaks off', breaksOff('reset')],
 ])('no other model is asked after %s', async ([, behave]) => {
-  byKey.set('first', behave)
+  const model = behave === stalls ? 'late' : 'first'
+  byKey.set(model, behave)
 
-  await (await ask('first', streaming)).text()
+  await (await ask(model, streaming)).text()
 
-  expect(askedKeys()).toEqual(['first'])
-  expect(await newest()).toMatchObject([{ model: 'first', outcome: 'failed' }])
+  expect(askedKeys()).toEqual([model])
+  expect(await newest()).toMatchObject([{ model, outcome: 'failed' }])
 })
 
 const contentFilter = '{"error": {"message": "no", "code": "content_filter"}}'

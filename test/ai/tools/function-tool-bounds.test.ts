@@ -15,7 +15,7 @@ beforeAll(async () => {
     await startApp({
       AI_CONFIG: config.file,
       EXTENSIONS: 'test/fixtures/boundless-extension.ts',
-      AI_TOOL_TIMEOUT: '200ms',
+      AI_TOOL_TIMEOUT: '2s',
       AI_TOOL_RESULT_MAX: '2048',
     }),
   )

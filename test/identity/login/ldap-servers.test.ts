@@ -73,7 +73,7 @@ describeWith('slapd')('LDAP servers', () => {
     await using spare = await startRelay(directory.slapd.securePort)
     const hosts = [await findFreePort(), silent.port, relay.port, spare.port].map((port) => `ldaps://localhost:${port}`)
     // The timeout is long enough for the working server on a busy machine, too.
-    const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '5s' })
+    const { source, log } = await open({ LDAP_HOST: hosts.join(' '), LDAP_TIMEOUT: '10s' })
 
     const found = await Promise.all(["Ann's password", 'wrong'].map((password) => source.verify('ann', password)))
 

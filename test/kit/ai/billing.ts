@@ -50,7 +50,7 @@ export function streamsWords(
 }
 
 /** Timeouts that are too short: for the first byte, or for the whole answer. */
-const shortTimeouts = { firstByte: { firstByte: '800ms' }, total: { total: '1200ms' } }
+const shortTimeouts = { firstByte: { firstByte: '1500ms' }, total: { total: '2500ms' } }
 type ShortTimeout = keyof typeof shortTimeouts
 
 const modelName = (script: TokenScript, limit?: ShortTimeout) => `${script.name} ${limit ?? ''}`.trim()
