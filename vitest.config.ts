@@ -143,8 +143,8 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ['test/kit/global-setup.ts'],
     setupFiles: ['test/kit/before-midnight.ts', 'test/kit/quiet-libraries.ts'],
     // A guard against what hangs: a busy machine takes several times as long as a quiet one.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // A busy machine is late, and what is there at once is seen at once.
     expect: { poll: { timeout: 60_000 } },
     maxWorkers: 4,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { PROVIDER_KEY, protocols } from '../kit/ai/protocols.ts'
 import { type ProviderRequest, sendJson, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { PNG, sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { PNG, sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
 import { makeDocx } from '../kit/sample-files/documents.ts'
 import { encodeText } from '../kit/sample-files/encodings.ts'
@@ -53,7 +53,7 @@ const askWith = async (token: string | undefined, model: string, ...parts: objec
 async function file(bytes: string | Uint8Array, name = 'notes.txt', token = svc.people.ada.token) {
   const { one } = await upload(svc, token, bytes, { name })
   const state = async () => (await stateOf(one.id))?.text_state
-  await expect.poll(state, { timeout: 60_000, interval: 50 }).not.toBe('pending')
+  await expect.poll(state, UNTIL_READ).not.toBe('pending')
   return { id: one.id, uuid: String(one.attributes['uuid']) }
 }
 const stateOf = async (id: string) =>

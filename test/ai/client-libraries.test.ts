@@ -82,7 +82,7 @@ const failingCases = clientNames.map((name, at): [ClientName, number] => [name, 
 
 test.concurrent.for(failingCases)(
   '%s retries an answer that fails by %i, until five failures open the circuit',
-  { timeout: 240_000 },
+  { timeout: 300_000 },
   async ([name, status], { expect }) => {
     await using failingApp = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
     const make = name === 'LangChain' && !inject('soak') ? createLangChain({ maxRetries: 1 }) : clientLibraries[name]

@@ -6,7 +6,7 @@ import { startApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
 import { askRoomModel, buildUserMessage, openContent, waitForAnswer } from '../kit/rooms/ai.ts'
-import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { salts } from '../kit/web/crypto.ts'
 
@@ -34,7 +34,7 @@ async function uploadPlan({ svc }: House, token: string) {
   const { one } = await upload(svc, token, makePdf({ lines: ['A game of chess at eight.'] }), { name: 'plan.pdf' })
   const state = async () =>
     (await svc.rows<{ text_state: string }>('select text_state from attachments where id = $1', [one.id]))[0]
-  await expect.poll(state, { timeout: 60_000, interval: 20 }).toEqual({ text_state: 'ready' })
+  await expect.poll(state, UNTIL_READ).toEqual({ text_state: 'ready' })
   return one.id
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider } from '../kit/ai/provider-service.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
-import { PNG, upload } from '../kit/rooms/attachments.ts'
+import { PNG, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { SLOW } from '../kit/service-client.ts'
 
 type App = Awaited<ReturnType<typeof startWithProvider>>
@@ -97,7 +97,7 @@ test('a whole answer is JSON within JSON, and its parameters reach the provider'
 /** Resolves once the texts of all files have been read. */
 const untilRead = async () => {
   const pending = async () => (await app.svc.rows(`select from attachments where text_state = 'pending'`)).length
-  await expect.poll(pending, { timeout: 60_000, interval: 20 }).toBe(0)
+  await expect.poll(pending, UNTIL_READ).toBe(0)
 }
 
 test('files are sent by uuid, and unsuitable ones are only named', async () => {

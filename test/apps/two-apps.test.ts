@@ -106,5 +106,5 @@ describeWith('chromium')('two apps and two people', () => {
     await svc.send('DELETE', `/api/svc/v1/connections/${adaAtB.user}`, { token: b.credential })
     await atB.done
     expect(await b.tokenFor(bobAtB.user), 'that of somebody else stays').toBeDefined()
-  }, 120_000)
+  })
 })

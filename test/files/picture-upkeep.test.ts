@@ -6,8 +6,8 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { USERDATA } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { type FileMaintenance, KEY, NEWER, SOON, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
-import { PNG } from '../kit/rooms/attachments.ts'
+import { type FileMaintenance, KEY, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
+import { PNG, UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 
 let upkeep: FileMaintenance
@@ -125,7 +125,7 @@ test('svc files rotate writes pictures atomically, and its leftovers are swept',
   const touched = new Set<string | null>()
   const watcher = watch(join(svc.folder, 'files/avatars'), (_, name) => touched.add(name))
   expect(await svc.host.files.rotate()).toMatchObject({ renewed: 1 })
-  await vi.waitUntil(() => touched.has(basename(ofRoom)), SOON)
+  await vi.waitUntil(() => touched.has(basename(ofRoom)), UNTIL_READ)
   watcher.close()
   expect([...touched]).toEqual([basename(ofRoom)])
 

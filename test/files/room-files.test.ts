@@ -45,18 +45,14 @@ test('a file from a browser opens for another member in Node, unless altered', a
   expect(await playFileScenario(web, sealedFile)).toEqual(played)
 })
 
-testWith('chromium')(
-  'a file from a browser opens for another member in Chromium, unless altered',
-  { timeout: 60_000 },
-  async () => {
-    await using chromium = await openPage(svc.url)
-    await chromium.page.goto('/login')
+testWith('chromium')('a file from a browser opens for another member in Chromium, unless altered', async () => {
+  await using chromium = await openPage(svc.url)
+  await chromium.page.goto('/login')
 
-    // The script is a text, as the test runner would transform an import in the code.
-    const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(sealedFile)}))`
-    expect(await chromium.page.evaluate(script)).toEqual(played)
-  },
-)
+  // The script is a text, as the test runner would transform an import in the code.
+  const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(sealedFile)}))`
+  expect(await chromium.page.evaluate(script)).toEqual(played)
+})
 
 const gather = async (stream: ReadableStream<Uint8Array>) => Buffer.from(await new Response(stream).arrayBuffer())
 

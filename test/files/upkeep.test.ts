@@ -2,17 +2,9 @@ import { rm, truncate } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { FILE_KEY } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import {
-  type FileMaintenance,
-  KEY,
-  MAX_FILES,
-  NEWER,
-  SOON,
-  startMaintenance,
-  UNKNOWN,
-} from '../kit/files/maintenance.ts'
+import { type FileMaintenance, KEY, MAX_FILES, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
-import { download, listStoredFiles, sendAttachments, upload } from '../kit/rooms/attachments.ts'
+import { download, listStoredFiles, sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 
 let upkeep: FileMaintenance
@@ -67,7 +59,7 @@ test('svc files rotate seals the keys of files with the new application key', as
   const person = await createPerson(svc)
   const [one, other] = [await uploadFor(person), await uploadFor(person)]
   await expect
-    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, UNTIL_READ)
     .toBe(0)
   const keys = () => svc.rows<{ sealed_key: string }>('select sealed_key from attachments order by id')
   const before = await keys()
@@ -101,7 +93,7 @@ test('svc files stats counts files and bytes by kind, state and owner', async ()
   const [few, many] = [await createPerson(svc), await createPerson(svc)]
   for (const person of [few, many, many]) await uploadFor(person)
   await expect
-    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, UNTIL_READ)
     .toBe(0)
 
   const count = (files: number) => ({ files, bytes: files * 'some words'.length })
@@ -126,7 +118,7 @@ test('files older than RETENTION_FILES_MONTHS are deleted, and newer ones of oth
   const message = await sendAttachments(old.editor, old.id, [first.id])
   await sendAttachments(recent.editor, recent.id, [second.id])
   await expect
-    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, SOON)
+    .poll(async () => (await svc.rows(`select from attachments where text_state = 'pending'`)).length, UNTIL_READ)
     .toBe(0)
   await svc.rows(`update attachments set created_at = now() - interval '7 months' where id = $1`, [first.id])
   await svc.rows(`update attachments set created_at = now() - interval '5 months' where id = $1`, [second.id])
@@ -180,12 +172,12 @@ test('a text whose job was lost is read, and no job is duplicated', async () => 
   const person = await createPerson(svc)
   const { id } = await uploadFor(person)
   const state = async () => (await person.get(`/attachments/${id}`)).one.attributes['textState']
-  await expect.poll(state, SOON).toBe('ready')
+  await expect.poll(state, UNTIL_READ).toBe('ready')
   await svc.rows('delete from attachment_texts')
   await svc.rows(`update attachments set text_state = 'pending'`)
   await svc.rows('delete from svc_jobs.job')
 
   expect(await svc.host.files.planLostTexts()).toEqual({ planned: 1 })
-  await expect.poll(state, SOON).toBe('ready')
+  await expect.poll(state, UNTIL_READ).toBe('ready')
   expect(await svc.host.files.planLostTexts()).toEqual({ planned: 0 })
 })

@@ -287,7 +287,7 @@ describe('the table of permissions', () => {
     expect(rows.map(({ name }) => name).sort()).toEqual([...typeOf.keys()].sort())
   })
 
-  test('each procedure accepts and refuses callers as the table says', { timeout: 240_000 }, async () => {
+  test('each procedure accepts and refuses callers as the table says', async () => {
     await using svc = await startApp()
     const { callers } = await everybody(svc)
 

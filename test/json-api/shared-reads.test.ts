@@ -100,7 +100,7 @@ test('concurrent callers get only the includes that they requested', async () =>
   expect(both?.relations).toHaveProperty('tools.1.relations.server.serverLabel', 'up')
 })
 
-test('who asks in one turn sees what they would see alone, whoever else asks', { timeout: 60_000 }, async () => {
+test('who asks in one turn sees what they would see alone, whoever else asks', async () => {
   const { model } = catalogue
   const callers: Client[] = [svc.ada, svc.bob, svc.admin, svc.adminReading, svc.guest]
   const paths = [

@@ -57,6 +57,8 @@ export async function startApp(
     DATABASE_STATEMENT_TIMEOUT: '2m',
     DATABASE_LOCK_TIMEOUT: '1m',
     DATABASE_IDLE_TIMEOUT: '30s',
+    // The process that reads a file has a low priority, and hardly runs beside busy ones.
+    FILE_TEXT_WAIT: '5m',
     ALLOW_USER_TOKEN_CREATION: 'true',
     ...settings,
   })

@@ -10,7 +10,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { startCluster } from '../../server/database/embedded-postgres.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
-const SLOW = { timeout: 60_000, interval: 20 }
+const SLOW = { timeout: 200_000, interval: 20 }
 
 /** A folder that a service may fill, in memory like that of the run. What a killed one left running in it is stopped at the end. */
 export async function createDataFolder() {

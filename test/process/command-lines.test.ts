@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/readme-commands.ts'
 import { root } from '../kit/service-process.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const resources = new AsyncDisposableStack()
 afterAll(() => resources.disposeAsync())

@@ -20,7 +20,7 @@ import { startFlakyRelay } from '../kit/parts/relay.ts'
 import { CIPHERTEXT, createPerson, createRoom, addMember as joinRoom } from '../kit/rooms/messages.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const limits = { DATABASE_IDLE_TIMEOUT: '2s', DATABASE_LOCK_TIMEOUT: '30s', APP_KEY }
 

@@ -54,15 +54,15 @@ test('a stalled log reader costs 4 MB at most, and dropped lines are counted', a
     for (let at = 0; at < 60_000; at++) lines.info('x'.repeat(100))
     process.stdin.resume()
   `)
-  let told = ''
+  let output = ''
   child.stdout?.on('data', (text: string) => {
-    told += text
-    if (told.includes('dropped') && told.endsWith('\n')) child.stdin?.end()
+    output += text
+    if (output.includes('dropped') && output.endsWith('\n')) child.stdin?.end()
   })
 
   await once(child, 'close')
 
-  const lines = told
+  const lines = output
     .trim()
     .split('\n')
     .map((line): { msg: string; lines?: number } => JSON.parse(line))

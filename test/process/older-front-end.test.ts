@@ -12,7 +12,7 @@ import { openSocket } from '../kit/realtime/socket.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
 import { sendFile, uploadFile } from '../kit/rooms/older-routes.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const resources = new AsyncDisposableStack()
 let site: Deployment

@@ -45,7 +45,7 @@ describe('a statement over a table that grows without bound', () => {
   beforeAll(async () => {
     svc = await startApp({ DATABASE_POOL: '2' })
     await fillUsage(svc)
-  }, 120_000)
+  })
   afterAll(() => svc[Symbol.asyncDispose]())
 
   test('a statement over a growing table is planned with its values every time', async () => {

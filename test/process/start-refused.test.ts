@@ -4,12 +4,10 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createEmptyDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 describe('a start that is refused', () => {
   /** Runs the service until it exits by itself. */

@@ -14,8 +14,6 @@ import { rowsOf } from '../kit/postgres-client.ts'
 import { askService, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
-vi.setConfig({ testTimeout: 180_000 })
-
 const run = promisify(execFile)
 /** The last line of a log. */
 const lastLine = (log: string) => JSON.parse(log.trimEnd().split('\n').at(-1) ?? '')

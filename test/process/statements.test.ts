@@ -84,7 +84,7 @@ test('each statement is valid in the migrated schema and returns its declared co
       wrong.push(`${at}: selects ${[...columns].join()}, and is declared to select ${[...expected.members].join()}`)
   }
   expect(wrong).toEqual([])
-}, 240_000)
+})
 
 test('no two statements have one name', async () => {
   const names = (await exportedStatements()).flatMap(({ statement: { name } }) => name || [])

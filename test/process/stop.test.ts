@@ -23,8 +23,6 @@ import { openClient, rowsOf } from '../kit/postgres-client.ts'
 import { askService, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
-vi.setConfig({ testTimeout: 180_000 })
-
 /** Starts a service with an open request, whose provider waits for `release`. */
 async function busy(settings: Record<string, string> = {}, command?: string[]) {
   await using stack = new AsyncDisposableStack()

@@ -16,7 +16,7 @@ beforeAll(async () => {
   svc = await startJsonApi({ DATABASE_POOL: '2' })
   room = await openRoom(svc)
   await fill()
-}, 180_000)
+})
 afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Adds one room with most of the messages, 199 more with the rest, all with the same people, and a change log of that length. */

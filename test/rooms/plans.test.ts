@@ -37,7 +37,7 @@ beforeAll(async () => {
     [svc.people.ada.id],
   )
   await svc.rows('analyze')
-}, 120_000)
+})
 afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Number of rows of a table that the nodes of a plan read. */

@@ -60,18 +60,14 @@ const expected = ({ ada, cyd }: RoomScenarioOptions) => ({
   removedOnes: { opens: [...all, 'closed', 'closed'], status: 404, keychain: [] },
 })
 
-test('people read all they may in Node, and a removed member nothing new', {
-  timeout: 120_000,
-}, async () => {
+test('people read all they may in Node, and a removed member nothing new', async () => {
   const given = await threePeople()
 
   expect(await playRoomScenario(web, given)).toEqual(expected(given))
 })
 
 describeWith('chromium')('in Chromium', () => {
-  test('people read all they may in Chromium, and a removed member nothing new', {
-    timeout: 120_000,
-  }, async () => {
+  test('people read all they may in Chromium, and a removed member nothing new', async () => {
     const given = await threePeople()
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')

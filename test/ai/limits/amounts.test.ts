@@ -207,7 +207,7 @@ describe('a call whose process died', () => {
         currency: 'EUR',
       },
     ])
-  }, 120_000)
+  })
 
   test('a call whose process died is billed for pages read until then', async () => {
     await using world = await limited([{ ...requestLimit, unit: 'tokens', cap: 1_000_000 }], {
@@ -236,5 +236,5 @@ describe('a call whose process died', () => {
     expect(input).toBeGreaterThan(70)
     expect(cost).toBe(input + 2 * output + 2 * 500)
     expect(after).toMatchObject({ used: input + output, held: 0 })
-  }, 120_000)
+  })
 })

@@ -13,6 +13,7 @@ import {
   parametersOf,
 } from '../../kit/json-api/openapi.ts'
 import { type Answer, fillDatabase, sendJsonApi } from '../../kit/json-api/sample-rows.ts'
+import { UNTIL_READ } from '../../kit/rooms/attachments.ts'
 import { chooseRounds } from '../../kit/rounds.ts'
 
 /** Returns the addresses of a route, one for each of the first resources of its type. */
@@ -66,7 +67,7 @@ test('what is described is what is answered to every request for a file', async 
     '/attachments/{id}/actions/text',
   ])
   const text = () => svc.send('GET', `${BASE}/attachments/${id}/actions/text`, { token: user.token })
-  await expect.poll(async () => (await text()).status, { timeout: 100_000 }).toBe(200)
+  await expect.poll(async () => (await text()).status, UNTIL_READ).toBe(200)
   for (const { path, operation } of files)
     for (const [status, headers] of asked) {
       const address = BASE + path.replace('{id}', id).replace('{identifier}', attributes.identifier)

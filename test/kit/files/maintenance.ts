@@ -8,7 +8,6 @@ import { listStoredFiles, upload } from '../rooms/attachments.ts'
 export const [KEY = '', NEWER = '', UNKNOWN = ''] = ['first', 'second', 'third'].map(
   (name) => `the ${name} key of thirty-two characters or more`,
 )
-export const SOON = { timeout: 100_000, interval: 50 }
 export const MAX_FILES = 5
 
 /** Starts a service and runs `svc files` on its files. */

@@ -5,6 +5,12 @@ export const PNG = Buffer.from(
   'base64',
 )
 
+/**
+ * Options of a wait for the text of a file: its process has a low priority, and beside busy ones takes a hundred times as
+ * long as alone.
+ */
+export const UNTIL_READ = { timeout: 280_000, interval: 50 }
+
 interface UploadOptions {
   name?: string
   /** Fields of the form in front of the file. */

@@ -24,7 +24,7 @@ import { openPusher } from '../../kit/realtime/pusher.ts'
 import { download, upload } from '../../kit/rooms/attachments.ts'
 import { sendRoomMessage as sendMessage } from '../../kit/rooms/messages.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const resources = new AsyncDisposableStack()
 let provider: Awaited<ReturnType<typeof startProvider>>

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { askRoomModel, createAiRoom, KEY, type RoomAiApp, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
-import { PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
+import { PNG, sendAttachments, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 
 let app: RoomAiApp
 
@@ -20,7 +20,7 @@ const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
 describe('a file in a room', () => {
   const readable = async (uuid: unknown) => {
     const pending = () => app.svc.rows(`select from attachments where uuid = $1 and text_state = 'pending'`, [uuid])
-    await expect.poll(async () => (await pending()).length, { timeout: 60_000, interval: 20 }).toBe(0)
+    await expect.poll(async () => (await pending()).length, UNTIL_READ).toBe(0)
   }
   const file = async (
     { id, admin }: Pick<Awaited<ReturnType<typeof room>>, 'id' | 'admin'>,

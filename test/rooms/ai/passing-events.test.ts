@@ -16,7 +16,7 @@ import {
 } from '../../kit/rooms/ai.ts'
 import { startMortalReplica } from '../../kit/rooms/mortal-replica.ts'
 
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
 const SLOW = { timeout: 90_000, interval: 50 }
 

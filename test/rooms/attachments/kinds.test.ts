@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
-import { listStoredFiles, sendForm, upload } from '../../kit/rooms/attachments.ts'
+import { listStoredFiles, sendForm, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 import { createPerson } from '../../kit/rooms/messages.ts'
 import { makeCompoundFile } from '../../kit/sample-files/compound.ts'
 import { buildContentTypes } from '../../kit/sample-files/documents.ts'
@@ -45,7 +45,7 @@ test.for(Object.entries(cases))('%s is taken, and its text is whole', async ([fi
   expect(one.attributes['mime']).toBe(mime)
   if (text === undefined) return
   const facts = async () => (await person.get(`/attachments/${one.id}`)).one.attributes
-  await vi.waitUntil(async () => (await facts())['textState'] !== 'pending', { timeout: 60_000, interval: 50 })
+  await vi.waitUntil(async () => (await facts())['textState'] !== 'pending', UNTIL_READ)
   expect(await facts()).toMatchObject({ textState: 'ready', textNotes: [] })
   const answer = await svc.send('GET', `${base}/attachments/${one.id}/actions/text`, { token: person.token })
   expect(await answer.text()).toBe(text)

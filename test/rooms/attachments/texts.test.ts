@@ -6,13 +6,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildQuestion } from '../../kit/ai/provider.ts'
 import { base, type JsonApiApp, type Resource, startJsonApi } from '../../kit/json-api/client.ts'
-import { PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
+import { PNG, sendAttachments, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../../kit/rooms/messages.ts'
 import { makeDocx } from '../../kit/sample-files/documents.ts'
 import { makePdf } from '../../kit/sample-files/pdf.ts'
 import { deflateZeros } from '../../kit/sample-files/zip.ts'
-
-const SOON = { timeout: 100_000, interval: 50 }
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -25,7 +23,8 @@ type By = Awaited<ReturnType<typeof createPerson>>
 const facts = async (by: Pick<By, 'get'>, id: string) => (await by.get(`/attachments/${id}`)).one.attributes
 const state = async (by: Pick<By, 'get'>, id: string) => (await facts(by, id))['textState']
 /** Concurrent tests cannot use `expect.poll`, which needs the current test. */
-const settled = (by: Pick<By, 'get'>, id: string) => vi.waitUntil(async () => (await state(by, id)) !== 'pending', SOON)
+const settled = (by: Pick<By, 'get'>, id: string) =>
+  vi.waitUntil(async () => (await state(by, id)) !== 'pending', UNTIL_READ)
 
 async function textOf(token: string | undefined, id: string, headers: Record<string, string> = {}) {
   const response = await svc.send('GET', `${base}/attachments/${id}/actions/text`, { token, headers })
@@ -190,7 +189,7 @@ test('a report of 200 pages is uploaded, sent and read while models answer', asy
 })
 
 test('while an endless file is read, models answer and the service is healthy', async () => {
-  await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '1s' })
+  await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '3s' })
   const person = await createPerson(hasty)
   const asking = await hasty.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()
