@@ -54,10 +54,10 @@ test.for(streams)(
   async ({ adapter, text }) => {
     for (const breaks of [false, true]) {
       answerWith(text, breaks)
-      const told = await (await ask(adapter, true)).text()
+      const received = await (await ask(adapter, true)).text()
 
-      expect(told).toContain('"finish_reason":"stop"')
-      expect(told.trimEnd().endsWith('data: [DONE]')).toBe(true)
+      expect(received).toContain('"finish_reason":"stop"')
+      expect(received.trimEnd().endsWith('data: [DONE]')).toBe(true)
     }
   },
 )

@@ -162,8 +162,8 @@ test.for(adapters)('a picture in the result of a tool reaches the model of %s', 
   expect(sent).toContain(png)
   expect(sent).toContain('image/png')
   if (model !== 'openai-compatible') return
-  const told = JSON.parse(sent).messages
-  expect(told.map(({ role }: { role: string }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+  const sentMessages = JSON.parse(sent).messages
+  expect(sentMessages.map(({ role }: { role: string }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
 })
 
 test('an inline document for a model that reads none is read as text', async () => {

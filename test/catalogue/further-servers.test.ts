@@ -237,17 +237,17 @@ describe('servers of a provider', () => {
 
   test('changed servers of a provider are announced to everybody, and unchanged ones not', async () => {
     const own = await prepareProvider()
-    const told = async (servers: object[]) => {
+    const changesAfter = async (servers: object[]) => {
       await svc.rows('delete from change_log')
       expect((await own.set(servers)).status).toBe(200)
       return svc.rows("select stream, kind, subject from change_log where stream <> 'admins'")
     }
 
     const update = [{ stream: 'all', kind: 'ai-providers.updated', subject: own.provider }]
-    expect(await told([{ apiUrl, apiKey }])).toEqual(update)
-    expect(await told([{ apiUrl, apiKey: 'another' }])).toEqual(update)
-    expect(await told([{ apiUrl, apiKey: stars, fromFile: false }])).toEqual([])
-    expect(await told([])).toEqual(update)
+    expect(await changesAfter([{ apiUrl, apiKey }])).toEqual(update)
+    expect(await changesAfter([{ apiUrl, apiKey: 'another' }])).toEqual(update)
+    expect(await changesAfter([{ apiUrl, apiKey: stars, fromFile: false }])).toEqual([])
+    expect(await changesAfter([])).toEqual(update)
   })
 })
 

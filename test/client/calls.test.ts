@@ -241,7 +241,7 @@ test('each wrong line fails to compile, for exactly one reason', { timeout: SEVE
 
   const complaints = await packed.compile('mistakes', { noEmit: true }, files)
 
-  const told = complaints.split('\n').filter((complaint) => complaint.includes('error TS'))
-  const places = told.map((complaint) => complaint.replace(/,\d+\): error TS.*/, ')'))
+  const errors = complaints.split('\n').filter((complaint) => complaint.includes('error TS'))
+  const places = errors.map((complaint) => complaint.replace(/,\d+\): error TS.*/, ')'))
   expect(places.toSorted(), complaints).toEqual(files.map((file) => `${file}(4)`).toSorted())
 })

@@ -86,8 +86,8 @@ describe.for(Object.keys(surfaces) as (keyof typeof surfaces)[])('a session that
 
     for (const other of [earlier, headers.get('x-csrf-token') ?? ''])
       expect((await change(browser, id, name, { 'x-csrf-token': other })).status).toBe(403)
-    const told = await browser.send('GET', '/trpc/sessions.current')
-    expect(told.body).toMatchObject({ result: { data: { expired: false, csrfToken: token } } })
+    const session = await browser.send('GET', '/trpc/sessions.current')
+    expect(session.body).toMatchObject({ result: { data: { expired: false, csrfToken: token } } })
     expect((await change(browser, id, name, { 'x-csrf-token': token })).status).toBe(200)
   })
 })

@@ -51,14 +51,14 @@ const fetchArchive = async (person: Awaited<ReturnType<typeof personWithData>>) 
 }
 
 test('every column that leads to a person is archived, or says why not', () => {
-  const told = personalTables.flatMap(({ entity, path: [name] = [] }) => {
+  const exported = personalTables.flatMap(({ entity, path: [name] = [] }) => {
     const meta = metadata.get(entity as never)
     const property = (meta.properties as Record<string, { fieldNames: string[] }>)[name ?? '']
     return property ? `${meta.tableName}.${property.fieldNames[0]}` : []
   })
 
   const leading = eraseRules(metadata).map(({ table, column }) => `${table}.${column}`)
-  expect(leading.filter((column) => !told.includes(column)).sort()).toEqual(Object.keys(excludedColumns).sort())
+  expect(leading.filter((column) => !exported.includes(column)).sort()).toEqual(Object.keys(excludedColumns).sort())
 })
 
 test("no column of an archive sounds like a secret except the person's sealed ones", () => {

@@ -79,8 +79,8 @@ async function attack(
       try {
         judge(assertDocument(answer), answer.text)
       } catch (cause) {
-        const told = JSON.stringify({ ...sent, headers: { ...extra, ...type }, answer })
-        throw new Error(`${(cause as Error).message}\nRequest and answer: ${told.slice(0, 4000)}`, { cause })
+        const exchange = JSON.stringify({ ...sent, headers: { ...extra, ...type }, answer })
+        throw new Error(`${(cause as Error).message}\nRequest and answer: ${exchange.slice(0, 4000)}`, { cause })
       }
     })
     await fc.assert(property, { numRuns: runs * chooseRounds(1, 16), seed: SEED, endOnFailure: true })

@@ -18,7 +18,7 @@ afterAll(() => mail[Symbol.asyncDispose]())
 beforeEach(() => mail.reset())
 
 test('a stream reports the approval request, call and result by events of OpenAI', async () => {
-  const { ada, lastModelMessage: told, buildApprovedInput: allowed } = mail
+  const { ada, lastModelMessage, buildApprovedInput: allowed } = mail
   const types = async (input: Input) => {
     const events = []
     for await (const event of await ada.responses.create({ model: 'mock-1', input, stream: true })) events.push(event)
@@ -43,7 +43,7 @@ test('a stream reports the approval request, call and result by events of OpenAI
   const whole = await ada.responses.stream({ model: 'mock-1', input }).finalResponse()
   expect(whole.output.map(({ type }) => type)).toEqual(['mcp_call', 'message'])
   await createResponse(ada, [...appendOutput(input, whole), { role: 'user', content: 'Thanks' }])
-  expect(told()).toMatchObject({ role: 'user', content: 'Thanks' })
+  expect(lastModelMessage()).toMatchObject({ role: 'user', content: 'Thanks' })
 })
 
 test('approved calls run concurrently, and a stream reports their start and end', async () => {
@@ -64,9 +64,9 @@ test('approved calls run concurrently, and a stream reports their start and end'
   ])
   const asked = await createResponse(eve, HELLO)
   const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)]
-  const told: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
+  const events: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
   for await (const event of await eve.responses.create({ model: 'mock-1', input, stream: true })) {
-    told.push(event as (typeof told)[number])
+    events.push(event as (typeof events)[number])
     if (event.type === 'response.mcp_call.in_progress' && event.output_index === 1) isBegunTold.resolve()
     if (event.type === 'response.mcp_call.completed') isBobTold.resolve()
   }
@@ -76,14 +76,14 @@ test('approved calls run concurrently, and a stream reports their start and end'
     ofCall(at, 'output_item.added', 'mcp_call.in_progress', 'mcp_call_arguments.delta', 'mcp_call_arguments.done')
   const [toEve, toBob] = [0, 1]
   expect(
-    told.slice(2, 14).map(({ type, output_index, item_id, item }) => [type, output_index, item_id ?? item?.id]),
+    events.slice(2, 14).map(({ type, output_index, item_id, item }) => [type, output_index, item_id ?? item?.id]),
   ).toEqual([
     ...begins(toEve),
     ...begins(toBob),
     ...ofCall(toBob, 'mcp_call.completed', 'output_item.done'),
     ...ofCall(toEve, 'mcp_call.failed', 'output_item.done'),
   ])
-  expect(told.at(-1)).toMatchObject({
+  expect(events.at(-1)).toMatchObject({
     type: 'response.completed',
     response: {
       output: [

@@ -95,10 +95,10 @@ test('a cancelled and repeated subscription is active once, and ends when they l
       { event: 'pusher:unsubscribe', data: { channel } },
     ]
     for (const frame of [come, leave, come, leave, come]) socket.send(frame)
-    const told = () => socket.frames.filter((frame) => frame.channel === channel)
-    await expect.poll(() => told().length).toBeGreaterThan(0)
+    const answers = () => socket.frames.filter((frame) => frame.channel === channel)
+    await expect.poll(() => answers().length).toBeGreaterThan(0)
     await socket.settle()
-    expect(told().map(({ event }) => event)).toEqual(['pusher_internal:subscription_succeeded'])
+    expect(answers().map(({ event }) => event)).toEqual(['pusher_internal:subscription_succeeded'])
     socket.send(leave)
   }
   const before = seqsOf(socket)

@@ -86,16 +86,16 @@ describe('who is here', () => {
     using socket = await openSocket(urls[0] ?? '')
     await subscribe(urls[0] ?? '', socket, ada.token, channel)
     const { body } = await authorize(urls[0] ?? '', ada.token, socket.id, channel)
-    const told = () => socket.frames.filter(({ event }) => event === 'pusher_internal:subscription_succeeded')
+    const successes = () => socket.frames.filter(({ event }) => event === 'pusher_internal:subscription_succeeded')
 
     for (let n = 2; n < 12; n++) {
       socket.send({ event: 'pusher:unsubscribe', data: { channel } })
       await pause(2 * n)
       socket.send({ event: 'pusher:subscribe', data: { ...body, channel } })
-      await expect.poll(() => told().length, { interval: 5 }).toBe(n)
+      await expect.poll(() => successes().length, { interval: 5 }).toBe(n)
     }
 
-    const ids = told().map(({ data }) => (data as { presence: { ids: string[] } }).presence.ids)
+    const ids = successes().map(({ data }) => (data as { presence: { ids: string[] } }).presence.ids)
     expect(ids).toEqual(ids.map(() => [`${ada.id}`]))
   })
 

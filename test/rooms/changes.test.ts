@@ -40,11 +40,11 @@ test('everybody is told what administrators do with providers and models', async
   const { one: second } = await admin.create('ai-models', { modelId: 'second', label: 'Second' }, relations)
   expect((await admin.delete(`/ai-providers/${provider.id}`)).status).toBe(200)
 
-  const told = await svc.rows<{ kind: string; subject: string }>(
+  const changes = await svc.rows<{ kind: string; subject: string }>(
     `select kind, subject from change_log where stream = 'all' and kind ~ '^ai-(models|providers)' order by seq`,
   )
   const [p, m, s] = [provider.id, model.id, second.id]
-  expect(told.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
+  expect(changes.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
     `ai-providers.created ${p}`,
     `ai-models.created ${m}`,
     `ai-models.updated ${m}`,

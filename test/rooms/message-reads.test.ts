@@ -13,7 +13,10 @@ afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('who has read a message', () => {
   const asking = 'fields[room-messages]=number,readBy'
-  const told = ({ attributes }: { attributes: Record<string, unknown> }) => [attributes['number'], attributes['readBy']]
+  const readsOf = ({ attributes }: { attributes: Record<string, unknown> }) => [
+    attributes['number'],
+    attributes['readBy'],
+  ]
   const markRead = (by: RoomPerson, room: string, upTo: string) => by.post(`/rooms/${room}/actions/mark-read`, { upTo })
 
   test('is shown on request in lists, single messages and includes', async () => {
@@ -23,7 +26,7 @@ describe('who has read a message', () => {
     const [admin, editor, viewer] = [room.admin, room.editor, room.viewer].map(({ id }) => id)
     await markRead(room.viewer, room.id, first)
     const seenBy = async (by: RoomPerson) =>
-      (await by.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(told)
+      (await by.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(readsOf)
 
     const ofFirst = [admin, viewer].toSorted((a = 0, b = 0) => a - b)
     expect(await seenBy(room.editor)).toEqual([
@@ -33,11 +36,11 @@ describe('who has read a message', () => {
     expect((await seenBy(room.viewer))[0]).toEqual(['1.000', [viewer, admin]])
     await markRead(room.viewer, room.id, reply)
     const one = await room.viewer.get(`/room-messages/${reply}?include=thread&${asking}`)
-    expect([one.one, ...one.included].map(told)).toEqual([
+    expect([one.one, ...one.included].map(readsOf)).toEqual([
       ['1.001', [viewer, editor]],
       ['1.000', [viewer, admin]],
     ])
-    expect(told((await room.viewer.get(`/room-messages/${reply}/thread?${asking}`)).one)).toEqual([
+    expect(readsOf((await room.viewer.get(`/room-messages/${reply}/thread?${asking}`)).one)).toEqual([
       '1.000',
       [viewer, admin],
     ])
@@ -90,7 +93,7 @@ describe('who has read a message', () => {
       return accepted.one.id
     }
     const readers = async () =>
-      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(told)
+      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(readsOf)
     const admin = room.admin.id
     await room.send()
     const member = await enter()
@@ -126,7 +129,7 @@ describe('who has read a message', () => {
     const change = { data: { type: 'room-messages', id, attributes: { content: 'bmV3|bmV3|bmV3' } } }
     const send = (headers: Record<string, string>) => room.admin.send('PATCH', path, change, headers)
     const changed = await send({ 'if-match': before })
-    expect([changed.status, told(changed.one)]).toEqual([200, ['1.000', expect.arrayContaining([room.viewer.id])]])
+    expect([changed.status, readsOf(changed.one)]).toEqual([200, ['1.000', expect.arrayContaining([room.viewer.id])]])
     expect((await send({ 'if-match': before })).status).toBe(412)
   })
 })

@@ -154,9 +154,9 @@ test("a profile change is announced to the person's current rooms alone", async 
 
   for (const change of changes) expect((await svc.bob.update('users', svc.people.bob.id, change)).status).toBe(200)
 
-  const told = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
+  const expected = { stream: `room:${room}`, kind: 'room-members.updated', subject: member }
   const log = 'select stream, kind, subject from change_log where stream = any($1)'
-  expect(await svc.rows(log, [streams])).toEqual([told, told])
+  expect(await svc.rows(log, [streams])).toEqual([expected, expected])
 })
 
 test("a person's profile changes are rate-limited, as all their rooms receive them", async () => {

@@ -77,9 +77,9 @@ describe.skipIf(!inject('redisUrl'))('twenty people who write in one room by two
     const seen = changes.filter(({ kind }) => kind === 'room-messages.created')
     expect(seen.map(({ subject }) => subject)).toEqual(list.map(({ id }) => id))
     expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, n) => begin + n + 1))
-    for (const told of heard) {
-      await expect.poll(() => told.length).toBe(changes.length)
-      expect(told.toSorted((a, b) => a.seq - b.seq).map(({ seq, subject }) => [seq, subject])).toEqual(
+    for (const heardChanges of heard) {
+      await expect.poll(() => heardChanges.length).toBe(changes.length)
+      expect(heardChanges.toSorted((a, b) => a.seq - b.seq).map(({ seq, subject }) => [seq, subject])).toEqual(
         changes.map(({ seq, subject }) => [seq, subject]),
       )
     }

@@ -53,8 +53,8 @@ test('with SYNC_LOG nobody is told the position of the stream of somebody else',
     return room.admin.delete(`/room-members/${member?.id}`)
   })
 
-  const told = removed.meta['_svc_sync_log'] as { stream: string }[]
-  expect([...new Set(told.map(({ stream }) => stream))]).toEqual([`room:${room.id}`])
+  const positions = removed.meta['_svc_sync_log'] as { stream: string }[]
+  expect([...new Set(positions.map(({ stream }) => stream))]).toEqual([`room:${room.id}`])
 })
 
 test('without SYNC_LOG the list is there and empty', async () => {

@@ -286,12 +286,12 @@ describe('a forced announcement', () => {
 
     expect(await readText(browser, id)).toMatchObject({ status: 404 })
     await readText(browser, id)
-    const told =
+    const complaints =
       own.log
         .slice(logged)
         .join('')
         .match(/rules.{1,3}\w+\.md: the text of an announcement cannot be read/g) ?? []
-    expect([told.length > 0, told]).toEqual([true, [...new Set(told)]])
+    expect([complaints.length > 0, complaints]).toEqual([true, [...new Set(complaints)]])
   })
 })
 

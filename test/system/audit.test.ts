@@ -63,9 +63,9 @@ describe('the audit log tells', () => {
 
     await own.services.audit.flush()
 
-    const told = await rows()
-    expect(new Set(told.map(({ subject }) => subject))).toEqual(new Set([`user:${id}`]))
-    expect(told.map(({ change }) => change)).toEqual([...Array(10).fill(null), '{"times":4}'])
+    const entries = await rows()
+    expect(new Set(entries.map(({ subject }) => subject))).toEqual(new Set([`user:${id}`]))
+    expect(entries.map(({ change }) => change)).toEqual([...Array(10).fill(null), '{"times":4}'])
   })
 
   test('what an administrator changed, before and after, without secrets', async () => {

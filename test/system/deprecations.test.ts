@@ -11,7 +11,8 @@ beforeAll(async () => {
 
 afterAll(() => svc[Symbol.asyncDispose]())
 
-const told = ({ headers }: { headers: Headers }) => ['deprecation', 'sunset', 'link'].map((name) => headers.get(name))
+const readHeaders = ({ headers }: { headers: Headers }) =>
+  ['deprecation', 'sunset', 'link'].map((name) => headers.get(name))
 
 const user = ['@1767225600', 'Tue, 06 May 2031 00:00:00 GMT', '</api/svc/v1/users/me>; rel="successor-version"']
 const preview = [...user.slice(0, 2), '</api/svc/v1/proxy/link-preview/metadata>; rel="successor-version"']
@@ -25,11 +26,11 @@ const callersAmong = (ids: number[]) =>
 
 test('only a deprecated route sends its deprecation and its successor', async () => {
   const { token } = await svc.user()
-  expect(told(await svc.send('GET', '/api/user', { token }))).toEqual(user)
-  expect(told(await svc.send('HEAD', '/api/user', { token }))).toEqual(user)
-  expect(told(await svc.send('GET', '/api/user'))).toEqual(user)
-  expect(told(await svc.send('POST', '/api/link-preview', { token, body: {} }))).toEqual(preview)
-  expect(told(await svc.send('GET', '/api/svc/v1/users/me', { token }))).toEqual([null, null, null])
+  expect(readHeaders(await svc.send('GET', '/api/user', { token }))).toEqual(user)
+  expect(readHeaders(await svc.send('HEAD', '/api/user', { token }))).toEqual(user)
+  expect(readHeaders(await svc.send('GET', '/api/user'))).toEqual(user)
+  expect(readHeaders(await svc.send('POST', '/api/link-preview', { token, body: {} }))).toEqual(preview)
+  expect(readHeaders(await svc.send('GET', '/api/svc/v1/users/me', { token }))).toEqual([null, null, null])
 })
 
 test.each([
@@ -41,7 +42,7 @@ test.each([
 ])('%s %s is an older name of /req/login, and says so', async (method, path, status) => {
   const answer = await openBrowser(svc.url).send(method, path)
 
-  expect([answer.status, told(answer)]).toEqual([
+  expect([answer.status, readHeaders(answer)]).toEqual([
     status,
     [...user.slice(0, 2), '</req/login>; rel="successor-version"'],
   ])

@@ -33,9 +33,9 @@ test('each address refuses an unsupported method and lists the supported ones', 
 
 test('OPTIONS tells the methods of an address to everybody, and finds nothing elsewhere', async () => {
   for (const [path, methods] of documented) {
-    const told = await svc.send('OPTIONS', path, { token: 'svc_1_wrong' })
-    expect([path, told.status, await told.text()]).toEqual([path, 204, ''])
-    expect(allowed(told), path).toEqual(expect.arrayContaining([...methods, 'OPTIONS']))
+    const response = await svc.send('OPTIONS', path, { token: 'svc_1_wrong' })
+    expect([path, response.status, await response.text()]).toEqual([path, 204, ''])
+    expect(allowed(response), path).toEqual(expect.arrayContaining([...methods, 'OPTIONS']))
   }
   for (const path of ['/nothing', '/api/svc/v1/nothing', '/v1/nothing'])
     expect((await svc.send('OPTIONS', path)).status, path).toBe(404)

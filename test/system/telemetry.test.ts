@@ -274,8 +274,8 @@ test('lines of a request carry its id where its trace is not collected, too', as
   runWithin(span, () => log.info('after'))
   await telemetry?.close()
 
-  const told = written.map((line) => JSON.parse(line))
-  expect(told.map(({ msg, requestId, traceId }) => [msg, requestId, traceId])).toEqual([
+  const lines = written.map((line) => JSON.parse(line))
+  expect(lines.map(({ msg, requestId, traceId }) => [msg, requestId, traceId])).toEqual([
     ['during', 'request-1', undefined],
     ['by its own logger', 'request-1', undefined],
     ['after', undefined, undefined],
@@ -418,8 +418,8 @@ describe('a collector that takes nothing', () => {
 
     expect(answered.status).toBe(200)
     await app[Symbol.asyncDispose]()
-    const told = app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))
-    const signals = told.map((line) => JSON.parse(line).signal)
+    const lines = app.log.filter((line) => line.includes('OTEL_EXPORTER_OTLP_ENDPOINT'))
+    const signals = lines.map((line) => JSON.parse(line).signal)
     expect(new Set(signals).size).toBe(signals.length)
     expect(signals).toContain('logs')
   })

@@ -115,8 +115,8 @@ test.for<[string, Behaviour]>([
   ['closes the connection', (_, response) => void response.destroy()],
 ])('where the counter of a provider %s, tokens are estimated', async ([, behave]) => {
   upstream.behave = behave
-  const told = await count()
-  expect([told, JSON.stringify(told)]).toEqual([estimate, expect.not.stringContaining(canary)])
+  const counted = await count()
+  expect([counted, JSON.stringify(counted)]).toEqual([estimate, expect.not.stringContaining(canary)])
   expect(upstream.requests).toHaveLength(1)
 })
 
@@ -146,18 +146,18 @@ test('a failing server gets no count requests, and another one counts instead', 
 test('files are estimated at the most that providers may count for them', async () => {
   const data = makePdf({ lines: Array<string>(30).fill('Short.') }).toString('base64')
   const document = { type: 'document' as const, source: { type: 'base64' as const, media_type, data } }
-  const told = await client.messages.countTokens({
+  const counted = await client.messages.countTokens({
     model: 'of-mistral',
     messages: [{ role: 'user', content: [document] }],
   })
-  expect(told).toEqual(estimate)
+  expect(counted).toEqual(estimate)
   // Each page counts as a text of 3000 tokens and an image of 4160.
-  expect(told.input_tokens).toBeGreaterThanOrEqual(30 * (3000 + 4160))
+  expect(counted.input_tokens).toBeGreaterThanOrEqual(30 * (3000 + 4160))
 })
 
 test('providers count 100 times a minute for one person, and the rest is estimated', async () => {
   const mine = await newClient()
-  const told = await Promise.all(Array.from({ length: 103 }, () => count('anthropic', mine)))
-  expect(told.filter((answer) => 'estimated' in answer && answer.estimated)).toHaveLength(3)
+  const results = await Promise.all(Array.from({ length: 103 }, () => count('anthropic', mine)))
+  expect(results.filter((answer) => 'estimated' in answer && answer.estimated)).toHaveLength(3)
   expect([upstream.requests.length, await count()]).toEqual([100, exact])
 })

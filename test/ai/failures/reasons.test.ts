@@ -133,9 +133,13 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
   test('is reported in a sentence to people in a browser', async () => {
     await app.answerBy(reason.behave)
     const body = { payload: { ...older, stream: false }, broadcast: false }
-    const told = await browser.send('POST', '/req/streamAI', { body })
+    const response = await browser.send('POST', '/req/streamAI', { body })
 
-    expect(told.body).toMatchObject({ success: false, code: reason.code, error: expect.stringMatching(/^[A-Z].+\.$/) })
+    expect(response.body).toMatchObject({
+      success: false,
+      code: reason.code,
+      error: expect.stringMatching(/^[A-Z].+\.$/),
+    })
   })
 })
 
@@ -146,10 +150,10 @@ test('a reason within a stream is reported in its frames', async () => {
     response.end(`data: ${JSON.stringify({ error })}\n\n`)
   })
 
-  const told = await (await send('/v1/responses', { model: 'mock-1', input: 'Hi', stream: true })).text()
+  const text = await (await send('/v1/responses', { model: 'mock-1', input: 'Hi', stream: true })).text()
 
-  expect(told).toContain('context_length_exceeded')
-  expect(told).not.toContain(canary)
+  expect(text).toContain('context_length_exceeded')
+  expect(text).not.toContain(canary)
 })
 
 const tooLongBy: [adapter: string, status: number, body: object][] = [

@@ -186,9 +186,9 @@ test.for(['embeds', 'openai-embeds', 'google-embeds', 'mistral-embeds'])(
   'an error in place of the embeddings of %s is reported once, unpaid',
   async (model) => {
     const error = { message: canary, code: 503, status: 'UNAVAILABLE' }
-    for (const told of [{ error }, { error: canary }, { object: 'error', message: canary }]) {
+    for (const body of [{ error }, { error: canary }, { object: 'error', message: canary }]) {
       upstream.requests.length = 0
-      upstream.behave = (_, response) => sendJson(response, told)
+      upstream.behave = (_, response) => sendJson(response, body)
 
       const refusal = await refusedBy(client.embeddings.create({ model, input: 'abcd' }))
 

@@ -133,9 +133,9 @@ const expectedAnnotations = [
 test.for(dialects)('older front ends learn where an answer of the kind %s cites pages', async ([model, behave]) => {
   native.upstream.behave = behave
   const payload = { model, stream: true, messages: [{ role: 'user', content: { text: 'Well?' } }], tools: [searchTool] }
-  const { text: told } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
+  const { text } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })
 
-  const lines = told.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
+  const lines = text.split('\n').flatMap((line) => (line ? [JSON.parse(line)] : []))
   const ranges = (...places: (typeof e4)[]) => places.map(({ start, end }) => [start, end])
   const toIndexes = ({ start, end }: typeof e4) => ({ start_index: start, end_index: end })
   expect(lines.flatMap(({ type, content }) => (type === 'citation' ? [content] : []))).toEqual([
@@ -161,9 +161,9 @@ test.for(dialects)("OpenAI's clients learn where an answer of the kind %s cites 
   expect(dataIn(streamed).flatMap(({ choices }) => choices?.[0]?.delta.annotations ?? [])).toEqual(inChat)
   const inItem = { content: [{ text, annotations: expectedAnnotations }] }
   expect(item).toMatchObject({ output: [inItem] })
-  const told = dataIn(events)
-  expect(told.flatMap(({ annotation }) => annotation ?? [])).toEqual(expectedAnnotations)
-  expect(told.at(-1)?.response).toMatchObject({ output: [inItem] })
+  const data = dataIn(events)
+  expect(data.flatMap(({ annotation }) => annotation ?? [])).toEqual(expectedAnnotations)
+  expect(data.at(-1)?.response).toMatchObject({ output: [inItem] })
 })
 
 test("Anthropic's clients learn where an answer cites a page by text block", async () => {

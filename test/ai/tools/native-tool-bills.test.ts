@@ -47,7 +47,7 @@ test('a search is stored while the answer runs, and billed after a break', async
 test('found pages are billed as input of bounded length after a break', async () => {
   const { upstream, chat, takeRecords } = native
   const text = 'e4 is best. '.repeat(10_000)
-  const told = async (...read: Parameters<typeof stallsAfterBlocks>[0]) => {
+  const billFor = async (...read: Parameters<typeof stallsAfterBlocks>[0]) => {
     upstream.behave = async (request, response) => {
       stallsAfterBlocks(read, anthropicUsage)(request, response)
       response.write('\n', () => response.destroy())
@@ -57,11 +57,11 @@ test('found pages are billed as input of bounded length after a break', async ()
     return record as { input: number; outcome: string }
   }
 
-  expect(await told(fetchCall, buildFetchedPage(fetchCall.id, url, text))).toMatchObject({
+  expect(await billFor(fetchCall, buildFetchedPage(fetchCall.id, url, text))).toMatchObject({
     outcome: 'failed',
     input: 70 + 25_000,
   })
-  const { input: ofDocument } = await told(
+  const { input: ofDocument } = await billFor(
     fetchCall,
     buildFetchedPage(fetchCall.id, url, 'A'.repeat(100_000), 'application/pdf'),
   )
@@ -70,7 +70,7 @@ test('found pages are billed as input of bounded length after a break', async ()
     ...searchResult,
     content: searchHits.map((one) => ({ ...one, encrypted_content: 'A'.repeat(16_000) })),
   }
-  const { input: ofSearch } = await told(searchCall, sealed)
+  const { input: ofSearch } = await billFor(searchCall, sealed)
   expect(Math.floor(ofSearch / 100)).toBe(3000 / 100)
 })
 
@@ -91,9 +91,9 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
   upstream.behave = answersWithBlocks([searchCall, sealed, answer], { ...ending, usage: counted })
 
   await svc.host.limits.set(limit)
-  const told = await (await ask()).text()
-  expect(told).toContain('"content":"It is e4."')
-  expect(told).toContain('"finish_reason":"stop"')
+  const text = await (await ask()).text()
+  expect(text).toContain('"content":"It is e4."')
+  expect(text).toContain('"finish_reason":"stop"')
   await svc.services.usageLedger.flush()
   expect((await ask()).status).toBe(429)
   await svc.host.limits.remove({ name: 'finder' })
@@ -126,8 +126,8 @@ test('a limit in money reserves all possible searches, and counts those made', a
     svc.send('POST', '/v1/chat/completions', { token: who.token, body: { model, messages, tools } })
   const summary = async (who: { token: string }) => {
     await svc.services.usageLedger.flush()
-    const told = await svc.send('GET', '/trpc/usage.summary', { token: who.token })
-    return ((await told.json()) as { result: { data: object[] } }).result.data
+    const response = await svc.send('GET', '/trpc/usage.summary', { token: who.token })
+    return ((await response.json()) as { result: { data: object[] } }).result.data
   }
 
   // Five searches cost 0.05, and a hundred tokens cost 0.003.

@@ -74,8 +74,8 @@ test.for(Object.entries(fetchers))(
     expect(streamed.match(/"url_citation":\{"url":"[^"]*"/g)).toEqual([`"url_citation":{"url":"${url}"`])
     expect(streamed).not.toContain('tool_calls')
     for (const stream of [false, true]) {
-      const told = await (await send('/v1/responses', { model, input: 'Hello', tools: [fetchTool], stream })).text()
-      expect(told).toContain(`"type":"url_citation","url":"${url}"`)
+      const text = await (await send('/v1/responses', { model, input: 'Hello', tools: [fetchTool], stream })).text()
+      expect(text).toContain(`"type":"url_citation","url":"${url}"`)
     }
     expect(upstream.requests.map(({ body }) => body.tools)).toEqual([tools, tools, tools, tools])
     const cost = 70 * 10 + 9 * 30 + (model === 'anthropic' ? 500 : 0)

@@ -127,8 +127,8 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
     const calls = choices[0]?.message.tool_calls ?? []
     // The client adds members to a streamed message that it may not send back.
     const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const
-    const told = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
-    await client.chat.completions.create({ ...question, messages: told })
+    const history = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
+    await client.chat.completions.create({ ...question, messages: history })
     expect([stream, server.requests.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
 
     functionCall.name = 'weather'

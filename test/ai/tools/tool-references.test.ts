@@ -94,6 +94,6 @@ test("OpenAI's endpoints take references beside the functions that the caller ru
   const { name, parameters } = big
   const tools = [{ name, input_schema: parameters }]
   const asked = { model: 'mock-1', messages, max_tokens: 10, tools }
-  const told = await (await svc.send('POST', '/v1/messages', { token, body: asked })).json()
-  expect(told).toMatchObject({ error: { message: expect.stringContaining('tools.0.input_schema: ') } })
+  const refusal = await (await svc.send('POST', '/v1/messages', { token, body: asked })).json()
+  expect(refusal).toMatchObject({ error: { message: expect.stringContaining('tools.0.input_schema: ') } })
 })

@@ -109,7 +109,7 @@ test("the room's channel receives the start and end of every answer, even lost o
   const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes as { slug: string }
   using socket = await openSocket(app.svc.url)
   await subscribe(app.svc.url, socket, admin.token, `private-Rooms.${slug}`)
-  const told = () =>
+  const events = () =>
     socket.frames
       .filter(({ event }) => event === 'App\\Events\\RoomMessageEvent')
       .map(({ data }) => (data as { data: object }).data)
@@ -119,14 +119,14 @@ test("the room's channel receives the start and end of every answer, even lost o
   await askRoomModel(admin, id, 'Hello')
   const message = { type: 'message', data: { slug, message_id: '1.000' } }
   const first = [status({ isGenerating: true }), message, status({ isGenerating: false })]
-  await expect.poll(told).toEqual(first)
+  await expect.poll(events).toEqual(first)
 
   app.provider.behave = stalls
   const { meta } = await askRoomModel(admin, id, 'Hello')
   // The answer's lease is also renewed in between.
   await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
   const error = 'The service is not available. Try again later.'
-  await expect.poll(told).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
+  await expect.poll(events).toEqual([...first, status({ isGenerating: true }), status({ isGenerating: false, error })])
   expect((await listDisclosures(admin, id))[0]).toMatchObject({ state: 'lost', answer: null })
 })
 

@@ -181,12 +181,15 @@ test('every change stands in the stream of its owner and of nobody else', async 
     expect([path, status < 300 ? '' : said]).toEqual([path, ''])
     const after = await sightOf(eve)
     const { changes } = await changesSince(eve, own.position)
-    const told = new Set(changes.map(({ kind, subject }) => `${kind.split('.')[0]} ${subject}`))
-    const isGone = told.has(`conversations ${slug}`) && !after.has(`conversations ${slug}`)
+    const changed = new Set(changes.map(({ kind, subject }) => `${kind.split('.')[0]} ${subject}`))
+    const isGone = changed.has(`conversations ${slug}`) && !after.has(`conversations ${slug}`)
     const differing = [...new Set([...before.keys(), ...after.keys()])].filter(
       (name) => before.get(name) !== after.get(name),
     )
-    expect([path, differing.filter((name) => !told.has(name) && !(isGone && name.includes(slug)))]).toEqual([path, []])
+    expect([path, differing.filter((name) => !changed.has(name) && !(isGone && name.includes(slug)))]).toEqual([
+      path,
+      [],
+    ])
     expect([path, differing.length > 0]).toEqual([path, true])
     expect((await changesSince(bob, other.position)).changes).toEqual([])
   }
