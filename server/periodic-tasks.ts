@@ -25,7 +25,7 @@ const FIRST_RUN_MS = 60_000
 interface PeriodicTaskOptions {
   log: Log
   traces?: Traces | undefined
-  /** Milliseconds after the start within which each task runs for the first time; a minute by default. */
+  /** Milliseconds after the start until each task runs for the first time; its period by default, at most a minute. */
   firstRunMs?: number | undefined
 }
 
@@ -45,10 +45,10 @@ export function startPeriodicTasks(tasks: readonly PeriodicTask[], options: Peri
 async function runRepeatedly(
   { name, period, run }: PeriodicTask,
   signal: AbortSignal,
-  { log, traces, firstRunMs = FIRST_RUN_MS }: PeriodicTaskOptions,
+  { log, traces, firstRunMs }: PeriodicTaskOptions,
 ): Promise<void> {
   const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
-  await wait(Math.min(period, firstRunMs))
+  await wait(firstRunMs ?? Math.min(period, FIRST_RUN_MS))
   while (!signal.aborted) {
     await recordWork(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
       log.error({ task: name, error }, 'a periodic task failed'),

@@ -34,7 +34,7 @@ export interface ServiceOptions {
   temporaryDir?: string | undefined
   /** Is called with the rows of a coalesced statement before several callers share them. */
   beforeSharing?: ((rows: readonly unknown[]) => void) | undefined
-  /** Milliseconds after the start within which each periodic task runs for the first time. */
+  /** Milliseconds after the start until each periodic task runs for the first time. */
   firstRunMs?: number | undefined
   /** Source of the front end; by default it is built at the first request for it. */
   appSource?: AppSource | undefined

@@ -91,7 +91,7 @@ describe('the table of sessions', () => {
   )
 
   test('expired sessions are deleted without any sign-in, and the others stay', async () => {
-    await using svc = await startWithAda({ SESSION_LIFETIME: '1s' })
+    await using svc = await startApp({ SESSION_LIFETIME: '1s' }, { runsTasks: true })
     const renewedAt = `now() + case when n = 7 then interval '1 day' else interval '-1 day' end`
     await fill(svc, `null, jsonb_build_object('username', n::text)`, renewedAt)
 

@@ -34,10 +34,13 @@ interface UserOptions {
   keys?: boolean
 }
 
-/** Starts the service in this process, on a port and a database of its own. Settings are those of the environment. */
+/**
+ * Starts the service in this process, on a port and a database of its own. Settings are those of the environment. Periodic
+ * tasks run only where `runsTasks` says so: their statements and changes would come between those of a test.
+ */
 export async function startApp(
   settings: Record<string, string> = {},
-  { appSource }: Pick<ServiceOptions, 'appSource'> = {},
+  { appSource, runsTasks = false }: Pick<ServiceOptions, 'appSource'> & { runsTasks?: boolean } = {},
 ) {
   const database = settings['DATABASE_URL'] ? undefined : await cloneDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'svc-app-'))
@@ -63,14 +66,14 @@ export async function startApp(
     ...settings,
   })
   const { log, telemetry } = await openLog(env, sink)
-  // A change of a shared object throws. A late first run keeps periodic tasks out of the tests.
+  // A change of a shared object throws.
   const service = await startService({
     env,
     log,
     telemetry,
     temporaryDir: folder,
     beforeSharing: deepFreeze,
-    firstRunMs: 3_600_000,
+    firstRunMs: runsTasks ? undefined : 3_600_000,
     appSource,
   })
   let counter = 0

@@ -13,7 +13,7 @@ const failures = ({ log }: TestApp) =>
   log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a periodic task failed')
 
 test('a failed periodic task is logged with its cause, and retried a period later', async () => {
-  await using svc = await startApp({ SESSION_LIFETIME: '1s' })
+  await using svc = await startApp({ SESSION_LIFETIME: '1s' }, { runsTasks: true })
   await addExpired(svc)
   await svc.rows('alter table sessions rename to hidden')
 
@@ -25,7 +25,7 @@ test('a failed periodic task is logged with its cause, and retried a period late
 })
 
 test('a stop waits for the periodic task that is running', async () => {
-  await using svc = await startApp({ SESSION_LIFETIME: '1s' })
+  await using svc = await startApp({ SESSION_LIFETIME: '1s' }, { runsTasks: true })
   await addExpired(svc)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin; lock table sessions')
