@@ -12,6 +12,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
+import { untilRead } from '../kit/until-read.ts'
 
 const streaming = { accept: 'text/event-stream' }
 
@@ -22,7 +23,7 @@ function speaks(protocol: Protocol, cut?: 'end' | 'reset' | 'error'): Behaviour 
     if (!body.stream && !path.includes('stream')) return sendJson(response, protocol.answer)
     beginStream(response)
     response.write(start)
-    if (cut === 'reset') return void setTimeout(() => response.destroy(), 50)
+    if (cut === 'reset') return untilRead(response).then(() => void response.destroy())
     response.end({ end: '', error: protocol.error, none: end }[cut ?? 'none'])
   }
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { completionAdapters, startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
 import { buildExpectedAnswer, type ExpectedAnswer } from '../kit/ai/completion-cases.ts'
+import { untilRead } from '../kit/until-read.ts'
 
 let app: Awaited<ReturnType<typeof startCompletionAdapters>>
 
@@ -191,7 +192,13 @@ const text = streamOf([says({ content: 'x' }), ends('stop')])
 
 test.for<[string, (response: ServerResponse) => unknown]>([
   ['says no more', (response) => response.write(text)],
-  ['is reset', (response) => response.write(text, () => setTimeout(() => response.destroy(), 20))],
+  [
+    'is reset',
+    (response) => {
+      response.write(text)
+      return untilRead(response).then(() => response.destroy())
+    },
+  ],
   ['goes on with words', (response) => response.write(`${text}data: [DONE] \n\ndata: more\n\n`)],
   ['puts two objects in one event', (response) => response.end(text.replaceAll('\n\n', '\n'))],
 ])('an answer is whole after its end and its usage, where its connection %s', async ([, write]) => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { protocols } from '../kit/ai/protocols.ts'
 import { beginStream, stalls, startProvider } from '../kit/ai/provider.ts'
+import { untilRead } from '../kit/until-read.ts'
 
 type App = Awaited<ReturnType<typeof startProtocols>>
 
@@ -38,9 +39,10 @@ const streams = protocols.flatMap(({ adapter, events }) => {
 function answerWith(text: string, breaks: boolean): void {
   app.upstream.behave = async (_, response) => {
     beginStream(response)
-    // The stream is written before the connection breaks.
-    await new Promise<void>((sent) => response.write(text, () => sent()))
-    if (breaks) setTimeout(() => response.destroy(), 20)
+    response.write(text)
+    // The stream is read before the connection breaks.
+    await untilRead(response)
+    if (breaks) response.destroy()
   }
 }
 

@@ -3,6 +3,7 @@ import { createClient, SvcError } from '../../facades/client/index.ts'
 import { answers, beginStream, buildChunk, refuses, stalls, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase, runAdminStatement } from '../kit/database.ts'
+import { untilRead } from '../kit/until-read.ts'
 
 let provider: Awaited<ReturnType<typeof startProvider>>
 let config: Awaited<ReturnType<typeof writeConfig>>
@@ -95,7 +96,8 @@ test('a procedure over HTTP reports a failure after the first piece in the strea
   provider.behave = async (_, response) => {
     beginStream(response)
     response.write(buildChunk({ delta: { content: 'Good ' } }))
-    setTimeout(() => response.destroy(), 50)
+    await untilRead(response)
+    response.destroy()
   }
   const { token } = await svc.user()
 

@@ -1,13 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { vi } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
 
-/** Waits until the client has read all written bytes from its socket. */
+/** Waits until the client has read all written bytes from its socket, so that what follows is not read with them. */
 export async function untilRead(response: ServerResponse): Promise<void> {
   const { socket } = response
   if (!socket) return
-  await vi.waitUntil(async () => socket.destroyed || (await isRead(socket)), { timeout: 60_000, interval: 2 })
+  const deadline = AbortSignal.timeout(60_000)
+  while (!socket.destroyed && !(await isRead(socket))) {
+    deadline.throwIfAborted()
+    await pause(2)
+  }
 }
 
 /** Reads the kernel's table of sockets, which has the queued bytes of both ends. */

@@ -18,6 +18,7 @@ import {
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { untilRead } from '../../kit/until-read.ts'
 
 const price = (outputPerMillion: number, currency = 'EUR') => ({ currency, inputPerMillion: 1, outputPerMillion })
 const byKey = new Map<string, Behaviour>()
@@ -218,7 +219,7 @@ test.for<[string, object, Behaviour]>([
 const breaksOffAtOnce: Behaviour = (_, response) => {
   beginStream(response)
   response.flushHeaders()
-  setTimeout(() => response.destroy(), 20)
+  return untilRead(response).then(() => void response.destroy())
 }
 
 test.for<[string, object]>([

@@ -14,6 +14,7 @@ import {
 } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { untilRead } from '../../kit/until-read.ts'
 
 const EXTENSIONS = fileURLToPath(new URL('../../fixtures/extension.ts', import.meta.url))
 
@@ -82,7 +83,7 @@ describe('every request of one call is on its bill', () => {
     const breaks: Behaviour = (_, response) => {
       beginStream(response)
       for (const content of ['It ', 'is ', 'wet ']) response.write(buildChunk({ delta: { content } }))
-      setTimeout(() => response.destroy(), 50)
+      return untilRead(response).then(() => void response.destroy())
     }
     await using app = await startWith(behavesInTurn(callsTool('weather', '{"city":"Hildesheim"}'), breaks))
 
@@ -120,7 +121,7 @@ describe('every request of one call is on its bill', () => {
       response.write(
         buildChunk({ delta: { role: 'assistant' } }, { usage: { prompt_tokens: 40, completion_tokens: 0 } }),
       )
-      setTimeout(() => response.destroy(), 50)
+      return untilRead(response).then(() => void response.destroy())
     }
     await using app = await startWith(behavesInTurn(fails, answers('All is well.')), { continuousUsage: true })
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, vi } from 'vitest'
 import { SLOW } from '../service-client.ts'
+import { untilRead } from '../until-read.ts'
 import type { TokenCounts } from './dialects/dialect.ts'
 import { parseEvents } from './event-stream.ts'
 import { buildModel, buildProvider, startWithConfig } from './model-config.ts'
@@ -42,8 +42,8 @@ export function streamsWords(
     for (const word of words.slice(0, wordCount)) {
       tokenCounts.output += 1
       response.write(script.word(word, tokenCounts, request))
-      // Events that are sent with a pause arrive separately.
-      await pause(2)
+      // Each word arrives by itself.
+      await untilRead(response)
     }
     await then(response, request)
   }

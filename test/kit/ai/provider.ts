@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { untilRead } from '../until-read.ts'
 
 /** A request that the provider got. */
 export interface ProviderRequest {
@@ -97,7 +98,7 @@ export const breaksOff =
   async (_, response) => {
     beginStream(response)
     response.write(buildChunk({ delta: { content: 'Half an ' } }))
-    await pause(50)
+    await untilRead(response)
     if (how === 'reset') return void response.destroy()
     if (how === 'error') response.write(`data: ${JSON.stringify({ error: { message: word, code: word } })}\n\n`)
     response.end()

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { untilRead } from '../../until-read.ts'
 import type { Protocol } from '../protocols.ts'
 import { beginStream, canary, sendJson } from '../provider.ts'
 
@@ -49,7 +50,7 @@ const startsThen =
   (response) => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.flushHeaders()
-    setTimeout(() => end(response), 20)
+    void untilRead(response).then(() => end(response))
   }
 
 const streamsThen =
