@@ -96,7 +96,7 @@ export interface TranslatedRequest {
 }
 
 export function translateRequest(request: TranslatableRequest): TranslatedRequest {
-  if (request.thread?.type === 'continue') throw threadNotFound()
+  if (request.thread?.type === 'continue') throw createUnknownThreadProblem()
   const { model, system, tools, tool_choice: choice } = request
   const format = request.output_config?.format ?? request.output_format
   const customTools = (tools ?? []).filter(isCustomTool)
@@ -127,7 +127,7 @@ export function translateRequest(request: TranslatableRequest): TranslatedReques
 }
 
 /** Clients react to this code by sending the whole conversation. */
-const threadNotFound = () =>
+const createUnknownThreadProblem = () =>
   new Problem('not_found', { detail: 'No thread is kept here.', meta: { error_code: 'thread_not_found' } })
 
 type Path = readonly (string | number)[]

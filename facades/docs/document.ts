@@ -225,7 +225,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
   const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
   const buildSchema = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
     schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}
-  const sent = () =>
+  const buildInputSchema = () =>
     request
       ? buildSchema(`${id}.input`, request, 'input')
       : buildSchema(`${name}.input`, inputsOf(procedure)[0], 'input')
@@ -236,7 +236,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
     tags: [tag],
     security: describeSecurity(access),
     ...more,
-    ...(body && { requestBody: { required: true, content: describeJson(body(sent())) } }),
+    ...(body && { requestBody: { required: true, content: describeJson(body(buildInputSchema())) } }),
     responses: {
       ...answers(buildSchema(`${name}.answer`, answer ?? meta.answer, 'output')),
       ...(refusals && describeRefusals(components, refusals)),

@@ -133,13 +133,13 @@ export function findShadowedMethods(routes: readonly Route[]): Pick<Route, 'meth
   const taken = new Set(routes.map(({ method, url }) => `${method} ${url}`))
   const urls = [...new Set(routes.map(({ url }) => url))]
   return urls.flatMap((url) => {
-    const shadowing = routes.filter((route) => route.url !== url && matches(route.url, url))
+    const shadowing = routes.filter((route) => route.url !== url && matchesPattern(route.url, url))
     const methods = new Set(shadowing.map(({ method }) => method))
     return [...methods].filter((method) => !taken.has(`${method} ${url}`)).map((method) => ({ method, url }))
   })
 }
 
-function matches(pattern: string, url: string): boolean {
+function matchesPattern(pattern: string, url: string): boolean {
   const [steps, target] = [pattern.split('/'), url.split('/')]
   return (
     steps.length === target.length &&

@@ -246,7 +246,7 @@ export class CallMeter implements UsageMeter {
     const unreadPageTokens = maxUses.pageTokens
     // Pages that are fetched later may be written to the cache.
     const input = { input: known.input + unreadPageTokens, cached: unreadPageTokens > 0 ? undefined : known.cached }
-    const cost = computeMaxCost(pricing, { ...known, ...input, ...maxOfUses(known, maxUses) }, rest)
+    const cost = computeMaxCost(pricing, { ...known, ...input, ...takeLargerUses(known, maxUses) }, rest)
     const { costMicros } = previousCost ? addCosts(previousCost, cost) : cost
     return { tokens: this.#previous.tokens.input + input.input + this.tokens.output + rest, costMicros }
   }
@@ -259,7 +259,7 @@ export class CallMeter implements UsageMeter {
   }
 }
 
-const maxOfUses = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, other: NativeUses): NativeUses => ({
+const takeLargerUses = ({ webSearches = 0, webFetches = 0 }: Partial<NativeUses>, other: NativeUses): NativeUses => ({
   webSearches: Math.max(webSearches, other.webSearches),
   webFetches: Math.max(webFetches, other.webFetches),
 })

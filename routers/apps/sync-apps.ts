@@ -70,9 +70,15 @@ async function writeApp(
 ) {
   const active = !row || row.active || row.leftFile
   const publicKey = normalizePublicKey(entry.publicKey)
-  // An existing app keeps its value if the file has none.
-  const keys = entry.needsKeys ?? row?.needsKeys ?? needsKeys.default
-  const values = { ...entry, needsKeys: keys, publicKey, active, fromFile: true, leftFile: false }
+  const values = {
+    ...entry,
+    // An existing app keeps its value if the file has none.
+    needsKeys: entry.needsKeys ?? row?.needsKeys ?? needsKeys.default,
+    publicKey,
+    active,
+    fromFile: true,
+    leftFile: false,
+  }
   if (!row) return em.create(ExtApp, values)
   await endLinksOfOtherKey({ em, changes }, row.id, values.publicKey)
   return em.assign(row, values)

@@ -64,16 +64,16 @@ export const pricing = z.union([
 
 /** Converts prices per million tokens and per thousand tool uses, as the configuration and price lists have them. */
 export function toPricing({ currency, tiers = [], ...rates }: Price): Pricing {
-  const uses = costsPerUse(rates)
+  const uses = listCostsPerUse(rates)
   const all = [{ fromInputTokens: 0, ...rates }, ...tiers]
   const ranges = all.map(
     (tier, index): PriceRange => ({
       currency,
-      inputCostPerToken: perToken(tier.inputPerMillion),
-      inputCostPerCachedToken: perToken(tier.cachedInputPerMillion),
-      inputCostPerCacheWriteToken: perToken(tier.cacheWritePerMillion),
-      outputCostPerToken: perToken(tier.outputPerMillion),
-      outputCostPerReasoningToken: perToken(tier.reasoningPerMillion),
+      inputCostPerToken: toRatePerToken(tier.inputPerMillion),
+      inputCostPerCachedToken: toRatePerToken(tier.cachedInputPerMillion),
+      inputCostPerCacheWriteToken: toRatePerToken(tier.cacheWritePerMillion),
+      outputCostPerToken: toRatePerToken(tier.outputPerMillion),
+      outputCostPerReasoningToken: toRatePerToken(tier.reasoningPerMillion),
       ...uses,
       range: [tier.fromInputTokens, all[index + 1]?.fromInputTokens ?? null],
     }),
@@ -82,19 +82,19 @@ export function toPricing({ currency, tiers = [], ...rates }: Price): Pricing {
 }
 
 /** Returns only the prices that are set, because a changed price is stored as a new version. */
-const costsPerUse = ({
+const listCostsPerUse = ({
   webSearchPerThousand,
   groundedPromptPerThousand,
   webFetchPerThousand,
 }: Omit<Price, 'currency'>) => ({
-  ...(webSearchPerThousand !== undefined && { costPerWebSearch: perUse(webSearchPerThousand) }),
-  ...(groundedPromptPerThousand !== undefined && { costPerGroundedPrompt: perUse(groundedPromptPerThousand) }),
-  ...(webFetchPerThousand !== undefined && { costPerWebFetch: perUse(webFetchPerThousand) }),
+  ...(webSearchPerThousand !== undefined && { costPerWebSearch: toRatePerUse(webSearchPerThousand) }),
+  ...(groundedPromptPerThousand !== undefined && { costPerGroundedPrompt: toRatePerUse(groundedPromptPerThousand) }),
+  ...(webFetchPerThousand !== undefined && { costPerWebFetch: toRatePerUse(webFetchPerThousand) }),
 })
 
-const perUse = (perThousand: number) => divideRate(perThousand, 1000)
+const toRatePerUse = (perThousand: number) => divideRate(perThousand, 1000)
 
-const perToken = (perMillion: number | undefined) =>
+const toRatePerToken = (perMillion: number | undefined) =>
   perMillion === undefined ? null : divideRate(perMillion, 1_000_000)
 
 /** Rounds to 15 digits, because dividing 0.1 by a million is not exact. */
@@ -129,7 +129,7 @@ const unknownCost: Cost = { costMicros: null, currency: null }
 export function computeCost(pricing: DeepReadonly<Pricing> | null, tokens: CountedTokens): Cost {
   if (pricing && 'free' in pricing) return { costMicros: 0, currency: null }
   const price = findPriceRange(pricing, tokens.input)
-  const uses = price && costOfUses(price, tokens)
+  const uses = price && computeUseCost(price, tokens)
   if (uses === undefined || !price || lacksPrice(price, tokens)) return unknownCost
   const { input, output, cached, cacheWrite = 0, reasoning } = tokens
   const rates = pickRates(price)
@@ -172,7 +172,7 @@ export const isSearchPriced = ({ costPerWebSearch, costPerGroundedPrompt }: Deep
   (costPerWebSearch ?? costPerGroundedPrompt ?? null) !== null
 
 /** Returns the cost of tool uses in picos; undefined if a search has no known price. */
-function costOfUses(
+function computeUseCost(
   price: DeepReadonly<PriceRange>,
   { webSearches = 0, webFetches = 0 }: CountedTokens,
 ): bigint | undefined {

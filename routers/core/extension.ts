@@ -67,15 +67,18 @@ export interface Extensions {
 export function extend(hooks: HookRegistry, extensions: readonly Extension[], log: Log): Extensions {
   for (const { name: extension, listeners = {}, healthChecks = {} } of extensions) {
     for (const [event, listener] of Object.entries(listeners)) {
-      const failed = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
+      const onFailure = (error: unknown) => log.error({ extension, event, error }, 'a listener failed')
       // A failing listener of the health check is a result that the check itself reports.
-      const hears = listener as Listener<unknown>
-      hooks.on(event as keyof Hooks, event === 'health-check' ? hears : catchListenerErrors(hears, failed))
+      const eventListener = listener as Listener<unknown>
+      hooks.on(
+        event as keyof Hooks,
+        event === 'health-check' ? eventListener : catchListenerErrors(eventListener, onFailure),
+      )
     }
     for (const [name, check] of Object.entries(healthChecks)) {
       hooks.on('health-check', async ({ results }) => {
-        const failed = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
-        results.set(name, { name, ...(await runHealthCheck(check, failed)) })
+        const onFailure = (error: unknown) => log.warn({ extension, check: name, error }, 'a health check failed')
+        results.set(name, { name, ...(await runHealthCheck(check, onFailure)) })
       })
     }
   }
@@ -90,13 +93,13 @@ export function extend(hooks: HookRegistry, extensions: readonly Extension[], lo
 
 /** Catches errors of a listener, so that they stop neither the event nor the process. */
 const catchListenerErrors =
-  (listener: Listener<unknown>, failed: (error: unknown) => void): Listener<unknown> =>
+  (listener: Listener<unknown>, onFailure: (error: unknown) => void): Listener<unknown> =>
   (payload) => {
     try {
-      const heard = listener(payload)
-      return heard instanceof Promise ? heard.catch(failed) : heard
+      const result = listener(payload)
+      return result instanceof Promise ? result.catch(onFailure) : result
     } catch (error) {
-      return failed(error)
+      return onFailure(error)
     }
   }
 
@@ -105,12 +108,12 @@ const CHECK_TIMEOUT_MS = 3000
 
 async function runHealthCheck(
   check: () => HealthOutcome | Promise<HealthOutcome>,
-  failed: (error: unknown) => void,
+  onFailure: (error: unknown) => void,
 ): Promise<HealthOutcome> {
   try {
     return await withTimeout(check(), CHECK_TIMEOUT_MS)
   } catch (error) {
-    failed(error)
+    onFailure(error)
     return { status: 'error', message: 'The check failed.' }
   }
 }

@@ -23,14 +23,14 @@ export function hashFile(ctx: Context): () => Promise<string> {
   const hash = createHash('sha256')
   const { file } = ctx
   let isRead = file === undefined
-  async function* hashed(content: AsyncIterable<Uint8Array>) {
+  async function* hashBytes(content: AsyncIterable<Uint8Array>) {
     for await (const part of content) {
       hash.update(part)
       yield part
     }
     isRead = true
   }
-  if (file) ctx.file = { ...file, content: hashed(file.content) }
+  if (file) ctx.file = { ...file, content: hashBytes(file.content) }
   return async () => {
     if (!isRead) await drainFile(ctx)
     return hash.digest('base64url')

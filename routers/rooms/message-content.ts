@@ -16,7 +16,8 @@ export const content = z
 
 export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that opens the content.')
 
-export const contentRequired = () => new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
+export const createMissingContentProblem = () =>
+  new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })
 
 /** Throws if a text is larger than the settings allow. */
 export function assertContentFits(

@@ -75,11 +75,11 @@ export interface ReplicaReport extends ReplicaStats {
 /** Collects the reports of all replicas; returns none without a bus. */
 export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaReport[]> {
   const reports = new Map<string, ReplicaReport>()
-  const told = (topic: string, content: unknown) => {
+  const onMessage = (topic: string, content: unknown) => {
     const report = content as ReplicaReport
     if (topic === REPLICA_TOPIC) reports.set(report.replica, report)
   }
-  const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage: told })
+  const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage })
   // The query is repeated, because the bus may still be connecting.
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     bus.broadcast(REPLICA_QUERY_TOPIC, {})

@@ -29,7 +29,7 @@ export interface EnteredRoom extends LockedRoom {
 /** Locks a room; every change of a room does so. */
 export async function lockRoomById(em: EntityManager, id: number): Promise<LockedRoom> {
   const [room] = await runStatement(em, lockRoom, [id])
-  if (!room) throw noSuchRoom(id)
+  if (!room) throw createUnknownRoomProblem(id)
   return { id, ...room }
 }
 
@@ -45,7 +45,7 @@ export async function enterRoom(
 ): Promise<EnteredRoom> {
   const room = await lockRoomById(em, id)
   const [member] = await runStatement(em, findMembership, [id, toViewer(ctx).viewer])
-  if (!member && !isUnrestricted(ctx)) throw noSuchRoom(id)
+  if (!member && !isUnrestricted(ctx)) throw createUnknownRoomProblem(id)
   if (!member || !roles.includes(member.role)) throw new Problem('not_permitted')
   return { ...room, member }
 }
@@ -54,7 +54,7 @@ export async function measureSize(em: EntityManager, room: number): Promise<Room
   return runForOneRow(em, measureRoom, [room])
 }
 
-export const noSuchRoom = (id: number) =>
+export const createUnknownRoomProblem = (id: number) =>
   new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${id}.` })
 
 /**
@@ -65,17 +65,17 @@ export async function assertMayEnterOneMore({ services }: Context, em: EntityMan
   const { perPerson } = services.settings.rooms
   await runStatement(em, lockPerson, [person])
   const { rooms } = await runForOneRow(em, countRooms, [person])
-  if (rooms >= perPerson) throw quotaExceeded(`A person is in at most ${perPerson} rooms.`)
+  if (rooms >= perPerson) throw createQuotaProblem(`A person is in at most ${perPerson} rooms.`)
 }
 
 export function assertRoomForMember({ services }: Context, { members }: RoomSize): void {
   const { members: limit } = services.settings.rooms
-  if (members >= limit) throw quotaExceeded(`A room has at most ${limit} members.`)
+  if (members >= limit) throw createQuotaProblem(`A room has at most ${limit} members.`)
 }
 
 export function assertRoomForInvitation({ services }: Context, { invitations }: RoomSize): void {
   const { invitations: limit } = services.settings.rooms
-  if (invitations >= limit) throw quotaExceeded(`At most ${limit} invitations to a room wait for an answer.`)
+  if (invitations >= limit) throw createQuotaProblem(`At most ${limit} invitations to a room wait for an answer.`)
 }
 
-const quotaExceeded = (detail: string) => new Problem('invalid', { detail })
+const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })

@@ -39,7 +39,7 @@ import { updateRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { deleteAttachmentsOfMessage } from './attachments/message-attachments.ts'
 import { assertKeyOfEditedMessageInUse } from './key-epochs.ts'
-import { assertContentFits, content, contentRequired, keyEpoch } from './message-content.ts'
+import { assertContentFits, content, createMissingContentProblem, keyEpoch } from './message-content.ts'
 import { type OutgoingMessage, sendMessage } from './send-message.ts'
 
 const number = z
@@ -147,7 +147,7 @@ export const roomMessagesRouter = router({
     .input(buildUpdateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       assertContentFits(ctx, input)
-      if (input['content'] === null) throw contentRequired()
+      if (input['content'] === null) throw createMissingContentProblem()
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
         beforeWrite: (em) => lockRoom(em, input),

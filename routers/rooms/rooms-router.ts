@@ -30,7 +30,7 @@ import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from '.
 import { recordInvitationChanges } from './members/member-events.ts'
 import { roomMembers } from './members/members.ts'
 import { prepareRoomDeletion } from './members/memberships.ts'
-import { assertMayEnterOneMore, noSuchRoom } from './room-access.ts'
+import { assertMayEnterOneMore, createUnknownRoomProblem } from './room-access.ts'
 import { rooms } from './rooms.ts'
 
 type RoomChange = UpdateInput<typeof rooms>
@@ -195,7 +195,7 @@ async function arrangeRoomOfCaller(ctx: Context, { id, isMuted, isArchived }: z.
   const { viewer } = toViewer(ctx)
   await withChangeLog(ctx, async (em, changes) => {
     const [updated] = await runStatement(em, setRoomMarks, [Number(id), viewer, isMuted ?? null, isArchived ?? null])
-    if (!updated) throw noSuchRoom(Number(id))
+    if (!updated) throw createUnknownRoomProblem(Number(id))
     changes.add([`user:${viewer}`], 'updated', 'rooms', Number(id))
   })
   return { meta: {} }
@@ -214,7 +214,7 @@ type FollowContext = Context & { caller: Extract<Caller, { type: 'user' }> }
 function followRoom(ctx: FollowContext, room: number, after: string | undefined) {
   const admit = async () => {
     const [member] = await ctx.services.sql(findMembership, [room, ctx.caller.person.id])
-    if (!member) throw noSuchRoom(room)
+    if (!member) throw createUnknownRoomProblem(room)
     const last = { [`${roomMembers.type}.deleted`]: `${member.id}`, 'rooms.deleted': `${room}` }
     return ({ kind, subject }: { kind: string; subject: string }) => last[kind] === subject
   }

@@ -15,7 +15,7 @@ import { createUnknownIssue } from '../verbs/lock-row.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { assertAttachmentCount, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
-import { assertContentFits, contentRequired } from './message-content.ts'
+import { assertContentFits, createMissingContentProblem } from './message-content.ts'
 
 /** A message to be sent. */
 export interface OutgoingMessage {
@@ -32,7 +32,7 @@ export interface OutgoingMessage {
 export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<number> {
   assertContentFits(ctx, { ...message })
   assertAttachmentCount(ctx, message.attachments)
-  if (message.content === null && message.attachments.length === 0) throw contentRequired()
+  if (message.content === null && message.attachments.length === 0) throw createMissingContentProblem()
   const send = async (em: EntityManager, changes: ChangeRecorder) => {
     const writer = await lockForWriter(ctx, em, Number(message.room))
     const logged = await insertRow(em, writer, message)

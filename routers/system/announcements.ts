@@ -144,7 +144,7 @@ export const announcementsRouter = router({
     .input(announcementSelector)
     .mutation(async ({ ctx, input }) => {
       const [seen] = await ctx.services.sql(markAnnouncementSeen, [input.id, ctx.caller.person.id])
-      if (!seen) throw noSuchAnnouncement()
+      if (!seen) throw createUnknownAnnouncementProblem()
     }),
 
   /** Only a session may accept, never a token. */
@@ -154,9 +154,9 @@ export const announcementsRouter = router({
     .mutation(async ({ ctx, input: { id, version } }) => {
       const person = ctx.caller.person.id
       const [found] = await ctx.services.sql(findAnnouncement, [id, person])
-      if (!found) throw noSuchAnnouncement()
+      if (!found) throw createUnknownAnnouncementProblem()
       const current = await ctx.services.announcementText(found.view, ctx.locale)
-      if (!current) throw textMissing()
+      if (!current) throw createMissingTextProblem()
       await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
     }),
 
@@ -194,7 +194,7 @@ export const announcementsRouter = router({
 
 async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) {
   const row = await em.findOne(Announcement, id, { lockMode })
-  if (!row) throw noSuchAnnouncement()
+  if (!row) throw createUnknownAnnouncementProblem()
   return row
 }
 
@@ -223,12 +223,12 @@ What people should know, in Markdown.
 `
 
 async function addText({ services, locale }: Context, found: AnnouncementRow | undefined) {
-  if (!found) throw noSuchAnnouncement()
+  if (!found) throw createUnknownAnnouncementProblem()
   const text = await services.announcementText(found.view, locale)
-  if (!text) throw textMissing()
+  if (!text) throw createMissingTextProblem()
   return { ...found, id: String(found.id), ...text }
 }
 
-const noSuchAnnouncement = () => new Problem('not_found', { detail: 'There is no such announcement.' })
-const textMissing = () =>
+const createUnknownAnnouncementProblem = () => new Problem('not_found', { detail: 'There is no such announcement.' })
+const createMissingTextProblem = () =>
   new Problem('not_found', { detail: 'The announcement has no text. Please ask your administrator to restore it.' })

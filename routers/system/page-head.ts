@@ -106,10 +106,10 @@ class HeadCollector {
   }
 
   toHead(url: string): PageHead {
-    const first = (...names: string[]) => names.map((name) => this.#meta.get(name)).find(Boolean)
+    const findFirst = (...names: string[]) => names.map((name) => this.#meta.get(name)).find(Boolean)
     return {
-      title: toPlainText(this.#title || first('og:title', 'twitter:title') || '', 300),
-      description: toPlainText(first('og:description', 'twitter:description', 'description') ?? '', 1000),
+      title: toPlainText(this.#title || findFirst('og:title', 'twitter:title') || '', 300),
+      description: toPlainText(findFirst('og:description', 'twitter:description', 'description') ?? '', 1000),
       images: toAbsoluteUrls(
         imageNames.flatMap((name) => this.#meta.get(name) ?? []),
         url,

@@ -89,16 +89,16 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
   const { services } = ctx
   const signal = ctx.signal()
   const queue = new ChangeQueue(() => ctx.hangUp())
-  const gone = () => queue.comeBack()
+  const comeBack = () => queue.comeBack()
   const subscriber = {
     person: ctx.caller.person.id,
     credential: requireCredential(ctx),
     onSignedOut: () => queue.fail(new Problem('signed_out')),
-    onDrain: gone,
+    onDrain: comeBack,
   }
-  const cleanUp: (() => void)[] = [() => signal.removeEventListener('abort', gone)]
+  const cleanUp: (() => void)[] = [() => signal.removeEventListener('abort', comeBack)]
   try {
-    signal.addEventListener('abort', gone, { once: true })
+    signal.addEventListener('abort', comeBack, { once: true })
     cleanUp.push(await services.subscriptions.open(subscriber))
     const { position, stop } = await services.changeStreams.follow(options.stream, queue)
     cleanUp.push(stop)

@@ -166,7 +166,7 @@ export class RowReader {
     const compiled = this.#statements(target).related(of, name, this.#unrestricted)
     const ids = from.map(({ id }) => of.ids.toKey(id))
     const all = await this.#run(compiled, { ...this.#viewer, ids })
-    if (!target.coalesced && all.length > MAX_INCLUDED) throw tooManyIncluded(name)
+    if (!target.coalesced && all.length > MAX_INCLUDED) throw createTooManyIncludedProblem(name)
     const rows = Map.groupBy(all, ({ parent }) => parent)
     // A coalesced statement may return rows of parents that other callers requested.
     const requested = ids.flatMap((id) => rows.get(`${id}`) ?? [])
@@ -180,7 +180,7 @@ export class RowReader {
 const listPositions = ({ size, number }: PageWindow): number[] =>
   Array.from({ length: size }, (_, at) => (number - 1) * size + at + 1)
 
-function tooManyIncluded(name: string): Problem {
+function createTooManyIncludedProblem(name: string): Problem {
   const message = `must be smaller: ${name} would bring more than ${MAX_INCLUDED} resources along`
   return new Problem('invalid_query', { issues: [{ path: ['page', 'size'], message }] })
 }

@@ -154,11 +154,11 @@ export const adapterDrivers: Record<Adapter, AdapterDriver> = {
   openai: {
     sdk: createOpenAiModel,
     model: (id, connection) => {
-      const newer = () => createOpenAiModel(id, buildSdkSettings(connection, openaiStreamEnding), {})
-      const older = createSdkWriter(connection, (fetch) =>
+      const createNewer = () => createOpenAiModel(id, buildSdkSettings(connection, openaiStreamEnding), {})
+      const writer = createSdkWriter(connection, (fetch) =>
         createOpenAiModel(id, { fetch, ...buildSdkAddress(connection) }, { seed: 0 }),
       )
-      return selectApi(createLazyModel(newer, readResponsesUsage), new CompletionModel(connection, older))
+      return selectApi(createLazyModel(createNewer, readResponsesUsage), new CompletionModel(connection, writer))
     },
     listing: createListing('openai', buildBearerHeaders),
   },

@@ -11,18 +11,22 @@ export function findNearest(typed: string, names: readonly string[]): string | u
 function computeDistance(one: string, other: string): number {
   const cache = new Map<string, number>()
   /** Counts the distance between the first `a` letters of the one and the first `b` letters of the other. */
-  function between(a: number, b: number): number {
+  function computePrefixDistance(a: number, b: number): number {
     const key = `${a} ${b}`
-    const distance = cache.get(key) ?? fewest(a, b)
+    const distance = cache.get(key) ?? countEdits(a, b)
     cache.set(key, distance)
     return distance
   }
-  function fewest(a: number, b: number): number {
+  function countEdits(a: number, b: number): number {
     if (a === 0 || b === 0) return a + b
-    if (one[a - 1] === other[b - 1]) return between(a - 1, b - 1)
+    if (one[a - 1] === other[b - 1]) return computePrefixDistance(a - 1, b - 1)
     const isSwap = a > 1 && b > 1 && one[a - 1] === other[b - 2] && one[a - 2] === other[b - 1]
-    const before = [between(a - 1, b), between(a, b - 1), isSwap ? between(a - 2, b - 2) : between(a - 1, b - 1)]
+    const before = [
+      computePrefixDistance(a - 1, b),
+      computePrefixDistance(a, b - 1),
+      isSwap ? computePrefixDistance(a - 2, b - 2) : computePrefixDistance(a - 1, b - 1),
+    ]
     return 1 + Math.min(...before)
   }
-  return between(one.length, other.length)
+  return computePrefixDistance(one.length, other.length)
 }

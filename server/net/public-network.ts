@@ -92,7 +92,10 @@ const normalizeHost = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
 /** Resolves a name by DNS queries, because the system's look-up would block one of few threads while a slow server responds. */
 async function resolveName(hostname: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 1500, tries: 2 })
-  const none = (): string[] => []
-  const answers = await Promise.all([resolver.resolve4(hostname).catch(none), resolver.resolve6(hostname).catch(none)])
+  const ignoreError = (): string[] => []
+  const answers = await Promise.all([
+    resolver.resolve4(hostname).catch(ignoreError),
+    resolver.resolve6(hostname).catch(ignoreError),
+  ])
   return answers.flat()
 }

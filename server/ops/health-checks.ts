@@ -70,9 +70,9 @@ export function createHealthTimer(deepEvery: number, folder = tmpdir()): HealthT
     isDeepCheckDue: () =>
       withFileLock(file, () => {
         const { failed, quickChecks } = unwritten ?? readMarker(file)
-        const due = failed || quickChecks + 1 >= deepEvery
-        save({ failed, quickChecks: due ? 0 : quickChecks + 1 })
-        return due
+        const isDue = failed || quickChecks + 1 >= deepEvery
+        save({ failed, quickChecks: isDue ? 0 : quickChecks + 1 })
+        return isDue
       }),
     recordDeepCheck: (failed) => withFileLock(file, () => save({ failed, quickChecks: 0 })),
   }

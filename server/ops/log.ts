@@ -33,7 +33,7 @@ const secrets = [
   'content',
   'answer',
 ]
-const isSecret = new Set(secrets)
+const secretNames = new Set(secrets)
 
 /** Creates a log of JSON lines. Members that may have a secret or a person's words are redacted at every depth. */
 export function createLog(level: string, destination: DestinationStream): Logger {
@@ -88,7 +88,7 @@ function redact(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Error || 'toJSON' in value) return value
   if (depth === MAX_DEPTH) return '[too deep]'
   if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
-  return mapValues(value as Details, (name, inner) => (isSecret.has(name) ? '[redacted]' : redact(inner, depth + 1)))
+  return mapValues(value as Details, (name, inner) => (secretNames.has(name) ? '[redacted]' : redact(inner, depth + 1)))
 }
 
 function mapValues(details: Details, map: (name: string, value: unknown) => unknown): Details {

@@ -70,7 +70,7 @@ export function createLocalConcurrencyLimiter(): ConcurrencyLimiter {
 interface RedisLimiterOptions {
   redis: Redis
   /** Resolves once Redis is connected, or has had enough time for it. */
-  connected: () => Promise<void>
+  waitForConnection: () => Promise<void>
   /** The name of this replica. */
   replica: string
 }
@@ -81,7 +81,7 @@ interface RedisLimiterOptions {
  */
 export function createRedisConcurrencyLimiter({
   redis,
-  connected,
+  waitForConnection,
   replica,
 }: RedisLimiterOptions): ConcurrencyLimiter & { close(): void } {
   const counts = new KeyCounts()
@@ -109,7 +109,7 @@ export function createRedisConcurrencyLimiter({
   return {
     async acquire(key, max) {
       counts.add(key, 1)
-      await connected()
+      await waitForConnection()
       const count = counts.get(key)
       const values = [replica, count, max, prefix + replicaKey(''), REPLICA_TTL_MS, TTL_MS]
       const granted = await redis

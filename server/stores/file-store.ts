@@ -20,13 +20,13 @@ export function createFileStore(vault: Vault, blobs: Blobs, folder = 'sealed/'):
     async write(content) {
       const [name, key] = [randomUUID(), randomBytes(32)]
       let bytes = 0
-      async function* counted() {
+      async function* countBytes() {
         for await (const part of content) {
           bytes += part.length
           yield part
         }
       }
-      await blobs.put(buildKey(name), sealChunks(key, counted()))
+      await blobs.put(buildKey(name), sealChunks(key, countBytes()))
       return { name, bytes, sealedKey: vault.seal(key.toString('base64url'), FILE_KEY) }
     },
 

@@ -53,7 +53,7 @@ export class DatabaseJobQueue implements JobQueue {
     await this.#boss.send(name, input, {
       ...this.#queueOptions(name),
       priority,
-      db: inTransaction(em, `enqueue-${name}`),
+      db: createTransactionDatabase(em, `enqueue-${name}`),
     })
     const worker = this.#workers.get(name)
     if (worker) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
@@ -63,7 +63,7 @@ export class DatabaseJobQueue implements JobQueue {
     await this.prepare()
     const lost = await runStatement(em, findLostInputs, [[name, failedQueueOf(name)], JSON.stringify(inputs)])
     const jobs = lost.map(({ input }) => ({ ...this.#queueOptions(name), data: input }))
-    if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: inTransaction(em, '') })
+    if (jobs.length > 0) await this.#boss.insert(name, jobs, { db: createTransactionDatabase(em, '') })
     return jobs.length
   }
 
@@ -169,7 +169,7 @@ const createJobRunner =
   }
 
 /** Lets pg-boss run its statements in the transaction of an entity manager. */
-const inTransaction = (em: EntityManager, name: string) => ({
+const createTransactionDatabase = (em: EntityManager, name: string) => ({
   executeSql: async (text: string, values: unknown[] = []) => ({
     rows: await runStatement(em, statement(name, text), values),
   }),

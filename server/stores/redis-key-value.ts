@@ -22,16 +22,16 @@ const DELETE_IF_UNCHANGED = `if redis.call('get', KEYS[1]) == ARGV[1] then redis
 export function createRedisKeyValue(address: RedisAddress, replica: string) {
   const redis = openClient(address)
   const ready = new Promise<void>((done) => redis.once('ready', done))
-  const connected = async () => {
+  const waitForConnection = async () => {
     if (redis.status === 'connecting' || redis.status === 'connect') await Promise.race([ready, pause(3000)])
   }
-  const values = withRedisErrors(createRedisStore(redis, connected))
-  const concurrencyLimiter = createRedisConcurrencyLimiter({ redis, connected, replica })
+  const values = withRedisErrors(createRedisStore(redis, waitForConnection))
+  const concurrencyLimiter = createRedisConcurrencyLimiter({ redis, waitForConnection, replica })
   return {
     kv: values,
     answers: values,
     previews: values,
-    limiter: createRedisRateLimiter(redis, connected),
+    limiter: createRedisRateLimiter(redis, waitForConnection),
     concurrencyLimiter,
     replica,
     close: async () => {
@@ -41,34 +41,34 @@ export function createRedisKeyValue(address: RedisAddress, replica: string) {
   }
 }
 
-function createRedisStore(redis: Redis, connected: () => Promise<void>): KeyValueStore {
+function createRedisStore(redis: Redis, waitForConnection: () => Promise<void>): KeyValueStore {
   return {
     get: async (key) => {
-      await connected()
+      await waitForConnection()
       return (await redis.get(key)) ?? undefined
     },
     set: async (key, value, ttlMs) => {
-      await connected()
+      await waitForConnection()
       await redis.set(key, value, 'PX', ttlMs)
     },
     setIfAbsent: async (key, value, ttlMs) => {
-      await connected()
+      await waitForConnection()
       return (await redis.set(key, value, 'PX', ttlMs, 'NX')) === 'OK'
     },
     delete: async (key) => {
-      await connected()
+      await waitForConnection()
       await redis.del(key)
     },
     replaceIfUnchanged: async (key, expected, value, ttlMs) => {
-      await connected()
+      await waitForConnection()
       return (await redis.eval(REPLACE_IF_UNCHANGED, 1, key, expected, value, ttlMs)) === 1
     },
     deleteIfUnchanged: async (key, expected) => {
-      await connected()
+      await waitForConnection()
       await redis.eval(DELETE_IF_UNCHANGED, 1, key, expected)
     },
     ping: async () => {
-      await connected()
+      await waitForConnection()
       await redis.ping()
     },
   }
@@ -98,11 +98,11 @@ function openClient(address: RedisAddress): Redis {
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
 
 /** Creates a rate limiter in Redis; while Redis is unavailable, each replica counts alone. */
-export function createRedisRateLimiter(redis: Redis, connected: () => Promise<void>): RateLimiter {
+export function createRedisRateLimiter(redis: Redis, waitForConnection: () => Promise<void>): RateLimiter {
   const fallback = createLocalRateLimiter()
   const limiters = new Map<string, RateLimiterRedis>()
   const limiterFor = async (limit: number, seconds = 60) => {
-    await connected()
+    await waitForConnection()
     const name = `rate:${limit}:${seconds}`
     const options = { storeClient: redis, keyPrefix: name, points: limit, duration: seconds }
     const limiter = limiters.get(name) ?? new RateLimiterRedis(options)

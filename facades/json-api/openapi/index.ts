@@ -199,17 +199,17 @@ function buildOperationId({ name, answers, relation, method }: ServedRoute): str
 function describeSuccess({ answers: schemas }: DescriptionContext, route: ServedRoute, target: Resource): Described {
   const { answers, creates, method } = route
   if (answers === 'file') return fileAnswer
-  const read = method === 'GET'
+  const isRead = method === 'GET'
   const schema = answers === 'nothing' ? undefined : chooseSchema(schemas, route, target)
   const status = creates ? 201 : 200
   const headers = {
     ...(answers !== 'nothing' && { ETag: describeHeader('Stands for exactly this answer.') }),
     ...(creates && { Location: describeHeader('Where the new resource is.') }),
   }
-  const content = { [mediaType]: { schema: read ? schema : schemas.describeChange(schema) } }
+  const content = { [mediaType]: { schema: isRead ? schema : schemas.describeChange(schema) } }
   return {
     [status]: { description: STATUS_CODES[status], headers, content },
-    ...(read && { 304: { description: STATUS_CODES[304] } }),
+    ...(isRead && { 304: { description: STATUS_CODES[304] } }),
   }
 }
 

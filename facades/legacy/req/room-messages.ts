@@ -138,7 +138,7 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
     async (sent, reply) => {
       const roomRequest = await findRoom(sent, reply, options.contextOf)
       const body = await readRequest(request, options.contextOf, sent, reply)
-      if (body.slug && body.slug !== roomRequest.room.slug) throw wrongSlug()
+      if (body.slug && body.slug !== roomRequest.room.slug) throw createSlugProblem()
       const question = {
         ...toQuestion(body.payload),
         ...(await findAnswerTarget(roomRequest, body)),
@@ -167,7 +167,8 @@ async function findAnswerTarget(
 
 const NO_MODEL = 'The requested model is not available.'
 
-const wrongSlug = () => new Problem('invalid', { issues: [{ path: ['slug'], message: 'must be that of the address' }] })
+const createSlugProblem = () =>
+  new Problem('invalid', { issues: [{ path: ['slug'], message: 'must be that of the address' }] })
 
 const isAboutAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [root] }) => root === 'slug')
 

@@ -68,7 +68,7 @@ export const answerKey = (person: number, id: string) => `${questionKey(person, 
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
   const { kv, notifier, settings } = ctx.services
   const key = answerKey(person, id)
-  const isPending = await kv.get(questionKey(person, id))
+  const isPending = (await kv.get(questionKey(person, id))) !== undefined
   const value = JSON.stringify(answer)
   if (!isPending || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
   notifier.notify(key)

@@ -30,7 +30,7 @@ import { rowAction } from '../../verbs/action.ts'
 import { deleteInBatches } from '../../verbs/delete-in-batches.ts'
 import { createUnknownIssue } from '../../verbs/lock-row.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
-import { enterRoom, noSuchRoom } from '../room-access.ts'
+import { createUnknownRoomProblem, enterRoom } from '../room-access.ts'
 import { rooms } from '../rooms.ts'
 import { lockForWriter } from '../send-message.ts'
 import { type AnswerCall, writeAnswer } from './room-answer.ts'
@@ -51,7 +51,7 @@ async function listRoomDisclosures(ctx: ChatContext, { id, page }: z.output<type
   const before = Number(page?.before ?? MAX_ID)
   const values = [Number(id), ctx.caller.person.id, before, PAGE_SIZE + 1]
   const [found] = await ctx.services.sql(listDisclosures, values)
-  if (!found) throw noSuchRoom(Number(id))
+  if (!found) throw createUnknownRoomProblem(Number(id))
   const { disclosures } = found
   return { meta: { disclosures: disclosures.slice(0, PAGE_SIZE), hasMore: disclosures.length > PAGE_SIZE } }
 }
@@ -191,7 +191,7 @@ async function findAnswerAuthor(ctx: ChatContext, question: RoomQuestion): Promi
   const sources = question.messages.flatMap(({ source }) => (source === null ? [] : [Number(source)]))
   const values = [room, person, AI_USER_ID, toNumberOrNull(question.thread), toNumberOrNull(question.replaces), sources]
   const [target] = await services.sql(findAnswerTarget, values)
-  if (!target) throw noSuchRoom(room)
+  if (!target) throw createUnknownRoomProblem(room)
   if (!['admin', 'editor'].includes(target.role)) throw new Problem('not_permitted')
   if (target.assistant === null) throw new Problem('conflict', { detail: 'The AI user is no member of this room.' })
   const issues = findMissingMessages(target, question)
@@ -203,12 +203,12 @@ async function findAnswerAuthor(ctx: ChatContext, question: RoomQuestion): Promi
 
 function findMissingMessages({ hasThread, replaced, known }: AnswerTarget, question: RoomQuestion) {
   const inRoom = new Set(known)
-  const missing = (...path: (string | number)[]) => createUnknownIssue('room-messages', path)
+  const createIssue = (...path: (string | number)[]) => createUnknownIssue('room-messages', path)
   return [
-    ...(hasThread ? [] : [missing('thread')]),
-    ...(question.replaces === null || replaced !== null ? [] : [missing('replaces')]),
+    ...(hasThread ? [] : [createIssue('thread')]),
+    ...(question.replaces === null || replaced !== null ? [] : [createIssue('replaces')]),
     ...question.messages.flatMap(({ source }, at) =>
-      source === null || inRoom.has(Number(source)) ? [] : [missing('messages', at, 'source')],
+      source === null || inRoom.has(Number(source)) ? [] : [createIssue('messages', at, 'source')],
     ),
   ]
 }

@@ -38,19 +38,19 @@ export interface ConversationTransaction {
   changes: ChangeRecorder
 }
 
-const noSuchConversation = () => new Problem('not_found', { detail: 'There is no such conversation.' })
+const createUnknownConversationProblem = () => new Problem('not_found', { detail: 'There is no such conversation.' })
 
 /** Reads a conversation of the caller; those of others are not found. */
 export async function readConversation(ctx: Context, slug: string): Promise<ConversationRow> {
   const [found] = await ctx.services.sql(findConversation, [slug, toViewer(ctx).viewer])
-  if (!found) throw noSuchConversation()
+  if (!found) throw createUnknownConversationProblem()
   return found
 }
 
 /** Locks the caller and then the conversation, so that two requests cannot exceed a quota together. */
 export async function lockOwnConversation(ctx: Context, em: EntityManager, slug: string): Promise<LockedConversation> {
   const [locked] = await runStatement(em, lockConversation, [slug, toViewer(ctx).viewer])
-  if (!locked) throw noSuchConversation()
+  if (!locked) throw createUnknownConversationProblem()
   return locked
 }
 
@@ -60,15 +60,15 @@ export async function assertWithinQuota(ctx: Context, em: EntityManager, growth:
   const [usage] = await runStatement(em, measureConversations, [toViewer(ctx).viewer])
   const { count = 0, bytes = 0 } = usage ?? {}
   if (growth.conversations && count >= perPerson)
-    throw quotaExceeded(`A person has at most ${perPerson} conversations.`)
+    throw createQuotaProblem(`A person has at most ${perPerson} conversations.`)
   if (growth.bytes > 0 && bytes + growth.bytes > bytesPerPerson)
-    throw quotaExceeded(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
+    throw createQuotaProblem(`The conversations of a person take at most ${bytesPerPerson} bytes.`)
 }
 
 /** Throws if a conversation would have too many messages. */
 export function assertMessageCount(ctx: Context, count: number): void {
   const { messages: maxMessages } = ctx.services.settings.conversations
-  if (count > maxMessages) throw quotaExceeded(`A conversation has at most ${maxMessages} messages.`)
+  if (count > maxMessages) throw createQuotaProblem(`A conversation has at most ${maxMessages} messages.`)
 }
 
 /** Returns the usage and the quotas of the caller. */
@@ -85,7 +85,7 @@ export async function readQuota(ctx: Context) {
   }
 }
 
-const quotaExceeded = (detail: string) => new Problem('invalid', { detail })
+const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })
 
 /** Records a change for the other clients of the caller. */
 export function recordConversationChange(
@@ -187,8 +187,9 @@ export async function organizeOwnConversation(
     await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
     const [usage] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
     const { folders = 0, pinned = 0 } = usage ?? {}
-    if (isPinned && pinned > MAX_ORGANIZED) throw quotaExceeded(`A person pins at most ${MAX_ORGANIZED} conversations.`)
-    if (folder && folders > MAX_ORGANIZED) throw quotaExceeded(`A person has at most ${MAX_ORGANIZED} folders.`)
+    if (isPinned && pinned > MAX_ORGANIZED)
+      throw createQuotaProblem(`A person pins at most ${MAX_ORGANIZED} conversations.`)
+    if (folder && folders > MAX_ORGANIZED) throw createQuotaProblem(`A person has at most ${MAX_ORGANIZED} folders.`)
     recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return readConversation(ctx, slug)
@@ -280,7 +281,7 @@ export async function discardOwnConversation(ctx: Context, slug: string): Promis
 export async function restoreOwnConversation(ctx: Context, slug: string): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
     const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
-    if (!restored) throw noSuchConversation()
+    if (!restored) throw createUnknownConversationProblem()
     recordConversationChange(ctx, { em, changes }, 'created', slug)
   })
   return readConversation(ctx, slug)

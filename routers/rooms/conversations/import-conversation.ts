@@ -93,10 +93,10 @@ async function appendMessages(
   { id, lastSeq }: ImportedConversation,
   { after, messages, isWhole }: ConversationImport,
 ): Promise<void> {
-  if (after > lastSeq) throw invalidAt('after', `is more than the ${lastSeq} messages that are there`)
+  if (after > lastSeq) throw createMemberProblem('after', `is more than the ${lastSeq} messages that are there`)
   const numbered = messages.map((message, index) => {
     const seq = after + index + 1
-    if (message.parent >= seq) throw invalidAt('messages', 'follow only earlier ones')
+    if (message.parent >= seq) throw createMemberProblem('messages', 'follow only earlier ones')
     return { ...message, seq, bytes: countMessageBytes({ ...message, metadata: null }) }
   })
   const missing = numbered.filter(({ seq }) => seq > lastSeq)
@@ -105,4 +105,5 @@ async function appendMessages(
   await runStatement(em, appendImportedMessages, [id, JSON.stringify(missing), isWhole])
 }
 
-const invalidAt = (member: string, message: string) => new Problem('invalid', { issues: [{ path: [member], message }] })
+const createMemberProblem = (member: string, message: string) =>
+  new Problem('invalid', { issues: [{ path: [member], message }] })

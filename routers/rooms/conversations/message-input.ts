@@ -4,7 +4,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { assertAttachmentCount } from '../attachments/message-attachments.ts'
-import { assertContentFits, content, contentRequired } from '../message-content.ts'
+import { assertContentFits, content, createMissingContentProblem } from '../message-content.ts'
 import { slug } from './conversations.ts'
 
 /** The upper bound of message numbers. */
@@ -100,7 +100,7 @@ export function assertAnswerHasModel(message: { role: string; model: string | nu
 export function assertMessageFits(ctx: Context, message: MessageParts): void {
   assertContentFits(ctx, { ...message }, ctx.services.settings.conversations.messageSize)
   assertAttachmentCount(ctx, message.attachments)
-  if (message.content === null && message.attachments.length === 0) throw contentRequired()
+  if (message.content === null && message.attachments.length === 0) throw createMissingContentProblem()
 }
 
 export const countMessageBytes = ({

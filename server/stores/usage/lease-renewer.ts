@@ -69,7 +69,8 @@ export class LeaseRenewer {
       .map((reservation) => ({ reservation, progress: reservation.progress() }))
       .filter(({ reservation, progress }) => this.#isDue(reservation, progress, at))
     if (due.length === 0) return
-    for (const { reservation, progress } of due) reservation.reserved = minAmounts(reservation.reserved, progress.max)
+    for (const { reservation, progress } of due)
+      reservation.reserved = takeSmallerAmounts(reservation.reserved, progress.max)
     await this.#sql(renewLeases, toColumns(due))
     for (const { reservation, progress } of due)
       if (this.#reservations.has(reservation)) this.#renewed.set(reservation, { at, ...progress })
@@ -87,7 +88,7 @@ export class LeaseRenewer {
   }
 }
 
-const minAmounts = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmounts => ({
+const takeSmallerAmounts = (reserved: ReservedAmounts, most: ReservedAmounts): ReservedAmounts => ({
   tokens: reserved.tokens === null ? null : Math.min(reserved.tokens, most.tokens ?? Infinity),
   costMicros: reserved.costMicros === null ? null : Math.min(reserved.costMicros, most.costMicros ?? Infinity),
 })

@@ -69,7 +69,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
         const [extended] = await sql(extendReservation, [reservation.id, amounts.tokens, amounts.costMicros])
         if (!extended?.isFound) return 'gone'
         if (!extended.isGranted) return new QuotaExceeded(extended.limits)
-        reservation.reserved = maxAmounts(reservation.reserved, amounts)
+        reservation.reserved = takeLargerAmounts(reservation.reserved, amounts)
         return 'extended'
       }),
     commit(reservation, end) {
@@ -91,7 +91,7 @@ const startRepeating = (ms: number, work: () => Promise<unknown>, log: Log) =>
     ms,
   ).unref()
 
-const maxAmounts = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmounts): ReservedAmounts => ({
+const takeLargerAmounts = (reserved: ReservedAmounts, { tokens, costMicros }: ReservedAmounts): ReservedAmounts => ({
   tokens: reserved.tokens === null ? null : Math.max(reserved.tokens, tokens ?? 0),
   costMicros: reserved.costMicros === null ? null : Math.max(reserved.costMicros, costMicros ?? 0),
 })
