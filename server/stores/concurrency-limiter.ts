@@ -93,7 +93,8 @@ export function createRedisConcurrencyLimiter({
     unwritten.add(key)
     if (count > 0) await redis.multi().hset(name, replica, count).pexpire(name, TTL_MS).exec()
     else await redis.hdel(name, replica)
-    unwritten.delete(key)
+    // A newer count has a write of its own, which may still fail.
+    if (counts.get(key) === count) unwritten.delete(key)
   }
   const writeSoon = (key: string) => void write(key).catch(() => {})
   const renew = () => {
