@@ -60,7 +60,7 @@ export async function eraseUser(
   log.info({ ...describeActor(ctx), userId: user.id }, 'a person was removed')
   // Delete the files only after nothing refers to them.
   await deletePictures(ctx.services, files)
-  // The hourly sweep deletes what remains.
+  // The hourly cleanup deletes what remains.
   await exportFiles
     .remove(exportFilesToRemove)
     .catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))

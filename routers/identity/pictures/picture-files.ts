@@ -52,7 +52,7 @@ export async function readPicture({ storage }: Pick<Services, 'storage'>, key: s
   return size === 'large' ? storage.get(key) : storage.get(toSmallKey(key)).catch(() => storage.get(key))
 }
 
-/** Deletes all sizes of pictures that no row names. Failures are logged, and the hourly sweep deletes what remains. */
+/** Deletes all sizes of pictures that no row names. Failures are logged, and the hourly cleanup deletes what remains. */
 export async function deletePictures({ storage, log }: PictureServices, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const outcomes = await Promise.allSettled([toSmallKey(key), key].map((file) => storage.delete(file)))

@@ -43,7 +43,7 @@ export function replacePicture<T>(ctx: Context, { image, ...change }: PictureCha
 async function swapPicture<T>(ctx: Context, { before, image, write }: PictureChange<T, Uint8Array>): Promise<T> {
   const key = image && (await storePicture(ctx.services, image))
   const result = await write(key).catch(async (error: unknown) => {
-    // After a lost connection the row may have been written; the sweep decides.
+    // After a lost connection the row may have been written; the cleanup decides.
     if (key && error instanceof Problem) await deleteIfOrphaned(ctx, key)
     throw error
   })
