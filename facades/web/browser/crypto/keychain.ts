@@ -60,7 +60,7 @@ export async function fits(passkeyKey: Key, { publicKey, validator }: Validator)
   throw new Malformed('The public key of the account is not the one in its keychain.')
 }
 
-/** The public key in a validator: its value, or a member of the JSON object that an undivided old keychain is. */
+/** Reads the public key in a validator: its value, or a member of the JSON object in an old, undivided keychain. */
 function publicKeyIn(plain: string): unknown {
   return plain.startsWith('{') ? (JSON.parse(plain) as { publicKey?: unknown }).publicKey : plain
 }

@@ -3,20 +3,20 @@ import { keyBytes } from './keys.ts'
 import type { RoomKeys } from './room-texts.ts'
 import { CannotOpen, decrypt, type Key } from './seal.ts'
 
-/** Cuts bytes, which come in any parts, into a first piece of one size and others of another. */
+/** Splits a stream of bytes into a first piece of one size and further pieces of another. */
 export class Pieces {
-  readonly #held: Bytes
+  readonly #buffer: Bytes
   readonly #others: number
   #size: number
   #filled = 0
 
   constructor(first: number, others: number) {
-    this.#held = new Uint8Array(Math.max(first, others))
+    this.#buffer = new Uint8Array(Math.max(first, others))
     this.#size = first
     this.#others = others
   }
 
-  /** Each piece that something follows; it is overwritten by the next one. */
+  /** Yields each piece but the last one. The next piece overwrites it. */
   *add(part: Uint8Array): Generator<Bytes, void> {
     for (let at = 0; at < part.length; ) {
       if (this.#filled === this.#size) {
@@ -24,43 +24,47 @@ export class Pieces {
         this.#filled = 0
         this.#size = this.#others
       }
-      const taken = part.subarray(at, at + this.#size - this.#filled)
-      this.#held.set(taken, this.#filled)
-      this.#filled += taken.length
-      at += taken.length
+      const bytes = part.subarray(at, at + this.#size - this.#filled)
+      this.#buffer.set(bytes, this.#filled)
+      this.#filled += bytes.length
+      at += bytes.length
     }
   }
 
   /** Returns the bytes after the last piece. */
   get rest(): Bytes {
-    return this.#held.subarray(0, this.#filled)
+    return this.#buffer.subarray(0, this.#filled)
   }
 }
 
-/** Plain bytes of a chunk; only the last one may have fewer. */
-const CHUNK = 64 * 1024
-const TAG = 16
-
-/** A header begins with a word and the number of the key of the room; a random salt makes a key of the file from that one. */
-const WORD = utf8('svcfile1')
-const LABEL = WORD.length + 4
-const SALT = 32
-const HEADER = LABEL + SALT
-
-/** Returns the size of an encrypted file, to which limits apply. */
-export const sealedFileSize = (bytes: number): number => HEADER + bytes + TAG * Math.max(1, Math.ceil(bytes / CHUNK))
+/** The plain bytes of a chunk; only the last chunk may have fewer. */
+const CHUNK_SIZE = 64 * 1024
+const TAG_SIZE = 16
 
 /**
- * Encrypts a file of a room as it passes, whatever its size: a header, then chunks that cannot be reordered, repeated, cut off, or
- * exchanged for those of other files.
+ * The header consists of a magic word, the number of the room key, and a random salt with which the key of the file is
+ * derived from the room key.
+ */
+const MAGIC_WORD = utf8('svcfile1')
+const LABEL_SIZE = MAGIC_WORD.length + 4
+const SALT_SIZE = 32
+const HEADER_SIZE = LABEL_SIZE + SALT_SIZE
+
+/** Returns the size of an encrypted file, to which limits apply. */
+export const sealedFileSize = (bytes: number): number =>
+  HEADER_SIZE + bytes + TAG_SIZE * Math.max(1, Math.ceil(bytes / CHUNK_SIZE))
+
+/**
+ * Encrypts a file of a room as a stream: a header, then chunks. Reordered, repeated or missing chunks, and chunks of
+ * other files, fail to decrypt.
  */
 export async function sealFile(roomKey: string, keyEpoch = 0): Promise<TransformStream<Uint8Array, Bytes>> {
   const header = writeHeader(keyEpoch)
-  const key = await fileKey(roomKey, header)
-  const pieces = new Pieces(CHUNK, CHUNK)
+  const key = await deriveFileKey(roomKey, header)
+  const pieces = new Pieces(CHUNK_SIZE, CHUNK_SIZE)
   let count = 0
   const seal = async (plain: Bytes, isLast: boolean) =>
-    new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-GCM', iv: nonceOf(count++, isLast) }, key, plain))
+    new Uint8Array(await crypto.subtle.encrypt({ name: 'AES-GCM', iv: buildNonce(count++, isLast) }, key, plain))
   return new TransformStream({
     start: (sealed) => sealed.enqueue(header),
     async transform(part, sealed) {
@@ -71,22 +75,22 @@ export async function sealFile(roomKey: string, keyEpoch = 0): Promise<Transform
 }
 
 /**
- * Opens such a file as it passes, with the key that it names. The stream fails where the file is not whole or was altered: what
- * came before that is as it was written, and not all of it.
+ * Decrypts such a file as a stream, with the room key that its header names. The stream fails if the file is incomplete
+ * or was altered. Bytes that were read before are authentic, but incomplete.
  */
 export function openFile(keys: RoomKeys): TransformStream<Uint8Array, Bytes> {
-  const pieces = new Pieces(HEADER, CHUNK + TAG)
+  const pieces = new Pieces(HEADER_SIZE, CHUNK_SIZE + TAG_SIZE)
   let key: Key | undefined
   let count = 0
   const open = (piece: Bytes, isLast: boolean) => {
     if (!key) throw new Malformed('This is no encrypted file.')
-    return decrypt({ name: 'AES-GCM', iv: nonceOf(count++, isLast) }, key, piece)
+    return decrypt({ name: 'AES-GCM', iv: buildNonce(count++, isLast) }, key, piece)
   }
   return new TransformStream({
     async transform(part, plain) {
       for (const piece of pieces.add(part)) {
         if (key) plain.enqueue(await open(piece, false))
-        else key = await fileKey(roomKeyFor(keys, piece), piece)
+        else key = await deriveFileKey(findRoomKey(keys, piece), piece)
       }
     },
     flush: async (plain) => plain.enqueue(await open(pieces.rest, true)),
@@ -94,29 +98,29 @@ export function openFile(keys: RoomKeys): TransformStream<Uint8Array, Bytes> {
 }
 
 function writeHeader(keyEpoch: number): Bytes {
-  const header = new Uint8Array(HEADER)
-  header.set(WORD)
-  new DataView(header.buffer).setUint32(WORD.length, keyEpoch)
-  header.set(randomBytes(SALT), LABEL)
+  const header = new Uint8Array(HEADER_SIZE)
+  header.set(MAGIC_WORD)
+  new DataView(header.buffer).setUint32(MAGIC_WORD.length, keyEpoch)
+  header.set(randomBytes(SALT_SIZE), LABEL_SIZE)
   return header
 }
 
-function roomKeyFor(keys: RoomKeys, header: Bytes): string {
-  if (WORD.some((byte, at) => header[at] !== byte)) throw new Malformed('This is no encrypted file.')
-  const keyEpoch = new DataView(header.buffer, header.byteOffset).getUint32(WORD.length)
+function findRoomKey(keys: RoomKeys, header: Bytes): string {
+  if (MAGIC_WORD.some((byte, at) => header[at] !== byte)) throw new Malformed('This is no encrypted file.')
+  const keyEpoch = new DataView(header.buffer, header.byteOffset).getUint32(MAGIC_WORD.length)
   const key = keys.get(keyEpoch)
   if (key === undefined) throw new CannotOpen(`There is no key with the number ${keyEpoch}.`)
   return key
 }
 
-async function fileKey(roomKey: string, header: Bytes): Promise<Key> {
+async function deriveFileKey(roomKey: string, header: Bytes): Promise<Key> {
   const base = await crypto.subtle.importKey('raw', keyBytes(roomKey), 'HKDF', false, ['deriveKey'])
-  const rule = { name: 'HKDF', hash: 'SHA-256', salt: header.slice(LABEL), info: header.slice(0, LABEL) }
+  const rule = { name: 'HKDF', hash: 'SHA-256', salt: header.slice(LABEL_SIZE), info: header.slice(0, LABEL_SIZE) }
   return crypto.subtle.deriveKey(rule, base, { name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt'])
 }
 
-/** The number of a chunk, and whether it is the last. */
-function nonceOf(chunk: number, isLast: boolean): Bytes {
+/** Builds the nonce of a chunk from its number and a mark of the last one, so that no chunk can be moved or cut off. */
+function buildNonce(chunk: number, isLast: boolean): Bytes {
   const nonce = new Uint8Array(12)
   new DataView(nonce.buffer).setUint32(7, chunk)
   nonce[11] = isLast ? 1 : 0

@@ -19,7 +19,7 @@ export interface KeyRecipients {
   systemPrompt: string | null
 }
 
-/** A key as the service stores it: wrapped for the caller, and the key before it, encrypted with it. */
+/** A key as the service stores it, wrapped for the caller, with the previous key, which it encrypts. */
 export interface StoredRoomKey {
   keyEpoch: number
   wrappedKey: string | null
@@ -27,9 +27,9 @@ export interface StoredRoomKey {
 }
 
 /**
- * Makes the next key of a room, and the request that gives it to the members. Where the room shares its earlier keys the one
- * before goes along, encrypted with the new one; elsewhere administrators encrypt the texts of the room anew, so that new members
- * can read them. A member whose public key is none gets no key, and is named.
+ * Makes the next key of a room, and the request that gives it to the members. If the room shares its earlier keys, the
+ * request includes the previous key, encrypted with the new one. Otherwise administrators encrypt the texts of the room
+ * again, so that new members can read them. Members with an invalid public key get no key, and are listed as unusable.
  */
 export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys) {
   const { keyEpoch, version, recipients, sharesEarlierKeys } = next
@@ -52,14 +52,14 @@ async function wrapForAll(recipients: KeyRecipients['recipients'], roomKey: stri
   return { keys, unusable }
 }
 
-/** Earlier data, encrypted with the next key. */
-interface EncryptedAnew {
+/** Earlier data of the room, encrypted with its next key. */
+interface ReencryptedData {
   previousKey?: string
   roomDescription?: string
   systemPrompt?: string
 }
 
-async function sealPrevious(before: string | undefined, roomKey: string): Promise<EncryptedAnew> {
+async function sealPrevious(before: string | undefined, roomKey: string): Promise<ReencryptedData> {
   if (before === undefined) throw new Malformed('The room shares its earlier keys, and the one before is missing.')
   return { previousKey: writeSealed(await seal(await importKey(roomKey), keyBytes(before))) }
 }
@@ -68,7 +68,7 @@ async function resealTexts(
   { keyEpoch, role, roomDescription, systemPrompt }: KeyRecipients,
   known: RoomKeys,
   roomKey: string,
-): Promise<EncryptedAnew> {
+): Promise<ReencryptedData> {
   if (role !== 'admin') return {}
   const keys = new Map(known).set(keyEpoch, roomKey)
   const [description, prompt] = await Promise.all(
@@ -77,36 +77,36 @@ async function resealTexts(
   return { ...(description && { roomDescription: description }), ...(prompt && { systemPrompt: prompt }) }
 }
 
-/** Opens the stored keys that are wrapped for the caller, and from each the previous one. */
+/** Decrypts the stored keys that are wrapped for the caller, and with each of them the previous key. */
 export async function openStoredRoomKeys(
   privateKey: Key,
   stored: readonly StoredRoomKey[],
   known: RoomKeys = new Map(),
 ): Promise<RoomKeys> {
   const keys = new Map(known)
-  const add = async (keyEpoch: number, opened: () => Promise<string>) => {
-    if (!keys.has(keyEpoch)) await opened().then((key) => keys.set(keyEpoch, key), passUnlessClosed)
+  const add = async (keyEpoch: number, open: () => Promise<string>) => {
+    if (!keys.has(keyEpoch)) await open().then((key) => keys.set(keyEpoch, key), ignoreUnopenable)
   }
   for (const { keyEpoch, wrappedKey } of stored)
-    if (wrappedKey !== null) await add(keyEpoch, async () => asKey(await unwrap(privateKey, wrappedKey)))
+    if (wrappedKey !== null) await add(keyEpoch, async () => toKeyText(await unwrap(privateKey, wrappedKey)))
   for (const { keyEpoch, previousKey } of stored.toSorted((a, b) => b.keyEpoch - a.keyEpoch)) {
     const key = keys.get(keyEpoch)
-    if (key !== undefined && previousKey !== null) await add(keyEpoch - 1, () => openWith(key, previousKey))
+    if (key !== undefined && previousKey !== null) await add(keyEpoch - 1, () => decryptPreviousKey(key, previousKey))
   }
   return keys
 }
 
-const openWith = async (key: string, sealed: string) =>
-  asKey(await unsealBytes(await importKey(key), readSealed(sealed)))
+const decryptPreviousKey = async (key: string, sealed: string) =>
+  toKeyText(await unsealBytes(await importKey(key), readSealed(sealed)))
 
-function asKey(bytes: ReturnType<typeof keyBytes>): string {
+function toKeyText(bytes: ReturnType<typeof keyBytes>): string {
   const text = toBase64(bytes)
   keyBytes(text)
   return text
 }
 
-/** Ignores a key that cannot be opened, so that the others can be. */
-function passUnlessClosed(error: unknown): void {
+/** Ignores a key that cannot be decrypted, so that the others still are. */
+function ignoreUnopenable(error: unknown): void {
   if (!(error instanceof CannotOpen)) throw error
 }
 
@@ -125,14 +125,14 @@ export async function roomKeychain(
 export async function roomKeysIn(passkeyKey: Key, slug: string, keychain: readonly KeychainEntry[]): Promise<RoomKeys> {
   const keys = new Map<number, string>()
   for (const entry of keychain) {
-    const keyEpoch = entry.keyType === 'room_key' ? epochOf(entry.key, slug) : undefined
+    const keyEpoch = entry.keyType === 'room_key' ? readKeyEpoch(entry.key, slug) : undefined
     if (keyEpoch !== undefined) keys.set(keyEpoch, await unsealEntry(passkeyKey, entry))
   }
   return keys
 }
 
-/** The number in the name of a keychain entry; nothing where it is of another room. */
-function epochOf(name: string, slug: string): number | undefined {
+/** Reads the number of the key from the name of a keychain entry; undefined if the entry belongs to another room. */
+function readKeyEpoch(name: string, slug: string): number | undefined {
   if (name === slug) return 0
   const [, digits] = /:([1-9]\d*)$/.exec(name) ?? []
   return digits !== undefined && name === `${slug}:${digits}` ? Number(digits) : undefined

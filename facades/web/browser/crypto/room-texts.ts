@@ -13,8 +13,8 @@ export const openMessage = async (roomKey: string, content: string) =>
   unseal(await importKey(roomKey), readSealed(content))
 
 /**
- * Encrypts the description or the system prompt of a room, in the JSON that older front ends read. The number of a later key
- * stands beside what they look for.
+ * Encrypts the description or the system prompt of a room, as the JSON that older front ends read. The number of a
+ * later key is an additional member.
  */
 export async function sealRoomText(roomKey: string, text: string, keyEpoch = 0): Promise<string> {
   const { ciphertext, iv, tag } = await seal(await importKey(roomKey), text)
@@ -50,7 +50,7 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-/** The same text, encrypted with the key that has the number; nothing where there is none that one could open. */
+/** Encrypts a text again with the key of this number. Returns undefined without that key or without a readable text. */
 export async function resealRoomText(keys: RoomKeys, keyEpoch: number, sealed: string | null) {
   const key = keys.get(keyEpoch)
   const text = sealed === null ? undefined : await openRoomText(keys, sealed).catch(() => undefined)

@@ -12,8 +12,8 @@ export interface SealedRoomKey {
 }
 
 /**
- * The name of a room's keychain entries. The first key has the slug alone, as ever; a later one its number behind it, so
- * that older front ends, which look for the slug, overlook it. No slug has a colon.
+ * The name of a room's keychain entries. Entries of the first key are named by the slug. Names of later keys end with
+ * their number, so that older front ends, which look for the slug, ignore them. No slug contains a colon.
  */
 export const roomKeyName = (slug: string, keyEpoch: number) => (keyEpoch === 0 ? slug : `${slug}:${keyEpoch}`)
 
@@ -78,7 +78,7 @@ export const invitationProof = async (secret: string) => toHex(await sha256(`inv
 
 const sha256 = async (text: string) => new Uint8Array(await crypto.subtle.digest('SHA-256', utf8(text)))
 
-/** Browsers send the part behind `#` to no server. */
+/** Builds the fragment of an invitation link, which browsers send to no server. */
 export const invitationFragment = (id: string, secret: string) => `#${id}.${secret}`
 
 export function readInvitationFragment(fragment: string): { id: string; secret: string } {
@@ -87,7 +87,7 @@ export function readInvitationFragment(fragment: string): { id: string; secret: 
   return { id, secret }
 }
 
-/** The room key of an invitation in one text: one part where it is wrapped with a public key, else `iv|tag|ciphertext`. */
+/** Writes the room key of an invitation as text: one part if a public key wraps it, else `iv|tag|ciphertext`. */
 export const writeSealedRoomKey = ({ encryptedRoomKey, iv, tag }: SealedRoomKey) =>
   iv === '0' ? encryptedRoomKey : [iv, tag, encryptedRoomKey].join('|')
 
