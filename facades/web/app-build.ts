@@ -109,14 +109,14 @@ async function build(target: string): Promise<void> {
 }
 
 /** The configuration that the build and the development server share. */
-export async function appConfig(): Promise<InlineConfig> {
+export async function createAppConfig(): Promise<InlineConfig> {
   const { default: react } = await import('@vitejs/plugin-react')
   return { configFile: false, root: join(root, 'facades/web/app'), base: APP_BASE, plugins: [react()] }
 }
 
 /** Bundles the sources; further plugins see them first. */
 export async function bundle(outDir: string, more: Plugin[] = []): Promise<void> {
-  const [{ build }, config] = await Promise.all([import('vite'), appConfig()])
+  const [{ build }, config] = await Promise.all([import('vite'), createAppConfig()])
   await build({
     ...config,
     logLevel: 'error',
@@ -143,7 +143,7 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
 export const ARCHIVE_PAGE = 'archive-page.html'
 
 async function bundleArchivePage(outDir: string): Promise<void> {
-  const [{ build }, config] = await Promise.all([import('vite'), appConfig()])
+  const [{ build }, config] = await Promise.all([import('vite'), createAppConfig()])
   const built = await build({
     ...config,
     logLevel: 'error',

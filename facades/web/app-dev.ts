@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { ViteDevServer } from 'vite'
-import { APP_BASE, appConfig } from './app-build.ts'
+import { APP_BASE, createAppConfig } from './app-build.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 
 const ENTRY = '/assets/app-dev.js'
@@ -17,7 +17,7 @@ export class AppDevServer implements AppSource {
   }
 
   serve(app: FastifyInstance): void {
-    app.get(ENTRY, async (_, reply) => reply.type('text/javascript').send(await entryScript()))
+    app.get(ENTRY, async (_, reply) => reply.type('text/javascript').send(await buildEntryScript()))
     app.get(`${APP_BASE}*`, async (request, reply) => {
       this.#vite ??= startVite()
       const { middlewares } = await this.#vite
@@ -29,7 +29,7 @@ export class AppDevServer implements AppSource {
 }
 
 async function startVite(): Promise<ViteDevServer> {
-  const [{ createServer }, config] = await Promise.all([import('vite'), appConfig()])
+  const [{ createServer }, config] = await Promise.all([import('vite'), createAppConfig()])
   return createServer({
     ...config,
     cacheDir: join(config.root ?? '', '../../../node_modules/.cache/svc/vite'),
@@ -42,7 +42,7 @@ async function startVite(): Promise<ViteDevServer> {
 }
 
 /** Returns the script that vite would add to a page. */
-async function entryScript(): Promise<string> {
+async function buildEntryScript(): Promise<string> {
   const { default: react } = await import('@vitejs/plugin-react')
   return `${react.preambleCode.replaceAll('__BASE__', APP_BASE)}
 await import('${APP_BASE}@vite/client')

@@ -6,7 +6,14 @@ import { Asset } from '../http/asset.ts'
 import type { ContextOf } from '../http/procedures.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
-import { createTranslator, readColorScheme, schemeAttribute, siteFiles, siteLinks, type Translate } from './layout.ts'
+import {
+  createTranslator,
+  listSiteLinks,
+  readColorScheme,
+  schemeAttribute,
+  siteFiles,
+  type Translate,
+} from './layout.ts'
 import type { SiteView } from './site.ts'
 
 /** The addresses of the front end; unknown addresses are not found. */
@@ -69,7 +76,7 @@ function sendShell(
   const { locale, labels, translate } = language
   const scheme = readColorScheme(reply.request)
   const page = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site, siteLinks(translate, site))}>
+<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site, listSiteLinks(translate, site))}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
@@ -90,7 +97,7 @@ ${imports.map((file) => html`<link rel="modulepreload" href="${file}">`)}
 }
 
 /** Writes the attributes of the site for the front end. */
-const siteAttributes = ({ name, logo }: SiteView, links: ReturnType<typeof siteLinks>) =>
+const siteAttributes = ({ name, logo }: SiteView, links: ReturnType<typeof listSiteLinks>) =>
   html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`} data-links="${JSON.stringify(links)}"`
 
 type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>

@@ -91,16 +91,16 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
     body: loginBody(translate, { ways, arrival, baseUrl, siteName }),
   }),
   async register(translate, _, { ctx, query }) {
-    const policy = await latestPolicy(ctx)
-    const { announcementBody } = await announcementTexts()
+    const policy = await readLatestPolicy(ctx)
+    const { announcementBody } = await importAnnouncements()
     return {
       title: translate('page.register.title'),
       body: registerBody(translate, query, policy && announcementBody(policy)),
     }
   },
   async handshake(translate, { mayPaste }, { ctx }) {
-    const policy = await latestPolicy(ctx)
-    const { announcementBody } = await announcementTexts()
+    const policy = await readLatestPolicy(ctx)
+    const { announcementBody } = await importAnnouncements()
     const content = policy && { ...policy, body: announcementBody(policy) }
     const body = handshakeBody(translate, mayPaste, content)
     return { title: translate('page.handshake.title'), module: 'handshake', body }
@@ -127,9 +127,9 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
 }
 
 /** Markdown support is loaded with the first page that needs it. */
-const announcementTexts = () => import('./pages/announcements.ts')
+const importAnnouncements = () => import('./pages/announcements.ts')
 
-const latestPolicy = (ctx: Context) => catchMissing(createCaller(ctx).announcements.latestPolicy())
+const readLatestPolicy = (ctx: Context) => catchMissing(createCaller(ctx).announcements.latestPolicy())
 
 /** Returns undefined for an announcement that does not exist, or lacks its text. */
 const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>

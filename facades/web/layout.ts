@@ -95,7 +95,7 @@ export const siteFiles = ({
 <link rel="icon" href="${logo ?? 'data:,'}">`
 
 /** Lists the links about this installation by label; the operator's own privacy notice is the default. */
-export function siteLinks(translate: Translate, { links }: SiteView): { text: string; address: string }[] {
+export function listSiteLinks(translate: Translate, { links }: SiteView): { text: string; address: string }[] {
   const own = dataProtection.exists(translate) ? dataProtection.path : undefined
   return [
     { text: 'page.site.help', address: links.help },
@@ -105,7 +105,7 @@ export function siteLinks(translate: Translate, { links }: SiteView): { text: st
 }
 
 function siteNav(translate: Translate, site: SiteView): Html | false {
-  const links = siteLinks(translate, site)
+  const links = listSiteLinks(translate, site)
   return (
     links.length > 0 &&
     html`<nav class="site-links" aria-label="${translate('page.site')}">

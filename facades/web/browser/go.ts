@@ -16,8 +16,8 @@ const RETURN_PATH = 'way on'
 export function rememberReturnPath(): void {
   rememberFragment()
   const search = new URLSearchParams(location.search)
-  const way = toLocalPath(search.get('redirectUri'))
-  if (way !== undefined) sessionStorage.setItem(RETURN_PATH, way)
+  const path = toLocalPath(search.get('redirectUri'))
+  if (path !== undefined) sessionStorage.setItem(RETURN_PATH, path)
   else if (!search.has('error')) forgetReturnPath()
 }
 

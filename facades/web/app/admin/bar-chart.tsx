@@ -15,7 +15,7 @@ interface BarChartProps {
 
 /** A bar for each day or hour. */
 export function BarChart({ bars, label }: BarChartProps) {
-  const most = Math.max(1, ...bars.map(({ value }) => value))
+  const max = Math.max(1, ...bars.map(({ value }) => value))
   return (
     <figure className="day-chart bar-chart">
       <svg
@@ -25,7 +25,7 @@ export function BarChart({ bars, label }: BarChartProps) {
         aria-label={label}
       >
         {bars.map(({ name, value, text }, index) => {
-          const height = (value / most) * HEIGHT
+          const height = (value / max) * HEIGHT
           return (
             <rect key={name} x={index + 0.1} y={HEIGHT - height} width={0.8} height={height}>
               <title>{`${name}: ${text}`}</title>

@@ -198,16 +198,16 @@ function DailyUsage() {
       <div className="charts">
         <DayChart
           sums={sums}
-          what={t('app.admin.requests')}
+          figure={t('app.admin.requests')}
           measure={({ requests }) => requests}
           toText={formatNumber}
         />
-        <DayChart sums={sums} what={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
+        <DayChart sums={sums} figure={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
         {currencies.map((currency) => (
           <DayChart
             key={currency}
             sums={sums.filter((sum) => sum.currency === currency)}
-            what={t('app.admin.cost')}
+            figure={t('app.admin.cost')}
             measure={({ costMicros }) => costMicros ?? 0}
             toText={(value) => formatMoney(value, currency)}
           />
@@ -223,13 +223,13 @@ function DailyUsage() {
 
 interface DayChartProps {
   sums: readonly UsageSum[]
-  what: string
+  figure: string
   measure: (sum: UsageSum) => number
   toText: (value: number) => string
 }
 
 /** A chart of one figure by day, with its total. */
-function DayChart({ sums, what, measure, toText }: DayChartProps) {
+function DayChart({ sums, figure, measure, toText }: DayChartProps) {
   const byDay = Map.groupBy(sums, ({ day }) => day ?? '')
   const bars = Array.from({ length: DAYS }, (_, index) => {
     const day = getDayBefore(DAYS - 1 - index)
@@ -240,9 +240,9 @@ function DayChart({ sums, what, measure, toText }: DayChartProps) {
   return (
     <div>
       <h3>
-        {what} <span className="sum">{total}</span>
+        {figure} <span className="sum">{total}</span>
       </h3>
-      <BarChart bars={bars} label={t('app.admin.chart', { name: what, total })} />
+      <BarChart bars={bars} label={t('app.admin.chart', { name: figure, total })} />
     </div>
   )
 }
@@ -256,12 +256,12 @@ function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: strin
   const sums = (data?.rows ?? []).toSorted((a, b) => countTokens(b) - countTokens(a)).slice(0, MAX_ROWS)
   if (error) return <ErrorMessage error={error} />
   if (sums.length === 0) return null
-  const most = Math.max(1, ...sums.map(countTokens))
+  const max = Math.max(1, ...sums.map(countTokens))
   const rows = sums.map((sum) => {
     const [name = '', ...figures] = buildSumCells(sum[by] ?? t('app.admin.none'), sum)
     return {
       key: `${name} ${sum.currency}`,
-      cells: [<ShareBar key="name" name={name} share={countTokens(sum) / most} />, ...figures],
+      cells: [<ShareBar key="name" name={name} share={countTokens(sum) / max} />, ...figures],
     }
   })
   return (

@@ -39,7 +39,7 @@ const getHeadName = (head = '') => head.replace('#', '')
 
 /** A short table without filters. */
 export function PlainTable({ label, heads, rows }: PlainTableProps) {
-  const classOf = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
+  const getCellClass = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
   return (
     <table
       className={heads.length > MAX_UNSTACKED_COLUMNS ? 'plain-table stacked-table' : 'plain-table'}
@@ -48,7 +48,7 @@ export function PlainTable({ label, heads, rows }: PlainTableProps) {
       <thead>
         <tr>
           {heads.map((head, index) => (
-            <th key={head} scope="col" className={classOf(index)}>
+            <th key={head} scope="col" className={getCellClass(index)}>
               {getHeadName(head)}
             </th>
           ))}
@@ -58,7 +58,7 @@ export function PlainTable({ label, heads, rows }: PlainTableProps) {
         {rows.map(({ key, cells }) => (
           <tr key={key}>
             {cells.map((cell, index) => (
-              <td key={heads[index]} className={classOf(index)} data-label={getHeadName(heads[index])}>
+              <td key={heads[index]} className={getCellClass(index)} data-label={getHeadName(heads[index])}>
                 {cell}
               </td>
             ))}

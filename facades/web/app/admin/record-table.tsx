@@ -156,17 +156,17 @@ function Pages({ hasMore, total }: { hasMore: boolean; total: number | undefined
   const { filters, setFilters } = useFilters()
   const page = Number(filters['page'] ?? 1)
   if (page === 1 && !hasMore) return total ? <p className="hint">{t('app.admin.total', { count: total })}</p> : null
-  const turn = (to: number) => setFilters({ page: to === 1 ? '' : String(to) })
+  const showPage = (number: number) => setFilters({ page: number === 1 ? '' : String(number) })
   return (
     <nav className="records-pages" aria-label={t('app.admin.pages')}>
-      <button type="button" className="quiet-button" disabled={page === 1} onClick={() => turn(page - 1)}>
+      <button type="button" className="quiet-button" disabled={page === 1} onClick={() => showPage(page - 1)}>
         {t('app.admin.previous')}
       </button>
       <span className="hint" role="status">
         {t('app.admin.page', { page })}
         {total !== undefined && ` · ${t('app.admin.total', { count: total })}`}
       </span>
-      <button type="button" className="quiet-button" disabled={!hasMore} onClick={() => turn(page + 1)}>
+      <button type="button" className="quiet-button" disabled={!hasMore} onClick={() => showPage(page + 1)}>
         {t('app.admin.next')}
       </button>
     </nav>

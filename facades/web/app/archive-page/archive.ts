@@ -47,20 +47,20 @@ export class Archive {
   }
 
   /** Reads the rows of a type file by file, so that few are in memory. */
-  async *rows<Attributes>(type: string): AsyncGenerator<Row<Attributes>, void> {
+  async *readRows<Attributes>(type: string): AsyncGenerator<Row<Attributes>, void> {
     for (const path of this.manifest.types[type]?.files ?? [])
       yield* (JSON.parse(await (await this.#read(path)).text()) as { data: Row<Attributes>[] }).data
   }
 
   /** Reads all rows of a type that has few. */
-  async list<Attributes>(type: string): Promise<Row<Attributes>[]> {
+  async readAllRows<Attributes>(type: string): Promise<Row<Attributes>[]> {
     const found: Row<Attributes>[] = []
-    for await (const row of this.rows<Attributes>(type)) found.push(row)
+    for await (const row of this.readRows<Attributes>(type)) found.push(row)
     return found
   }
 
   /** Reads an uploaded file by the id of its attachment. */
-  async file(id: string): Promise<Blob> {
+  async readFile(id: string): Promise<Blob> {
     const path = this.manifest.files[id]
     if (path === undefined) throw new NotAnArchive()
     return this.#read(path)

@@ -70,7 +70,9 @@ export class Opener {
   /** Unlocks with the passkey, or with the recovery code that decrypts its backup. */
   static async unlock(archive: Archive, secret: string): Promise<Opener> {
     const { salts } = archive.manifest
-    const keychain = (await archive.list<KeychainEntry>('user-keychain-values')).map(({ attributes }) => attributes)
+    const keychain = (await archive.readAllRows<KeychainEntry>('user-keychain-values')).map(
+      ({ attributes }) => attributes,
+    )
     const passkeys = [secret, await findPasskey(archive, secret)]
     for (const passkey of passkeys) {
       if (!passkey) continue
@@ -81,10 +83,10 @@ export class Opener {
   }
 
   /** Reads the messages of a conversation in order. */
-  async conversation(id: string): Promise<Message[]> {
+  async readConversation(id: string): Promise<Message[]> {
     const key = await this.#conversationKey()
     const rows: Row<ConversationMessage>[] = []
-    for await (const row of this.#archive.rows<ConversationMessage>('conversation-messages'))
+    for await (const row of this.#archive.readRows<ConversationMessage>('conversation-messages'))
       if (getRelatedId(row, 'conversation') === id) rows.push(row)
     rows.sort(({ attributes: a }, { attributes: b }) => a.seq - b.seq || a.subSeq - b.subSeq)
     return Promise.all(
@@ -98,10 +100,10 @@ export class Opener {
   }
 
   /** Reads the person's messages in a room in order. */
-  async room({ id, attributes: room }: Row<Room>): Promise<Message[]> {
+  async readRoom({ id, attributes: room }: Row<Room>): Promise<Message[]> {
     const keys = await this.#getRoomKeys(id, room.slug)
     const messages: Message[] = []
-    for await (const row of this.#archive.rows<RoomMessage>('room-messages')) {
+    for await (const row of this.#archive.readRows<RoomMessage>('room-messages')) {
       if (getRelatedId(row, 'room') !== id) continue
       const { content, createdAt, keyEpoch, model } = row.attributes
       const key = keys.get(keyEpoch)
@@ -113,8 +115,8 @@ export class Opener {
   }
 
   /** Reads and decrypts an uploaded file. */
-  async file({ id, attributes, relationships }: Row<{ clientEncrypted: boolean; mime: string }>): Promise<Blob> {
-    const stored = await this.#archive.file(id)
+  async readFile({ id, attributes, relationships }: Row<{ clientEncrypted: boolean; mime: string }>): Promise<Blob> {
+    const stored = await this.#archive.readFile(id)
     if (!attributes.clientEncrypted) return stored
     const keys = await this.#findKeysOfMessage(relationships?.['message']?.data?.id)
     return new Response(stored.stream().pipeThrough(openFile(keys))).blob()
@@ -132,8 +134,8 @@ export class Opener {
   }
 
   async #findKeysOfMessage(message: string | undefined): Promise<RoomKeys> {
-    const rooms = await this.#archive.list<Room>('rooms')
-    for await (const row of this.#archive.rows('room-messages')) {
+    const rooms = await this.#archive.readAllRows<Room>('rooms')
+    for await (const row of this.#archive.readRows('room-messages')) {
       const room = row.id === message && rooms.find(({ id }) => id === getRelatedId(row, 'room'))
       if (room) return this.#getRoomKeys(room.id, room.attributes.slug)
     }
@@ -152,8 +154,8 @@ export class Opener {
     const entry = this.#keychain.find(({ keyType }) => keyType === 'private_key')
     if (!entry) return keychainKeys
     const [wrapped, epochs] = await Promise.all([
-      this.#archive.list<{ epoch: number; wrappedKey: string }>('room-keys'),
-      this.#archive.list<{ epoch: number; previousKey: string | null }>('room-key-epochs'),
+      this.#archive.readAllRows<{ epoch: number; wrappedKey: string }>('room-keys'),
+      this.#archive.readAllRows<{ epoch: number; previousKey: string | null }>('room-key-epochs'),
     ])
     const stored = [
       ...wrapped.filter((row) => isKeyOf(row, id)).map(({ id, attributes }) => toStoredKey(id, attributes)),
@@ -180,7 +182,7 @@ const getRelatedId = ({ relationships }: Pick<Row, 'relationships'>, name: strin
 /** Decrypts the backup of the passkey, if the text is its recovery code. */
 async function findPasskey(archive: Archive, code: string): Promise<string | undefined> {
   const { person, salts } = archive.manifest
-  const [backup] = await archive.list<Sealed & { derivedWith: string | null }>('passkey-backups')
+  const [backup] = await archive.readAllRows<Sealed & { derivedWith: string | null }>('passkey-backups')
   if (!backup) return undefined
   const { derivedWith, ...sealed } = backup.attributes
   return ignoreUnreadable(recover(code, derivedWith ?? person.username, sealed, salts))
@@ -188,7 +190,7 @@ async function findPasskey(archive: Archive, code: string): Promise<string | und
 
 async function isPasskeyKeyValid(archive: Archive, key: Key, keychain: readonly KeychainEntry[]): Promise<boolean> {
   const entry = keychain.find(({ keyType }) => keyType === 'public_key')
-  const [user] = await archive.list<{ publicKey: string | null }>('users')
+  const [user] = await archive.readAllRows<{ publicKey: string | null }>('users')
   const publicKey = user?.attributes.publicKey
   return entry !== undefined && publicKey != null && fits(key, { publicKey, validator: entry.value })
 }

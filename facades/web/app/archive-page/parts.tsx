@@ -43,9 +43,9 @@ const partContents: Record<Part, (props: PartProps) => ReactNode> = {
 function Conversations({ archive, opener }: PartProps) {
   return (
     <ThreadBrowser
-      read={() => archive.list<{ name: string; updatedAt: string }>('conversations')}
+      read={() => archive.readAllRows<{ name: string; updatedAt: string }>('conversations')}
       describe={({ updatedAt }) => formatMoment(updatedAt)}
-      open={({ id }) => opener.conversation(id)}
+      open={({ id }) => opener.readConversation(id)}
     />
   )
 }
@@ -53,9 +53,9 @@ function Conversations({ archive, opener }: PartProps) {
 function Rooms({ archive, opener }: PartProps) {
   return (
     <ThreadBrowser
-      read={() => archive.list<Room & { createdAt: string }>('rooms')}
+      read={() => archive.readAllRows<Room & { createdAt: string }>('rooms')}
       describe={({ createdAt }) => formatMoment(createdAt)}
-      open={(room) => opener.room(room)}
+      open={(room) => opener.readRoom(room)}
       note={texts.ownOnly}
     />
   )
@@ -135,11 +135,11 @@ interface StoredFile {
 }
 
 function Files({ archive, opener }: PartProps) {
-  const rows = useRead(() => archive.list<StoredFile>('attachments'))
+  const rows = useRead(() => archive.readAllRows<StoredFile>('attachments'))
   const [failed, setFailed] = useState<string>()
   const save = (row: Row<StoredFile>) => {
     setFailed(undefined)
-    opener.file(row).then(
+    opener.readFile(row).then(
       (content) => saveFile(content, row.attributes.name),
       () => setFailed(row.id),
     )
@@ -213,7 +213,7 @@ function Rows({ archive, type, count }: TypeProps) {
   const [size, setSize] = useState(PAGE_SIZE)
   const rows = useRead(async () => {
     const first: Row[] = []
-    for await (const row of archive.rows<Record<string, unknown>>(type)) {
+    for await (const row of archive.readRows<Record<string, unknown>>(type)) {
       if (first.length === size) break
       first.push(row)
     }

@@ -99,7 +99,7 @@ function createActions(state: () => ActionContext): ChatActions {
     const { slug, key, systemPrompt } = state()
     return { slug, key, systemPrompt, modelId: modelId ?? '' }
   }
-  const stepsBefore = (number: string) => {
+  const getStepsBefore = (number: string) => {
     const { steps } = state()
     return steps.slice(
       0,
@@ -111,11 +111,11 @@ function createActions(state: () => ActionContext): ChatActions {
   return {
     send: (question) => sendQuestion(getContext(), question, state().steps),
     async resend(number, text) {
-      await sendQuestion(getContext(), { text, attachments: [] }, stepsBefore(number))
+      await sendQuestion(getContext(), { text, attachments: [] }, getStepsBefore(number))
       showNewest()
     },
     regenerate(number, modelId) {
-      requestAnswer(getContext(modelId), stepsBefore(number))
+      requestAnswer(getContext(modelId), getStepsBefore(number))
       showNewest()
     },
     continueAnswer: () => continueAnswer(getContext(), state().steps, t('app.message.continueInstruction')),

@@ -105,7 +105,7 @@ export class MessageOpener {
 
   /** Decrypts an answer, for which a key is derived from the room key. */
   async #openAnswer(key: string, { content, keyEpoch }: Pick<RoomMessage, 'content' | 'keyEpoch'>) {
-    return readAnswer(await unseal(await this.#aiKey(key, keyEpoch), readSealed(content ?? '')))
+    return readAnswer(await unseal(await this.#deriveAiKey(key, keyEpoch), readSealed(content ?? '')))
   }
 
   async openText({ content, keyEpoch, model }: SealedText, keys: RoomKeys): Promise<string> {
@@ -117,13 +117,13 @@ export class MessageOpener {
   /** Decrypts a part of a streaming answer, which does not name its key. The newest keys are tried first. */
   async openProgress(sealed: string, keys: RoomKeys): Promise<string> {
     for (const [keyEpoch, key] of [...keys].toSorted(([one], [other]) => other - one).slice(0, 2)) {
-      const decrypted = await unseal(await this.#aiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
+      const decrypted = await unseal(await this.#deriveAiKey(key, keyEpoch), readSealed(sealed)).catch(ignoreOtherKey)
       if (decrypted !== undefined) return decrypted
     }
     throw new CannotOpen()
   }
 
-  #aiKey(key: string, keyEpoch: number): Promise<Key> {
+  #deriveAiKey(key: string, keyEpoch: number): Promise<Key> {
     const aiKey = this.#aiKeys.get(keyEpoch) ?? roomAiKey(key, this.#slug, this.#salts).then(importKey)
     this.#aiKeys.set(keyEpoch, aiKey)
     return aiKey

@@ -266,15 +266,15 @@ export class RoomStore {
   }
 
   async #readChanged(room: Room, changes: readonly string[]): Promise<void> {
-    const idsOf = (type: string) => {
-      const named = changes.filter((each) => each.startsWith(`${type}/`))
-      return named.map((each) => each.slice(type.length + 1))
+    const listIds = (type: string) => {
+      const ofType = changes.filter((each) => each.startsWith(`${type}/`))
+      return ofType.map((each) => each.slice(type.length + 1))
     }
-    const changedMembers = idsOf('room-members')
+    const changedMembers = listIds('room-members')
     const isOwnRole = changedMembers.includes(this.#members.ownMember?.id ?? '')
     if (changes.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
-      this.#history.readChanged(idsOf('room-messages')),
+      this.#history.readChanged(listIds('room-messages')),
       this.#members.readChanged(room.id, changedMembers),
       changes.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
@@ -292,13 +292,13 @@ export class RoomStore {
     return Number(this.#members.ownMember?.readUpTo ?? 0)
   }
 
-  #schedule(what: string, milliseconds: number, act: () => void): void {
-    if (this.#timers.has(what) || this.#stopped.signal.aborted) return
+  #schedule(name: string, milliseconds: number, act: () => void): void {
+    if (this.#timers.has(name) || this.#stopped.signal.aborted) return
     const run = () => {
-      this.#timers.delete(what)
+      this.#timers.delete(name)
       act()
     }
-    this.#timers.set(what, setTimeout(run, milliseconds))
+    this.#timers.set(name, setTimeout(run, milliseconds))
   }
 
   #update(change: Partial<RoomView>): void {
