@@ -89,7 +89,7 @@ describeWith('chromium')('an answer whose service', () => {
 })
 
 describeWith('chromium')('a chat', () => {
-  test('keeps its messages when they cannot be read again', async () => {
+  test('keeps its messages when they cannot be read again, and reads them later', async () => {
     await using svc = await startApp()
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
@@ -119,9 +119,11 @@ describeWith('chromium')('a chat', () => {
 
     expect(await page.locator('article.user', { hasText: 'Stay here' }).count()).toBe(1)
     await page.unroute(/conversations\.messages/)
+    expect((await elsewhere.send('POST', '/trpc/conversations.create', { body: { name: 'Other' } })).status).toBe(200)
+    await page.locator('article.user', { hasText: 'Stay here' }).nth(1).waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Still three words')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.getByText('You wrote 3 words').waitFor()
+    await page.locator('article.user', { hasText: 'Still three words' }).waitFor()
   })
 })
 

@@ -20,7 +20,7 @@ import {
   useFolders,
   usePinned,
 } from './conversations.ts'
-import { refreshMessages, wasOwnChange } from './messages.ts'
+import { refreshFailedMessages, refreshMessages, wasOwnChange } from './messages.ts'
 import { turns } from './turn.ts'
 
 const TextResults = lazy(async () => ({ default: (await import('./text-search.tsx')).TextResults }))
@@ -221,6 +221,7 @@ function useLiveConversations(): void {
     const read = () => {
       timer = undefined
       void refreshConversations()
+      void refreshFailedMessages()
       for (const slug of slugs) refreshConversation(slug)
       slugs.clear()
     }

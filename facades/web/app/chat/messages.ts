@@ -65,3 +65,7 @@ export async function putMessageInCache(
 }
 
 export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: getMessagesKey(slug) })
+
+/** Reads those messages again that could not be read, as while the service was away. */
+export const refreshFailedMessages = () =>
+  queryClient.refetchQueries({ queryKey: ['messages'], predicate: ({ state }) => state.status === 'error' })
