@@ -340,11 +340,11 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'heidi')
     const { page } = admin
     const { id } = await addAccount(svc, 'iris')
-    await svc.rows("update ai_models set groups = '{staff}' where model_id = 'demo'")
+    await svc.changeCatalogue("update ai_models set groups = '{staff}' where model_id = 'demo'")
     await showAdmin(page, `people/${id}`)
     await page.getByRole('button', { name: 'Explain' }).click()
     await page.getByRole('status').getByText('No', { exact: true }).waitFor()
-    await svc.rows("update ai_models set groups = '{}' where model_id = 'demo'")
+    await svc.changeCatalogue("update ai_models set groups = '{}' where model_id = 'demo'")
     await expectAccessible(page)
   })
 

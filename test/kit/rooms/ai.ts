@@ -10,12 +10,12 @@ import { createRoom, type RoomPerson } from './messages.ts'
 export const KEY = Buffer.alloc(32, 7).toString('base64')
 
 /** Starts a service with a test provider, in which programs may ask in rooms. */
-export async function startRoomAi(settings: Record<string, string> = {}) {
+export async function startRoomAi(settings: Record<string, string> = {}, options: Parameters<typeof startApp>[1] = {}) {
   await using resources = new AsyncDisposableStack()
   const provider = resources.use(await startProvider())
   const config = resources.use(await writeConfig(provider.url, { model: { input: ['text', 'image'] } }))
   const svc = resources.use(
-    await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', ...settings }),
+    await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', ...settings }, options),
   )
   const disposables = resources.move()
   return { svc, provider, config, [Symbol.asyncDispose]: () => disposables.disposeAsync() }

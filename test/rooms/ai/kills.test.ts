@@ -28,7 +28,7 @@ beforeAll(async () => {
     APP_KEY: randomBytes(32).toString('base64'),
     ...(inject('redisUrl') && { REDIS_URL: redisDatabaseUrl(9) }),
   }
-  app = await startRoomAi(shared)
+  app = await startRoomAi(shared, { runsTasks: true })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => mortal[Symbol.asyncDispose]())

@@ -33,7 +33,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
 
   beforeAll(async () => {
     shared = { APP_KEY: randomBytes(32).toString('base64'), REDIS_URL: redisDatabaseUrl(9) }
-    app = await startRoomAi(shared)
+    app = await startRoomAi(shared, { runsTasks: true })
     app.provider.behave = repeats('piece')
   })
   afterAll(() => app[Symbol.asyncDispose]())
