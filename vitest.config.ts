@@ -22,23 +22,27 @@ const drills = [
   'test/rooms/ai/{kills,passing-events}.test.ts',
 ]
 
-/** Files whose tests take over a second each. They run in the soak and with their area, so that `npm test` stays quick. */
+/** Files whose tests take about a second each, or more. They run in the soak and with their area, so that `npm test` stays quick. */
 const slow = [
-  'test/ai/{attachments,forgotten-questions,stored-files,unread,limits/fallback-limits,limits/rate-limit}.test.ts',
+  'test/ai/{attachments,forgotten-questions,stored-files,unread,failures/circuit}.test.ts',
+  'test/ai/limits/{amounts,fallback-limits,lost-calls,rate-limit}.test.ts',
   'test/apps/{surfaces,two-apps}.test.ts',
+  'test/cli/process.test.ts',
   'test/client/{generated-clients,rooms}.test.ts',
-  'test/files/{file-converters,job-queue,upkeep}.test.ts',
-  'test/identity/{account-invitations,person-export}.test.ts',
-  'test/json-api/{fuzz,idempotency,conformance/command,conformance/own,openapi/answers,openapi/docs}.test.ts',
+  'test/files/{extract-text,file-converters,job-queue,upkeep}.test.ts',
+  'test/identity/{account-invitations,person-export,session-table,login/elsewhere}.test.ts',
+  'test/json-api/{fuzz,idempotency,statements,conformance/command,conformance/own,openapi/answers,openapi/docs}.test.ts',
   'test/mcp/response-calls.test.ts',
-  'test/process/{backup,early-refusals,exhaustion,log,outage,plans,pooler,sentinels,start-warnings,store-quotas}.test.ts',
-  'test/process/{deployment/systemd,inputs/odd-values,inputs/worst-documents,inputs/worst-inputs}.test.ts',
+  'test/process/{backup,early-refusals,exhaustion,log,outage,plans,pooler,sentinels,store-quotas}.test.ts',
+  'test/process/{start,start-refused,start-warnings,deployment/systemd}.test.ts',
+  'test/process/inputs/{odd-values,worst-documents,worst-inputs}.test.ts',
   'test/realtime/{healing,storm}.test.ts',
-  'test/rooms/{attachments/texts,plans,room-crypto,senders}.test.ts',
+  'test/rooms/{attachments/kinds,attachments/texts,plans,replay,room-crypto,room-races,senders}.test.ts',
   'test/system/{frontend-migrations,health-failures,overview,telemetry}.test.ts',
   'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,labels,lost-service,missing-files}.test.ts',
   'test/web/{chat-answers,chat-attacks,chat-import,chat-list,chat-surroundings,pages,person-export,views}.test.ts',
-  'test/web/{rooms,rooms-answers,rooms-members,rooms-reading,settings,settings-limits,settings-usage}.test.ts',
+  'test/web/{rooms,rooms-answers,rooms-list,rooms-members,rooms-reading}.test.ts',
+  'test/web/{settings,settings-limits,settings-tokens,settings-usage}.test.ts',
 ]
 
 /** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
