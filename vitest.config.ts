@@ -117,7 +117,7 @@ const onDebian = [
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
-/** Whether the command names areas or files. */
+/** True if the command names areas or files. */
 const isPart = parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0
 
 const listIncluded = (mode: string): string[] => {
