@@ -1,59 +1,32 @@
-import { EventEmitter } from 'node:events'
-import type { Redis } from 'ioredis'
-import { expect, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { expect } from 'vitest'
 import { createRedisConcurrencyLimiter } from '../../server/stores/concurrency-limiter.ts'
+import { startOwnRedis } from '../kit/parts/redis.ts'
+import { testWith } from '../kit/parts/with-parts.ts'
 
-/** A Redis whose writes the test completes or breaks off. */
-class PausedRedis extends EventEmitter {
-  readonly options = {}
-  readonly writes: { count: number; write: PromiseWithResolvers<void> }[] = []
-
-  async eval() {
-    return 1
-  }
-
-  hdel() {
-    return this.#write(0)
-  }
-
-  multi() {
-    let count = 0
-    const commands = {
-      hset: (_name: string, _replica: string, newCount: number) => {
-        count = newCount
-        return commands
-      },
-      pexpire: () => commands,
-      exec: () => this.#write(count),
-    }
-    return commands
-  }
-
-  #write(count: number): Promise<void> {
-    const write = Promise.withResolvers<void>()
-    this.writes.push({ count, write })
-    return write.promise
-  }
-}
-
-test('a count whose last write failed is written again after a reconnect', async () => {
-  const redis = new PausedRedis()
-  const limiter = createRedisConcurrencyLimiter({
-    redis: redis as unknown as Redis,
-    waitForConnection: async () => {},
-    replica: 'one',
-  })
+testWith('redis')('a count whose last write failed is written again after a reconnect', async () => {
+  await using server = await startOwnRedis()
+  const admin = new Redis(server.url)
+  const redis = new Redis(server.url)
+  // Until the server listens, connections are refused.
+  for (const client of [admin, redis]) client.on('error', () => {})
+  const limiter = createRedisConcurrencyLimiter({ redis, waitForConnection: async () => {}, replica: 'one' })
+  const readCount = () => admin.hget('places:person', 'one')
   await limiter.acquire('person', 2)
   await limiter.acquire('person', 2)
+  expect(await readCount()).toBe('2')
+
+  // Redis takes the first write, which sets 1, and refuses the second, which would delete the count.
+  await admin.acl('SETUSER', 'default', '-hdel')
   limiter.release('person')
   limiter.release('person')
-  const [first, last] = redis.writes
+  await redis.ping()
+  expect(await readCount()).toBe('1')
+  await admin.acl('SETUSER', 'default', '+hdel')
+  await admin.client('KILL', 'ID', await redis.client('ID'))
 
-  first?.write.resolve()
-  last?.write.reject(new Error('Connection is closed.'))
-  await new Promise(setImmediate)
-  redis.emit('ready')
-
-  expect(redis.writes.map(({ count }) => count)).toEqual([1, 0, 0])
+  await expect.poll(readCount).toBe(null)
   limiter.close()
+  redis.disconnect()
+  admin.disconnect()
 })
