@@ -91,6 +91,7 @@ export async function putAccount(env: TestApp['env'], username: string): Promise
 /** Adds a local account, and if `known` a person, by default with keys. */
 export async function addAccount(svc: TestApp, username: string, { known = true, keys = true } = {}) {
   await putAccount(svc.env, username)
+  await svc.renamePersonOfFirstTry(username)
   if (!known) return { id: 0, ...buildIdentity(username), token: '' }
   return svc.user({ username, keys })
 }
