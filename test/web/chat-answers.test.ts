@@ -314,7 +314,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByText('Good day.').waitFor()
   })
 
-  test('what is written while a question is being sent stays in the field', async () => {
+  test('what is written and attached while a question is being sent stays in the composer', async () => {
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
     await chat.ask('Begin')
@@ -329,11 +329,16 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await chat.ask('And then?')
     await field.fill('And after that?')
+    const chosen = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Added later') })
+    await page.getByRole('list', { name: 'Files' }).getByText('notes.txt').waitFor()
     release()
 
     await article('And then?').waitFor()
     await chat.answered()
     expect(await field.inputValue()).toBe('And after that?')
+    expect(await page.getByRole('list', { name: 'Files' }).getByText('notes.txt').count()).toBe(1)
     await page.unroute(sending)
   })
 

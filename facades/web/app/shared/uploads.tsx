@@ -56,7 +56,8 @@ export function useUploads(seal?: SealFile) {
     uploads,
     add: (files: Iterable<File>) => [...files].forEach(addOne),
     remove,
-    clear: () => setUploads([]),
+    /** Removes the files that are listed here, and keeps those that were added since. */
+    clear: () => setUploads((all) => all.filter(({ key }) => !uploads.some((sent) => sent.key === key))),
     isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
     ids: uploads.flatMap(({ id }) => id ?? []),
   }
