@@ -1,6 +1,7 @@
 import { useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { describeError } from '../shared/api/error-text.ts'
+import { getUsedShare, WARN_SHARE } from '../shared/limit-share.ts'
 import { formatDateTime, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
@@ -15,9 +16,6 @@ import { ChoiceField, type Column, RecordTable, SearchField } from './record-tab
 type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
 type Entry = Parameters<typeof api.limits.set.mutate>[0]
 
-/** The share of a limit from which on it is marked as near. */
-const WARN_SHARE = 0.8
-
 /** Describes the target of a limit; one that applies to each member of a kind says so. */
 function describeTarget(limit: Limit): string {
   if (!isForEach(limit)) return describeSubject(limit)
@@ -27,7 +25,6 @@ function describeTarget(limit: Limit): string {
 
 const isForEach = ({ target, subject }: Limit) => subject !== 'installation' && target === subject
 
-const getUsedShare = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 const periodLabels = {
   minute: 'app.admin.perMinute',
   hour: 'app.admin.perHour',

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
+import { WARN_SHARE } from '../shared/limit-share.ts'
 import { formatDateTime, formatMoney, formatNumber, formatUtcDay } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -226,9 +227,6 @@ function LimitMeters() {
     </SettingsSection>
   )
 }
-
-/** The share of a limit from which on its meter warns. */
-const WARN_SHARE = 0.8
 
 function LimitMeter({ limit }: { limit: Limit }) {
   const { cap, used, held } = limit

@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
+import { getUsedShare, WARN_SHARE } from '../limit-share.ts'
 import { formatTimestamp } from '../text/formats.ts'
 import { language, t } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
-
-/** The share of a limit from which on its meter is shown. */
-const WARN_SHARE = 0.8
 
 /** Shows the limit that is nearest to its cap, and the time of its reset. */
 export function LimitNotice() {
@@ -14,17 +12,13 @@ export function LimitNotice() {
     queryKey: ['limits'],
     queryFn: ({ signal }) => api.usage.limits.query(undefined, { signal }),
   })
-  const near = data.filter(
-    ({ active, mode, cap, used, held }) => active && mode === 'enforce' && used + held >= WARN_SHARE * cap,
-  )
+  const near = data.filter((limit) => limit.active && limit.mode === 'enforce' && getUsedShare(limit) >= WARN_SHARE)
   const nearest = near.toSorted((a, b) => getUsedShare(b) - getUsedShare(a))[0]
   return nearest ? <LimitMeter limit={nearest} /> : null
 }
 
 /** Reads the limits again, after a question was counted or refused. */
 export const refreshLimits = () => queryClient.invalidateQueries({ queryKey: ['limits'] })
-
-const getUsedShare = ({ cap, used, held }: Limit) => (cap === 0 ? 1 : (used + held) / cap)
 
 function LimitMeter({ limit }: { limit: Limit }) {
   const { name, cap, used, held, remaining, resetsAt } = limit
