@@ -49,6 +49,7 @@ export class KeyedSemaphore {
 
   #wait(key: string, queue: Queue, gone: AbortSignal | undefined): Promise<Disposable> {
     const { maxWaiting, maxWaitMs, refusal } = this.#limits
+    if (gone?.aborted) throw new Problem('client_gone')
     if (queue.waiting.size >= maxWaiting) throw new Problem(refusal)
     const { promise, resolve, reject } = Promise.withResolvers<Disposable>()
     const leave = () => {
