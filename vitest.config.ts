@@ -45,8 +45,18 @@ const slow = [
   'test/web/{settings,settings-limits,settings-tokens,settings-usage}.test.ts',
 ]
 
-/** Tests that take longest: they begin first, so that at the end no worker goes on alone. */
+/** Tests that take longest: they begin first and in this order, so that at the end no worker goes on alone. */
 const longest = [
+  'process/rolling-stop',
+  'process/kills',
+  'process/deployment/image',
+  'cli/bench',
+  'ai/limits/limit-history',
+  'ai/client-libraries',
+  'ai/agents',
+  'realtime/chaos',
+  'json-api/fuzz',
+  'json-api/differential',
   'web/views',
   'web/admin-operation',
   'web/admin-people',
@@ -97,7 +107,10 @@ const longest = [
 /** A fresh clone remembers no times, by which vitest would sort. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => Number(!longest.some((end) => moduleId.endsWith(end)))
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = longest.findIndex((end) => moduleId.endsWith(end))
+      return index === -1 ? longest.length : index
+    }
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
 }
