@@ -31,7 +31,7 @@ beforeAll(async () => {
     await startProvider((request, response) => (byKey.get(keyOf(request)) ?? refuses(500))(request, response)),
   )
   lists = upstream.listRequests
-  const names = ['patient', 'quick', 'orphaned', 'twofold', 'relapsing', 'partly']
+  const names = ['patient', 'corrected', 'quick', 'orphaned', 'twofold', 'relapsing', 'partly']
   upstream.listing = { data: names.map((id) => ({ id })) }
   const config = resources.use(await writeConfig(''))
   const provider = (id: string, openFor: string, more: object = {}) => ({
@@ -46,6 +46,7 @@ beforeAll(async () => {
   await config.write({
     providers: [
       provider('patient', '1h'),
+      provider('corrected', '1h'),
       provider('quick', '200ms'),
       provider('orphaned', '200ms'),
       provider('relapsing', '1h'),
@@ -96,16 +97,16 @@ test("a failing provider's models go offline on every replica by a single change
 })
 
 test("an administrator's new settings of a provider end its outage with the next call", async () => {
-  await ask('patient')
-  await untilShown('patient', 'offline')
-  byKey.set('patient', answers('Here again.'))
+  await ask('corrected')
+  await untilShown('corrected', 'offline')
+  byKey.set('corrected', answers('Here again.'))
   await calledReplica.changeCatalogue(
-    `update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'patient'`,
+    `update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'corrected'`,
   )
 
-  expect((await ask('patient')).status).toBe(200)
+  expect((await ask('corrected')).status).toBe(200)
 
-  await untilShown('patient', 'online')
+  await untilShown('corrected', 'online')
 })
 
 test('the models of a provider are online as soon as it answers again', async () => {

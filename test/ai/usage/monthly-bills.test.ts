@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { openHost } from '../../kit/command-line.ts'
 
 let machine: Awaited<ReturnType<typeof openHost>>
-beforeAll(async () => {
+// What is closed stays so: each test has months of its own.
+beforeEach(async () => {
   machine = await openHost()
   await machine.rows(
     `insert into users (id, username, email, name, groups) values
        (2, 'ada', 'ada@example.org', 'Ada', '{staff,deans}'), (3, 'bob', 'bob@example.org', 'Bob', '{staff}')`,
   )
 })
-afterAll(() => machine[Symbol.asyncDispose]())
+afterEach(() => machine[Symbol.asyncDispose]())
 
 /** Inserts a call that was made at a given time and is recorded now. */
 const record = (user: number | null, at: string, cost: number | null, count = 1) =>
@@ -26,10 +27,15 @@ async function bill(month: string, by: string) {
   return rows.map(({ name, requests, cost }) => [name, requests, cost])
 }
 
-test('a month that is closed keeps its sums, and later calls count next', async () => {
+/** Records four calls of January. */
+async function recordJanuary() {
   await record(2, '2026-01-31T23:59:00Z', 1_500_000, 2)
   await record(3, '2026-01-01T00:00:00Z', 250_000)
   await record(null, '2026-01-15T00:00:00Z', null)
+}
+
+test('a month that is closed keeps its sums, and later calls count next', async () => {
+  await recordJanuary()
   await record(2, '2026-02-01T00:00:00Z', 1_000_000)
   expect(await bill('2026-01', 'group')).toEqual([
     ['staff', 3, 3.25],
@@ -90,6 +96,8 @@ test('a late call of a closed month that was rolled up counts once', async () =>
 })
 
 test('months are closed once, in their order, and when they are over', async () => {
+  await recordJanuary()
+  for (const month of ['2026-01', '2026-02']) await machine.run(['usage', 'close', month])
   const refusal = async (month: string) => (await machine.run(['usage', 'close', month])).stderr
   expect(await refusal('2026-02')).toContain('2026-02 is closed already.')
   expect(await refusal('2026-04')).toContain('2026-03 is the month that can be closed next.')
@@ -98,6 +106,8 @@ test('months are closed once, in their order, and when they are over', async () 
 })
 
 test('a bill is written as a spreadsheet of the country reads it', async () => {
+  await recordJanuary()
+  await machine.run(['usage', 'close', '2026-01'])
   const csv = async (...more: string[]) =>
     (await machine.run(['usage', '--by', 'user', '--month', '2026-01', '--csv', ...more])).stdout.split('\r\n')
 
@@ -110,6 +120,8 @@ test('a bill is written as a spreadsheet of the country reads it', async () => {
 })
 
 test('the bill of a removed person stays, without their name', async () => {
+  await recordJanuary()
+  await machine.run(['usage', 'close', '2026-01'])
   await machine.run(['remove-user', '--username', 'bob', '--yes'])
   expect(await bill('2026-01', 'user')).toEqual([
     ['ada', 2, 3],
