@@ -19,11 +19,13 @@ const resources = new AsyncDisposableStack()
 const folder = await mkdtemp(join(tmpdir(), 'svc-apps-'))
 const file = join(folder, 'apps.yaml')
 let svc: TestApp
+let listedAtStart: object[]
 beforeAll(async () => {
   const provider = resources.use(await startProvider(neverEnds))
   const config = resources.use(await writeConfig(provider.url))
   await write([portal])
   svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file, EXT_APPS: file }))
+  listedAtStart = await listApps()
 })
 afterAll(async () => {
   await resources.disposeAsync()
@@ -50,6 +52,8 @@ const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
   return runCommand(argv, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2', EXT_APPS: file } })
 }
+const listApps = async () =>
+  JSON.parse((await command('app', 'list', '--json')).stdout) as { id: number; name: string }[]
 const idOfPortal = async () => {
   const [row] = await svc.rows<{ id: string }>(`select id::text from ext_apps where name = 'Portal'`)
   return String(row?.id)
@@ -68,10 +72,11 @@ const sync = async (apps: object[]) => {
 }
 
 test('an app of the file gets credentials by command and changes only there', async () => {
-  const [listed] = JSON.parse((await command('app', 'list', '--json')).stdout)
-  expect(listed).toMatchObject({ name: 'Portal', active: true, fromFile: true })
+  expect(listedAtStart).toMatchObject([{ name: 'Portal', active: true, fromFile: true }])
+  await sync([portal])
+  const id = await idOfPortal()
   const made = await addApp(svc, { name: 'Made by hand' })
-  const { credential } = JSON.parse((await command('app', 'rotate', String(listed.id), '--json')).stdout)
+  const { credential } = JSON.parse((await command('app', 'rotate', id, '--json')).stdout)
   const connection = async () => {
     const answer = await svc.send('GET', '/api/svc/v1/connections/learner', { token: credential })
     const { data } = (await answer.json()) as { data?: { attributes: Connection } }
@@ -86,10 +91,8 @@ test('an app of the file gets credentials by command and changes only there', as
   const reading = stream.text()
 
   for (const change of [{ name: 'Ours' }, { publicKey: null }])
-    await expect(svc.host.extApps.update({ id: `${listed.id}`, ...change })).rejects.toMatchObject({
-      problem: 'conflict',
-    })
-  await expect(svc.host.extApps.delete({ id: `${listed.id}` })).rejects.toMatchObject({ problem: 'conflict' })
+    await expect(svc.host.extApps.update({ id, ...change })).rejects.toMatchObject({ problem: 'conflict' })
+  await expect(svc.host.extApps.delete({ id })).rejects.toMatchObject({ problem: 'conflict' })
   expect(await sync([])).toEqual({ apps: 0, switchedOff: ['Portal'], stayedOff: [] })
 
   expect(await reading, 'what it has under way ends').toContain('event: delta')
@@ -100,13 +103,11 @@ test('an app of the file gets credentials by command and changes only there', as
 
   expect(await sync([{ ...portal, description: 'Back again' }])).toEqual({ apps: 1, switchedOff: [], stayedOff: [] })
   expect(await connection()).toMatchObject({ status: 200, connectionType: 'external_app_authenticated' })
-  expect((await svc.host.extApps.show({ id: `${listed.id}` })).description).toBe('Back again')
+  expect((await svc.host.extApps.show({ id })).description).toBe('Back again')
   expect(await sync([])).toMatchObject({ switchedOff: ['Portal'] })
   expect(await sync([])).toMatchObject({ switchedOff: [] })
-  await svc.host.extApps.delete({ id: `${listed.id}` })
-  expect(JSON.parse((await command('app', 'list', '--json')).stdout)).toMatchObject([
-    { name: 'Made by hand', fromFile: false },
-  ])
+  await svc.host.extApps.delete({ id })
+  expect(await listApps()).toMatchObject([{ name: 'Made by hand', fromFile: false }])
 })
 
 test('an app of the file that an administrator switches off stays off despite synchronisation', async () => {
@@ -150,10 +151,10 @@ test('an app that left the file belongs to the administrators, who may change it
 
 test('without the setting no app of the file is switched off by anything', async () => {
   await sync([portal])
-  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  const { DATABASE_URL = '', DATA_DIR, AI_CONFIG = '' } = svc.env
 
   const result = await runCommand(['app', 'sync'], { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
-  await using replica = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR })
+  await using replica = await startApp({ ...APPS_ON, DATABASE_URL, DATA_DIR, AI_CONFIG })
 
   expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('EXT_APPS is not set') })
   expect(replica.log.find((line) => line.includes('stay as they are'))).toContain('"apps":["Portal"]')

@@ -204,4 +204,5 @@ test('svc models groups says who may use a model, or those of a provider', async
   expect((await command('models', 'list')).stdout).toMatch(/behind.*students/)
   expect((await command('models', 'groups', 'special', '--provider', '--groups', '')).stdout).toContain('Everybody may')
   expect((await command('models', 'groups', 'nowhere', '--groups', 'x')).stderr).toContain('There is no model nowhere.')
+  await svc.host.models.setGroups({ provider: 'special', groups: ['staff', 'guests'] })
 })

@@ -29,6 +29,9 @@ beforeAll(async () => {
       provider('router', 'openai-compatible', {
         models: [{ id: 'mine', upstreamId: 'acme/known', limits: { maxInputTokens: 5 } }],
       }),
+      provider('shop', 'openai-compatible', {
+        models: [{ id: 'own', upstreamId: 'shop/known', limits: { maxInputTokens: 5 } }],
+      }),
       provider('claude', 'anthropic'),
       provider('gemini', 'google'),
       provider('mistral', 'mistral'),
@@ -72,29 +75,31 @@ test('a status check reads status and demand, and sends the key nowhere else', a
     ]),
   })
   // Exactly the models that changed are published as events.
-  expect((await position()) - before).toBe(5)
+  expect((await position()) - before).toBe(6)
   await svc.host.models.check()
-  expect((await position()) - before).toBe(5)
+  expect((await position()) - before).toBe(6)
+})
+
+const buildRouterList = (by: string) => ({
+  data: [
+    {
+      id: `${by}/one`,
+      name: 'One',
+      context_length: 1000,
+      top_provider: { max_completion_tokens: 100 },
+      pricing: { prompt: '0.0000004', completion: '0.0000016' },
+      architecture: { input_modalities: ['text', 'image'] },
+    },
+    { id: `${by}/known`, context_length: 7, pricing: { prompt: '0.000001', completion: '0.000002' } },
+    { id: `${by}/odd`, context_length: 'many', pricing: 'dear' },
+    { rubbish: true },
+  ],
 })
 
 const lists: [name: string, listing: object, expected: object[]][] = [
   [
     'router',
-    {
-      data: [
-        {
-          id: 'acme/one',
-          name: 'One',
-          context_length: 1000,
-          top_provider: { max_completion_tokens: 100 },
-          pricing: { prompt: '0.0000004', completion: '0.0000016' },
-          architecture: { input_modalities: ['text', 'image'] },
-        },
-        { id: 'acme/known', context_length: 7, pricing: { prompt: '0.000001', completion: '0.000002' } },
-        { id: 'acme/odd', context_length: 'many', pricing: 'dear' },
-        { rubbish: true },
-      ],
-    },
+    buildRouterList('acme'),
     [
       { modelId: 'acme/one', name: 'acme/one', does: 'add', members: 'limits, pricing' },
       { modelId: 'mine', name: 'acme/known', does: 'complete', members: 'pricing' },
@@ -136,11 +141,11 @@ const lists: [name: string, listing: object, expected: object[]][] = [
   ],
   [
     'told',
-    { models: [{ name: 'llama3:8b', model: 'llama3:8b', size: 1 }, { name: 'acme/one' }] },
+    { models: [{ name: 'llama3:8b', model: 'llama3:8b', size: 1 }, { name: 'mine' }] },
     [
       { modelId: 'llama3:8b', name: 'llama3:8b', does: 'add', members: '' },
       // The name is already taken by another provider's model.
-      { modelId: 'told/acme/one', name: 'acme/one', does: 'add', members: '' },
+      { modelId: 'told/mine', name: 'mine', does: 'add', members: '' },
     ],
   ],
 ]
@@ -158,33 +163,36 @@ test.for(lists)('the list of %s is imported once with its limits and prices', as
 })
 
 test('an imported model is switched off with listed values; known models keep theirs', async () => {
+  upstream.listing = buildRouterList('shop')
+  await svc.host.models.import({ provider: 'shop' })
+
   const models = await svc.rows(
     `select model_id as id, active, label, limits, input, pricing->'ranges'->0->>'outputCostPerToken' as price from ai_models
-      where model_id in ('acme/one', 'mine') order by model_id`,
+      where model_id in ('shop/one', 'own') order by model_id`,
   )
 
   expect(models).toEqual([
     {
-      id: 'acme/one',
+      id: 'own',
+      active: true,
+      label: 'own',
+      input: ['text'],
+      price: '0.000002',
+      limits: { maxInputTokens: 5 },
+    },
+    {
+      id: 'shop/one',
       active: false,
       label: 'One',
       input: ['text', 'image'],
       price: '0.0000016',
       limits: { maxInputTokens: 1000, maxOutputTokens: 100 },
     },
-    {
-      id: 'mine',
-      active: true,
-      label: 'mine',
-      input: ['text'],
-      price: '0.000002',
-      limits: { maxInputTokens: 5 },
-    },
   ])
   await svc.host.models.sync()
-  expect(
-    await svc.rows(`select model_id as id from ai_models where model_id = 'mine' and pricing is not null`),
-  ).toEqual([{ id: 'mine' }])
+  expect(await svc.rows(`select model_id as id from ai_models where model_id = 'own' and pricing is not null`)).toEqual(
+    [{ id: 'own' }],
+  )
 })
 
 test('a provider without a list, or one that does not answer, changes nothing', async () => {
