@@ -151,12 +151,16 @@ test("a file in a model's message or with pending text is refused", async () => 
   const uuid = String(one.attributes['uuid'])
   const buildWithFile = (role: string) =>
     buildRequest({ messages: [messageOf('See.'), { role, content: { text: 'x', attachments: [uuid] } }] })
+  const [was] = await app.svc.rows<{ state: string }>('select text_state as state from attachments where uuid = $1', [
+    uuid,
+  ])
   await app.svc.rows(`update attachments set text_state = 'pending' where uuid = $1`, [uuid])
 
   const field = 'payload.messages.1.content.attachments'
   expect(Object.keys((await send(buildWithFile('assistant'))).body['errors'] as object)).toEqual([`${field}.0`])
   expect(await send(buildWithFile('user'))).toMatchObject({ status: 409, body: { code: 'attachment_pending' } })
   expect(app.upstream.requests).toEqual([])
+  await app.svc.rows(`update attachments set text_state = $2 where uuid = $1`, [uuid, was?.state])
 })
 
 test('a call on this surface leaves the same record as on any other', async () => {
