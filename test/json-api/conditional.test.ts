@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
+import { newName } from '../kit/identity/people.ts'
 import {
   addCatalogue,
   type Catalogue,
   type Client,
+  clientOf,
   type JsonApiApp,
   startJsonApi,
   toMany,
@@ -24,6 +26,16 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
+
+const addProvider = async () => {
+  const attributes = { providerId: newName('provider'), name: 'Old', adapter: 'demo' }
+  return (await svc.admin.create('ai-providers', attributes)).one.id
+}
+
+const addModel = async () => {
+  const attributes = { modelId: newName('model'), label: 'Old', usageTypes: ['main'] }
+  return (await svc.admin.create('ai-models', attributes, { provider: toOne('ai-providers', provider.open) })).one.id
+}
 
 const patch = (client: Client, type: string, id: string, attributes: object, headers: Record<string, string>) =>
   client.send('PATCH', `/${type}/${id}`, { data: { type, id, attributes } }, headers)
@@ -126,28 +138,30 @@ test('a reading that is refused is refused with a tag, too', async () => {
 })
 
 test('a conditional change with the current tag is made, and returns a new one', async () => {
-  const read = await svc.admin.get(`/ai-providers/${provider.open}`)
+  const id = await addProvider()
+  const read = await svc.admin.get(`/ai-providers/${id}`)
 
-  const changed = await patch(svc.admin, 'ai-providers', provider.open, { name: 'New' }, { 'if-match': tagOf(read) })
+  const changed = await patch(svc.admin, 'ai-providers', id, { name: 'New' }, { 'if-match': tagOf(read) })
 
   expect([changed.status, changed.one.attributes['name']]).toEqual([200, 'New'])
   expect(tagOf(changed)).not.toBe(tagOf(read))
-  const again = await patch(svc.admin, 'ai-providers', provider.open, { name: 'Newer' }, { 'if-match': tagOf(changed) })
+  const again = await patch(svc.admin, 'ai-providers', id, { name: 'Newer' }, { 'if-match': tagOf(changed) })
   expect(again.status).toBe(200)
 })
 
 test('a conditional change with an outdated tag is refused and changes nothing', async () => {
-  const stale = tagOf(await svc.admin.get(`/ai-providers/${provider.open}`))
-  await svc.admin.update('ai-providers', provider.open, { name: 'Faster' })
+  const id = await addProvider()
+  const stale = tagOf(await svc.admin.get(`/ai-providers/${id}`))
+  await svc.admin.update('ai-providers', id, { name: 'Faster' })
 
-  const change = await patch(svc.admin, 'ai-providers', provider.open, { name: 'Slower' }, { 'if-match': stale })
-  const removal = await svc.admin.send('DELETE', `/ai-providers/${provider.open}`, undefined, { 'if-match': stale })
+  const change = await patch(svc.admin, 'ai-providers', id, { name: 'Slower' }, { 'if-match': stale })
+  const removal = await svc.admin.send('DELETE', `/ai-providers/${id}`, undefined, { 'if-match': stale })
 
   for (const { status, errors } of [change, removal]) {
     expect(status).toBe(412)
     expect(errors).toMatchObject([{ status: '412', code: 'precondition_failed', source: { header: 'If-Match' } }])
   }
-  expect((await svc.admin.get(`/ai-providers/${provider.open}`)).one.attributes['name']).toBe('Faster')
+  expect((await svc.admin.get(`/ai-providers/${id}`)).one.attributes['name']).toBe('Faster')
 })
 
 test('a conditional change is refused with a value that is no tag', async () => {
@@ -195,9 +209,10 @@ test('a conditional change works on every type that can be changed', async () =>
 })
 
 test('a conditional removal of a person needs the current tag', async () => {
-  const path = `/users/${svc.people.bob.id}`
+  const { id, token } = await svc.user({ username: newName('eve'), abilities: ['user', 'read', 'write'] })
+  const path = `/users/${id}`
   const stale = tagOf(await svc.admin.get(path))
-  await svc.bob.update('users', svc.people.bob.id, { bio: 'Still here' })
+  await clientOf(svc, token).update('users', id, { bio: 'Still here' })
 
   const refused = await svc.admin.send('DELETE', path, undefined, { 'if-match': stale })
   const fresh = tagOf(await svc.admin.get(path))
@@ -207,19 +222,21 @@ test('a conditional removal of a person needs the current tag', async () => {
 })
 
 test('a change of a relation changes the tags of both sides', async () => {
+  const id = await addModel()
+  await svc.rows('insert into ai_model_tools (model_id, tool_id) values ($1, $2)', [id, tool.search])
   const tags = async () => [
     tagOf(await svc.admin.get(`/ai-tools/${tool.search}`)),
-    tagOf(await svc.admin.get(`/ai-models/${model.main}`)),
+    tagOf(await svc.admin.get(`/ai-models/${id}`)),
   ]
   const [toolTag = '', modelTag = ''] = await tags()
   const path = `/ai-tools/${tool.search}/relationships/models`
 
-  const changed = await svc.admin.send('DELETE', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
-  const stale = await svc.admin.send('POST', path, toMany('ai-models', [model.main]), { 'if-match': toolTag })
+  const changed = await svc.admin.send('DELETE', path, toMany('ai-models', [id]), { 'if-match': toolTag })
+  const stale = await svc.admin.send('POST', path, toMany('ai-models', [id]), { 'if-match': toolTag })
   const other = await svc.admin.send(
     'PATCH',
-    `/ai-models/${model.main}`,
-    { data: { type: 'ai-models', id: model.main, relationships: { tools: toMany('ai-tools', []) } } },
+    `/ai-models/${id}`,
+    { data: { type: 'ai-models', id, relationships: { tools: toMany('ai-tools', []) } } },
     { 'if-match': modelTag },
   )
 
@@ -248,26 +265,28 @@ async function crowd<T>({ env }: JsonApiApp, model: string, change: (index: numb
 }
 
 test('twenty changes that insist on the same reading are one change through JSON:API', async () => {
-  const tag = tagOf(await svc.admin.get(`/ai-models/${model.main}`))
+  const id = await addModel()
+  const tag = tagOf(await svc.admin.get(`/ai-models/${id}`))
 
-  const answers = await crowd(svc, model.main, (index) =>
-    patch(svc.admin, 'ai-models', model.main, { label: `Label ${index}` }, { 'if-match': tag }),
+  const answers = await crowd(svc, id, (index) =>
+    patch(svc.admin, 'ai-models', id, { label: `Label ${index}` }, { 'if-match': tag }),
   )
 
   const won = answers.filter(({ status }) => status === 200)
   expect(won).toHaveLength(1)
   expect(answers.filter(({ status }) => status === 412)).toHaveLength(19)
-  const { one } = await svc.admin.get(`/ai-models/${model.main}`)
+  const { one } = await svc.admin.get(`/ai-models/${id}`)
   expect(one.attributes['label']).toBe(won[0]?.one.attributes['label'])
 })
 
 test('of twenty conditional changes by procedures, only one is made', async () => {
+  const id = await addModel()
   const client = createClient({ url: svc.url, token: svc.people.admin.token })
-  const { rowVersion = '' } = await client.aiModels.get.query({ id: model.main })
+  const { rowVersion = '' } = await client.aiModels.get.query({ id })
 
   // A new value: an unchanged label would leave the row version as it is.
-  const answers = await crowd(svc, model.main, (index) =>
-    client.aiModels.update.mutate({ id: model.main, label: `Name ${index}`, ifVersion: rowVersion }).then(
+  const answers = await crowd(svc, id, (index) =>
+    client.aiModels.update.mutate({ id, label: `Name ${index}`, ifVersion: rowVersion }).then(
       ({ label }) => label,
       ({ code }: SvcError) => String(code),
     ),
@@ -275,15 +294,14 @@ test('of twenty conditional changes by procedures, only one is made', async () =
 
   expect(answers.filter((answer) => answer === 'precondition_failed')).toHaveLength(19)
   const [label] = answers.filter((answer) => answer?.startsWith('Name'))
-  expect((await client.aiModels.get.query({ id: model.main })).label).toBe(label)
+  expect((await client.aiModels.get.query({ id })).label).toBe(label)
 })
 
 test('twenty changes that insist on the same reading are one removal', async () => {
-  const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${model.main}`)) }
+  const id = await addModel()
+  const headers = { 'if-match': tagOf(await svc.admin.get(`/ai-models/${id}`)) }
 
-  const answers = await crowd(svc, model.main, () =>
-    svc.admin.send('DELETE', `/ai-models/${model.main}`, undefined, headers),
-  )
+  const answers = await crowd(svc, id, () => svc.admin.send('DELETE', `/ai-models/${id}`, undefined, headers))
 
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
   expect(answers.filter(({ status }) => status === 404)).toHaveLength(19)

@@ -24,12 +24,6 @@ async function startKebab() {
   }
 }
 
-let api: Awaited<ReturnType<typeof startKebab>>
-beforeAll(async () => {
-  api = await startKebab()
-  return () => api[Symbol.asyncDispose]()
-})
-
 const attributes = {
   'model-id': 'kebab-1',
   label: 'Kebab',
@@ -45,10 +39,17 @@ const create = async (given: object) =>
     data: { type: 'ai-models', attributes: given, relationships: { provider: toOne('ai-providers', 1) } },
   })
 
+let api: Awaited<ReturnType<typeof startKebab>>
+/** The answer to the creation of a model with these attributes. */
+let created: Awaited<ReturnType<typeof create>>
+beforeAll(async () => {
+  api = await startKebab()
+  created = await create(attributes)
+  return () => api[Symbol.asyncDispose]()
+})
+
 describe('members that are written in another case', () => {
   test('members in another case are accepted and returned so at every depth', async () => {
-    const created = await create(attributes)
-
     expect(created.status).toBe(201)
     expect(created.data.attributes).toMatchObject({
       ...attributes,

@@ -70,8 +70,12 @@ test('a read-only relation refuses every write, and strangers with 401 first', a
 })
 
 test('a relation is changed as a whole or not at all', async () => {
-  const { model, tool } = catalogue
-  const path = `/ai-tools/${tool.loose}/relationships/models`
+  const { model } = catalogue
+  const [tool] = await svc.rows<{ id: string }>(
+    `insert into ai_tools (name, description, tool_type) values ('own', 'Does its own.', 'function') returning id::text`,
+  )
+  await svc.rows('insert into ai_model_tools (model_id, tool_id) values ($1, $2)', [model.main, tool?.id])
+  const path = `/ai-tools/${tool?.id}/relationships/models`
 
   const missing = await svc.admin.post(path, toMany('ai-models', [model.external, 999999]))
   const wrong = await svc.admin.post(path, { data: [toOne('ai-models', model.external).data, toOne('users', 1).data] })
