@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listConversations } from '../../../entities/rooms/conversation.sql.ts'
 import { findConversationMessages } from '../../../entities/rooms/conversation-message.sql.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
+import { newName } from '../../kit/identity/people.ts'
 import {
   buildMessage,
   type Conversations,
@@ -196,11 +197,12 @@ test('every change stands in the stream of its owner and of nobody else', async 
 })
 
 test('a part of a long conversation, and of many, is read by an index', async () => {
-  const { svc, adaId, begin, open } = conversations
-  const slug = await begin()
+  const { svc, begin, open } = conversations
+  const { browser: eve, id: eveId } = await signIn(svc, newName('eve'))
+  const slug = await begin(eve)
   await svc.rows(
     `insert into conversations (user_id, slug, name) select $1, 's' || n, 'S' from generate_series(1, 5000) n`,
-    [adaId],
+    [eveId],
   )
   await svc.rows(
     `insert into conversation_messages (conversation_id, seq, role, content, is_complete, bytes)
@@ -210,11 +212,11 @@ test('a part of a long conversation, and of many, is read by an index', async ()
   await svc.rows('analyze conversations, conversation_messages')
   const planOf = async ({ text }: { text: string }, values: unknown[]) =>
     (await svc.rows<{ 'QUERY PLAN': string }>(`explain ${text}`, values)).map((line) => line['QUERY PLAN']).join('\n')
-  const { data } = await open(slug)
+  const { data } = await open(slug, '', eve)
   const part = await planOf(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
   expect(part).toContain('Index Scan Backward using conversation_messages_conversation_id_seq_sub_seq_unique')
   expect(part).not.toContain('Seq Scan on conversation_messages')
-  expect(await planOf(listConversations, [adaId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
+  expect(await planOf(listConversations, [eveId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
     'Index Scan Backward using conversations_user_id_updated_at_id_index',
   )
   expect([data.messages.length, data.next]).toEqual([1000, '19001.000'])
