@@ -37,6 +37,7 @@ describeWith('chromium')('operation in the administration', () => {
   test('the overview says whether it is well, what was used, and what waits', async () => {
     await using admin = await openAdmin(svc, 'alma', { path: 'overview' })
     const { page } = admin
+    await svc.rows('delete from usage_records')
     await addUsage(admin.id)
     await showAdmin(page, 'overview')
     await page.getByText('All is well').waitFor()

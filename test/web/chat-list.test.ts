@@ -62,7 +62,11 @@ describeWith('chromium')('the list of conversations', () => {
 
     await list.getByRole('button', { name: /^Office/ }).click()
     await list.getByRole('link', { name: 'Chat 2' }).waitFor()
-    expect(await svc.rows(`select name, is_pinned as pin, folder from conversations order by name`)).toEqual([
+    const stored = await svc.rows(
+      `select c.name, is_pinned as pin, folder from conversations c join users u on u.id = c.user_id
+        where username = 'ada' order by c.name`,
+    )
+    expect(stored).toEqual([
       { name: 'Budget', pin: true, folder: null },
       { name: 'Chat 2', pin: false, folder: 'Office' },
     ])
