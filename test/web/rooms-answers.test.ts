@@ -29,7 +29,7 @@ describeWith('chromium')('a model that answers in a room', () => {
   })
   afterAll(() => resources.disposeAsync())
 
-  const running = ({ page }: RoomsPage) => page.locator('article.running')
+  const running = ({ page }: Pick<RoomsPage, 'page'>) => page.locator('article.running')
 
   test('everybody sees the answer grow, also who comes later, and its asker stops it', async () => {
     upstream.behave = neverEnds
@@ -51,7 +51,7 @@ describeWith('chromium')('a model that answers in a room', () => {
     await running(ada).getByText('more more').waitFor()
     await running(ada).getByRole('button', { name: 'Stop' }).click()
     await expect.poll(() => upstream.requests.at(-1)?.abortedAt).toBeDefined()
-    await running(cyd).waitFor({ state: 'detached' })
+    for (const each of [ada, ben, cyd]) await running(each).waitFor({ state: 'detached' })
   })
 
   test('a tool call asks the asker alone, and runs once after approval', async () => {
@@ -98,14 +98,15 @@ describeWith('chromium')('a model that answers in a room', () => {
   })
 
   test('where no socket comes about, the answer grows by server-sent events', async () => {
-    await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
-    await cyd.page.reload()
-    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
+    const page = await cyd.page.context().newPage()
+    await page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
+    await page.goto(cyd.page.url())
+    await page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
     upstream.behave = neverEnds
     await ben.say('@svc Count by another way')
-    await running(cyd).getByText('more more').waitFor({ timeout: 60_000 })
+    await running({ page }).getByText('more more').waitFor({ timeout: 60_000 })
     await running(ben).getByRole('button', { name: 'Stop' }).click()
-    await running(cyd).waitFor({ state: 'detached' })
-    upstream.behave = answers('Good day.')
+    for (const each of [{ page }, ada, ben, cyd]) await running(each).waitFor({ state: 'detached' })
+    await page.close()
   })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -25,6 +25,15 @@ describeWith('chromium')('the list of rooms', () => {
 
   const rowOf = ({ page }: RoomsPage, name: string) =>
     page.getByRole('navigation', { name: 'Rooms' }).getByRole('listitem').filter({ hasText: name })
+
+  const openRoom = async (by: RoomsPage, name: string) => {
+    await rowOf(by, name).getByRole('link').click()
+    await by.page.getByRole('heading', { level: 1, name }).waitFor()
+  }
+
+  beforeEach(async () => {
+    for (const each of [ada, ben]) await openRoom(each, 'Orchard')
+  })
 
   const choose = async (by: RoomsPage, name: string, entry: string) => {
     await rowOf(by, name).hover()
@@ -110,14 +119,16 @@ describeWith('chromium')('the list of rooms', () => {
   })
 
   test('a deleted room disappears for everybody, with a notice to its viewers', async () => {
-    await rowOf(ben, 'Orchard').getByRole('link').click()
-    await ben.said('The apples are ripe').waitFor()
-    await rowOf(ada, 'Orchard').getByRole('link').click()
-    await ada.page.getByRole('main').getByRole('button', { name: 'Options for Orchard' }).click()
+    await ada.createRoom('Barn')
+    await ada.invite('benn')
+    await ben.accept()
+    await ada.say('The hay is dry')
+    await ben.said('The hay is dry').waitFor()
+    await ada.page.getByRole('main').getByRole('button', { name: 'Options for Barn' }).click()
     await ada.page.getByRole('menuitem', { name: 'Delete room' }).click()
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await ben.page.getByText('This room is not there for you').waitFor()
-    await rowOf(ben, 'Orchard').waitFor({ state: 'detached' })
-    expect(await svc.rows("select from rooms where name = 'Orchard'")).toEqual([])
+    await rowOf(ben, 'Barn').waitFor({ state: 'detached' })
+    expect(await svc.rows("select from rooms where name = 'Barn'")).toEqual([])
   })
 })
