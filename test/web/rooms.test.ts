@@ -49,15 +49,35 @@ describeWith('chromium')('rooms in two browsers', () => {
     await expect.poll(lastTwo).toEqual(['Who has the canary?', 'I have it.'])
   })
 
+  /** Replies to the last message with these words. */
+  const reply = async (by: RoomsPage, words: string, text: string) => {
+    await by.said(words).hover()
+    await by.said(words).getByRole('button', { name: 'Reply' }).click()
+    const thread = by.page.getByRole('complementary', { name: 'Thread' })
+    await thread.getByRole('textbox', { name: 'Message' }).fill(text)
+    await thread.getByRole('button', { name: 'Send', exact: true }).click()
+    await thread.getByRole('article').filter({ hasText: text }).waitFor()
+    return thread
+  }
+
+  const edit = async (by: RoomsPage, words: string, text: string) => {
+    await by.said(words).hover()
+    await by.said(words).getByRole('button', { name: 'More' }).click()
+    await by.page.getByRole('menuitem', { name: 'Edit message' }).click()
+    await by.page.getByRole('textbox', { name: 'Edit message' }).fill(text)
+    await by.page.getByRole('button', { name: 'Save' }).click()
+  }
+
+  const attach = async (by: RoomsPage, files: { name: string; mimeType: string; buffer: Buffer }[]) => {
+    const chosen = by.page.waitForEvent('filechooser')
+    await by.page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles(files)
+    await expect.poll(() => by.page.getByText('Ready').count()).toBe(files.length)
+  }
+
   test('a reply appears in a thread, and the room counts the replies', async () => {
     await ada.say('Shall we meet?')
-    const question = ben.said('Shall we meet?')
-    await question.hover()
-    await question.getByRole('button', { name: 'Reply' }).click()
-    const thread = ben.page.getByRole('complementary', { name: 'Thread' })
-    await thread.getByRole('textbox', { name: 'Message' }).fill('On Friday.')
-    await thread.getByRole('button', { name: 'Send', exact: true }).click()
-    await thread.getByRole('article').filter({ hasText: 'On Friday.' }).waitFor()
+    const thread = await reply(ben, 'Shall we meet?', 'On Friday.')
 
     await ada.said('Shall we meet?').getByRole('button', { name: 'One reply' }).click()
     await ada.page.getByRole('complementary', { name: 'Thread' }).getByText('On Friday.').waitFor()
@@ -68,12 +88,7 @@ describeWith('chromium')('rooms in two browsers', () => {
 
   test('a message is quoted, edited and deleted, and the others see each of it', async () => {
     await ben.say('A tpyo')
-    const own = ben.said('A tpyo')
-    await own.hover()
-    await own.getByRole('button', { name: 'More' }).click()
-    await ben.page.getByRole('menuitem', { name: 'Edit message' }).click()
-    await ben.page.getByRole('textbox', { name: 'Edit message' }).fill('A typo')
-    await ben.page.getByRole('button', { name: 'Save' }).click()
+    await edit(ben, 'A tpyo', 'A typo')
     const seen = ada.said('A typo')
     await seen.getByText('edited').waitFor()
     await seen.hover()
@@ -85,12 +100,14 @@ describeWith('chromium')('rooms in two browsers', () => {
     await field.press('Enter')
     await ben.page.locator('blockquote').filter({ hasText: 'A typo' }).waitFor()
 
+    const deleted = ada.page.getByText('This message was deleted.')
+    const before = await deleted.count()
     const edited = ben.said('edited')
     await edited.hover()
     await edited.getByRole('button', { name: 'More' }).click()
     await ben.page.getByRole('menuitem', { name: 'Delete' }).click()
     await ben.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-    await ada.page.getByText('This message was deleted.').waitFor()
+    await deleted.nth(before).waitFor()
   })
 
   test('who administers the room deletes what somebody else wrote, and who edits cannot', async () => {
@@ -111,14 +128,11 @@ describeWith('chromium')('rooms in two browsers', () => {
   })
 
   test('a file is encrypted in one browser and decrypted in the other', async () => {
-    const chosen = ada.page.waitForEvent('filechooser')
-    await ada.page.getByRole('button', { name: 'Attach files' }).click()
-    await (await chosen).setFiles([
+    await attach(ada, [
       { name: 'dot.png', mimeType: 'image/png', buffer: PNG },
       { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Canary of a file') },
     ])
     await ada.page.getByText('their names are not').waitFor()
-    await expect.poll(() => ada.page.getByText('Ready').count()).toBe(2)
     await ada.say('Look at this')
 
     const message = ben.said('Look at this')
@@ -161,6 +175,9 @@ describeWith('chromium')('rooms in two browsers', () => {
   })
 
   test('unread messages are counted with mentions until they are read', async () => {
+    // Only what stands outside of threads is marked as read.
+    await ada.say('Before the others')
+    await ben.said('Before the others').waitFor()
     // What is not marked as read before would be counted, too.
     const last = await findLastMessage(svc, 'Thesis group')
     await expect.poll(() => findReadMark(svc, 'benn', 'Thesis group')).toBe(last)
@@ -212,17 +229,31 @@ describeWith('chromium')('rooms in two browsers', () => {
   })
 
   test('words are searched for in what was read', async () => {
+    await ada.say('Who knows the lighthouse?')
+    await ada.said('Who knows the lighthouse?').locator('time').waitFor()
     await ada.showPanel('Search')
     const panel = ada.page.getByRole('complementary', { name: 'Search' })
-    await panel.getByRole('searchbox').fill('shall we')
-    await panel.getByRole('button', { name: /Shall we meet/ }).click()
-    await ada.page.locator('article.found').filter({ hasText: 'Shall we meet?' }).waitFor()
+    await panel.getByRole('searchbox').fill('who knows')
+    await panel.getByRole('button', { name: /Who knows the lighthouse/ }).click()
+    await ada.page.locator('article.found').filter({ hasText: 'Who knows the lighthouse?' }).waitFor()
     await panel.getByText(/Searched in all \d+ messages/).waitFor()
     await expectAccessible(ada.page)
     await panel.getByRole('button', { name: 'Close' }).click()
   })
 
   test("nothing of a room is in clear text except in the question's body", async () => {
+    await attach(ada, [{ name: 'song.txt', mimeType: 'text/plain', buffer: Buffer.from('Canary of a song') }])
+    await ada.say('The canary shall sing')
+    await ben.said('The canary shall sing').waitFor()
+    await edit(ada, 'The canary shall sing', 'The canary sings')
+    await ben.said('The canary sings').getByText('edited').waitFor()
+    const thread = await reply(ben, 'The canary sings', 'So does my canary')
+    await thread.getByRole('button', { name: 'Close' }).click()
+    upstream.behave = answers('A canary of a model sings, too.')
+    await ada.say('@svc Does your canary sing?')
+    await ben.said('A canary of a model sings, too.').waitFor()
+    await ada.said('A canary of a model sings, too.').waitFor()
+
     const sent = [...ada.requests, ...ben.requests].filter(({ body }) => /canary|Shall we meet|A typo/i.test(body))
     expect(sent.map(({ url }) => new URL(url).pathname).filter((path) => path !== '/trpc/rooms.ask')).toEqual([])
     const tables = await svc.rows<{ name: string }>(
