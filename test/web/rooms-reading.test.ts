@@ -93,6 +93,7 @@ describeWith('chromium')('somebody who reads a room', () => {
   })
 
   test('a document is shown in the browser that opened it', async () => {
+    ben.complaints.length = 0
     const chosen = ada.page.waitForEvent('filechooser')
     await ada.page.getByRole('button', { name: 'Attach files' }).click()
     await (await chosen).setFiles({ name: 'lock.pdf', mimeType: 'application/pdf', buffer: PDF })
@@ -106,11 +107,21 @@ describeWith('chromium')('somebody who reads a room', () => {
   })
 
   test('messages of different days stand below lines of their days', async () => {
-    await svc.rows("update room_messages set created_at = now() - interval '1 day' where seq = 1")
+    await ada.createRoom('Pond')
+    await ada.say('Ducks')
+    await ada.said('Ducks').locator('time').waitFor()
+    await svc.rows(
+      `update room_messages set created_at = now() - interval '1 day'
+        where room_id = (select id from rooms where name = 'Pond')`,
+    )
+    await ada.say('Geese')
+    await ada.said('Geese').locator('time').waitFor()
     await ada.page.reload()
-    await ada.said('Water').waitFor()
+    await ada.said('Ducks').waitFor()
     const days = ada.page.getByRole('main').locator('.line')
     await expect.poll(async () => (await days.allTextContents()).slice(0, 2)).toEqual(['Yesterday', 'Today'])
+    await ada.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: /Canal/ }).click()
+    await ada.page.getByRole('heading', { level: 1, name: 'Canal' }).waitFor()
   })
 
   /** Adds many messages while Ben has another page open, then returns him to the room. */
