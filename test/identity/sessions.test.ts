@@ -132,7 +132,7 @@ test('the id of a session cannot be read in the database', async () => {
 })
 
 /** Returns when the sessions of a person were renewed. */
-async function renewalsOf(id: number): Promise<number[]> {
+async function readRenewals(id: number): Promise<number[]> {
   const rows = await svc.rows<{ at: number }>(
     'select extract(epoch from renewed_at)::float8 * 1000 as at from sessions where user_id = $1',
     [id],
@@ -147,7 +147,7 @@ test('the time of a session restarts with every use, and ends without any', asyn
     advanceClock(80 * MINUTE)
     expect(await browser.standing()).toBe(SIGNED_IN)
     // The row is written after the answer was sent.
-    await expect.poll(() => renewalsOf(id)).toEqual([expect.toSatisfy((at: number) => at > Date.now() - MINUTE)])
+    await expect.poll(() => readRenewals(id)).toEqual([expect.toSatisfy((at: number) => at > Date.now() - MINUTE)])
   }
   advanceClock(121 * MINUTE)
 
@@ -204,7 +204,7 @@ test('the time of a session does not restart when it ends during a renewal', asy
 
 test('the time of a session is renewed after the answer, which does not wait', async () => {
   const { browser, id } = await signIn(svc, newName())
-  const renewals = () => renewalsOf(id)
+  const renewals = () => readRenewals(id)
   const [before = 0] = await renewals()
   advanceClock(61_000)
   await using client = await openClient(svc.env.DATABASE_URL)
