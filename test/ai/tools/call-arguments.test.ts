@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../../kit/ai/model-config.ts'
 import { answers, type Behaviour, beginStream, buildChunk, startProvider } from '../../kit/ai/provider.ts'
 
@@ -13,6 +13,9 @@ beforeAll(async () => {
 })
 
 afterAll(() => app[Symbol.asyncDispose]())
+beforeEach(() => {
+  app.upstream.behave = answers('Fine.')
+})
 
 /** Starts a service with a model behind each adapter and a tool without parameters; records the requests. */
 async function startTools() {
