@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface DrainTimes {
@@ -21,7 +21,8 @@ export interface Drain {
 }
 
 export function createDrain(): Drain {
-  const responses = new Set<ServerResponse>()
+  // Responses are counted, not collected: V8 would move the tables of a busy Set to its old generation, and with them each response.
+  let responses = 0
   const idle = new EventTarget()
   let phase: 'serving' | 'draining' | 'refusing' = 'serving'
   let server: Server | undefined
@@ -31,11 +32,10 @@ export function createDrain(): Drain {
       server = watched
       // This listener runs before the handler, which may respond synchronously.
       watched.prependListener('request', (_, response) => {
-        if (phase !== 'serving') closeAfterResponse(response)
-        responses.add(response)
+        responses++
         response.once('close', () => {
-          responses.delete(response)
-          if (phase === 'refusing' && responses.size === 0) idle.dispatchEvent(new Event('idle'))
+          responses--
+          if (phase === 'refusing' && responses === 0) idle.dispatchEvent(new Event('idle'))
         })
       })
     },
@@ -43,17 +43,11 @@ export function createDrain(): Drain {
     isRefusing: () => phase === 'refusing',
     async start({ delay, timeout }) {
       phase = 'draining'
-      for (const response of responses) closeAfterResponse(response)
       await pause(delay)
       phase = 'refusing'
       server?.closeIdleConnections()
-      if (responses.size > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
-      return responses.size === 0
+      if (responses > 0) await once(idle, 'idle', { signal: AbortSignal.timeout(timeout) }).catch(() => {})
+      return responses === 0
     },
   }
-}
-
-/** Closes the connection after the response, so that the load balancer sends the client's next request to another replica. */
-function closeAfterResponse(response: ServerResponse): void {
-  if (!response.headersSent) response.setHeader('connection', 'close')
 }

@@ -17,14 +17,17 @@ interface RequestHookOptions {
   env: Env
   services: Services
   log: FastifyBaseLogger
-  drain: Pick<Drain, 'isRefusing'>
+  drain: Pick<Drain, 'isDraining' | 'isRefusing'>
 }
 
 /** Adds the hooks that run around each request of every facade. */
 export function addRequestHooks(app: FastifyInstance, { env, services, log, drain }: RequestHookOptions): void {
   markDeprecatedRoutes(app, { sunset: env.DEPRECATION_SUNSET, sql: services.sql, log })
   const checkAddress = createAddressCheck(services.settings.baseUrl, log)
+  // Load balancers then send the client's next request to another replica.
+  const closeWhileDraining = (reply: FastifyReply) => void (drain.isDraining() && reply.header('connection', 'close'))
   app.addHook('onRequest', (request, reply, done) => {
+    closeWhileDraining(reply)
     checkAddress(request)
     reply.header('x-request-id', request.id)
     assertOneHost(request)
@@ -34,6 +37,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   })
   drainUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
+    closeWhileDraining(reply)
     const hints = context?.hints
     if (hints) reply.headers(toLimitHeaders(hints))
     if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
