@@ -82,12 +82,16 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
   const idleEnded = once(idle, 'end')
   idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const [before] = await once(idle, 'data')
+  const headers = { authorization: `Bearer ${svc.token}`, 'content-type': 'application/json' }
+  const body = JSON.stringify(buildQuestion('Hello', 'mock-1'))
+  const begunBefore = fetch(`${svc.url}/api/ai-req`, { method: 'POST', headers, body })
+  await vi.waitFor(() => expect(svc.provider.requests).toHaveLength(2), SLOW)
 
   svc.service.kill('SIGTERM')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
   const served = askService(svc.url, svc.token, 'mock-1')
-  await vi.waitFor(() => expect(svc.provider.requests).toHaveLength(2), SLOW)
+  await vi.waitFor(() => expect(svc.provider.requests).toHaveLength(3), SLOW)
   idle.resume()
   await idleEnded
   await vi.waitFor(async () => expect((await askService(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
@@ -98,6 +102,8 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
     [200, 'close'],
     [200, 'close'],
   ])
+  const begun = await begunBefore
+  expect([begun.status, begun.headers.get('connection')]).toEqual([200, 'close'])
   expect([(await served).status, (await svc.asked).status]).toEqual([200, 200])
   expect(await svc.service.ended).toBe(0)
 })
