@@ -73,7 +73,10 @@ export const findAdministrator = statement<{ id: number }>(
 )
 
 /** Locks a person; it must precede the locks of rooms. Values: the user's id. */
-export const lockPerson = statement<never>('lock-person', 'select from users where id = $1 for no key update')
+export const lockPerson = statement<{ username: string }>(
+  'lock-person',
+  'select username from users where id = $1 for no key update',
+)
 
 interface NamedUser {
   id: number

@@ -30,9 +30,13 @@ export async function eraseUser(
   const exportFilesToRemove: string[] = []
   await withChangeLog(ctx, async (tx, changes) => {
     await beforehand(tx)
-    await hooks.emitSerial('name-freed', { subject: 'user', id: user.id, name: user.username, em: tx })
+    // The username may have changed since the user was looked up.
+    const [person] = await runStatement(tx, lockPerson, [user.id])
+    // A concurrent request deleted the user first.
+    if (!person) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
+    const { username } = person
+    await hooks.emitSerial('name-freed', { subject: 'user', id: user.id, name: username, em: tx })
     await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, changes, report, files })
-    await runStatement(tx, lockPerson, [user.id])
     await endAccess({ em: tx, changes }, user.id)
     const exports = await runStatement(tx, deleteExportsOfUser, [user.id])
     exportFilesToRemove.push(...exports.flatMap(({ file }) => file ?? []))
@@ -43,17 +47,15 @@ export async function eraseUser(
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
     // This returns the current picture, which may have changed since the user was looked up.
-    const [deleted] = await runStatement(tx, deleteUser, [user.id])
-    // A concurrent request deleted the user first.
-    if (!deleted) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
+    const { avatar } = await runForOneRow(tx, deleteUser, [user.id])
     await assertAdministratorLeft(ctx, tx)
-    if (deleted.avatar) files.push(deleted.avatar)
+    if (avatar) files.push(avatar)
     report['users'] = { deleted: 1, kept: 0 }
     // End registrations that are under way with this username.
-    await tx.nativeDelete(Session, { subject: { username: user.username } })
+    await tx.nativeDelete(Session, { subject: { username } })
     // Remove the account last: if that fails, the transaction rolls back; if only the commit fails, a retry
     // completes it.
-    await localAccounts.remove(user.username)
+    await localAccounts.remove(username)
     ctx.auditedCall?.recordChange({ erased: report })
   })
   // A backup from before still has them: the log tells whom to remove again after a restore.

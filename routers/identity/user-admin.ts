@@ -89,11 +89,13 @@ export const adminRouter = router({
   renameUser: freshAdmin
     .input(z.strictObject({ user: userChoice, to: username }))
     .mutation(async ({ ctx, input: { user: choice, to } }) => {
-      const { id, username: from } = await findPerson(ctx, choice, 'The AI user stays as it is.')
-      if (from === to) return { id, username: to }
-      ctx.auditedCall?.recordChange({ before: { username: from }, after: { username: to } })
+      const { id } = await findPerson(ctx, choice, 'The AI user stays as it is.')
       await withChangeLog(ctx, async (em, changes) => {
         const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+        // A concurrent request may have renamed the person since they were looked up.
+        const { username: from } = user
+        if (from === to) return
+        ctx.auditedCall?.recordChange({ before: { username: from }, after: { username: to } })
         await renameUser(ctx, em, user, to).catch(refuseDuplicate)
         changes.addRow(users, 'updated', user)
         await ctx.services.hooks.emitSerial('user-profile-changed', { userId: id, em, changes })

@@ -8,7 +8,7 @@ import { metadata } from '../kit/catalogue.ts'
 import { adaFlags, openHost } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
-import { afterPasswordCheck } from '../kit/locks.ts'
+import { afterPasswordCheck, holdLock, waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
 
 let svc: TestApp
@@ -190,6 +190,21 @@ test('removing a user stops a sign-in whose password is just being compared', as
   afterPasswordCheck(svc, () => svc.host.admin.removeUser({ user: { username: 'ada' } }))
 
   expect((await openBrowser(svc.url).login('ada')).status).toBe(401)
+})
+
+test('removing a user who is being renamed removes their renamed account', async () => {
+  const { id } = await signIn(svc, 'ada')
+  await using lock = await holdLock(svc, 'select from users where id = $1 for update', [id])
+  const renamed = svc.host.admin.renameUser({ user: { id }, to: 'lovelace' })
+  await lock.waitForWaiter()
+  const removed = svc.host.admin.removeUser({ user: { id } })
+  await waitForLocks(svc.env.DATABASE_URL, 2)
+
+  await lock.release()
+  await Promise.all([renamed, removed])
+
+  expect(await readAccounts(resolveAccountsPath(svc.env))).toEqual([])
+  expect((await openBrowser(svc.url).login('lovelace')).status).toBe(401)
 })
 
 test('removing a user ends their access at once and frees the username', async () => {

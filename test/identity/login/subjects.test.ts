@@ -4,6 +4,7 @@ import { startApp, type TestApp } from '../../kit/app.ts'
 import { buildFirstKeys, openBrowser, type TestBrowser } from '../../kit/browser.ts'
 import { sendFirstKeys } from '../../kit/identity/first-keys.ts'
 import { proxyHeaders } from '../../kit/identity/sessions.ts'
+import { holdLock, waitForLocks } from '../../kit/locks.ts'
 
 const settings = {
   AUTHENTICATION_METHOD: 'proxy',
@@ -192,6 +193,27 @@ test('a local account binds by its own id, which stays when it is renamed', asyn
   expect(await userNamed(svc, 'lovelace')).toMatchObject({ id, subject })
   const accounts = JSON.parse(await readFile(`${svc.folder}/accounts.json`, 'utf8')) as { id: string }[]
   expect(`local:${accounts[0]?.id}`).toBe(subject)
+})
+
+test('a local account has the last of two usernames that are given concurrently', async () => {
+  await using svc = await startApp()
+  const { id } = await svc.host.admin.addUser({
+    username: 'ada',
+    email: 'ada@example.org',
+    name: 'Ada',
+    password: 'correct horse',
+  })
+  await using lock = await holdLock(svc, 'select from users where id = $1 for update', [id])
+  const first = svc.host.admin.renameUser({ user: { id }, to: 'lovelace' })
+  await lock.waitForWaiter()
+  const second = svc.host.admin.renameUser({ user: { id }, to: 'byron' })
+  await waitForLocks(svc.env.DATABASE_URL, 2)
+
+  await lock.release()
+  await Promise.all([first, second])
+
+  expect((await openBrowser(svc.url).login('byron', 'correct horse')).status).toBe(200)
+  expect((await openBrowser(svc.url).login('lovelace', 'correct horse')).status).toBe(401)
 })
 
 test.for([
