@@ -99,6 +99,8 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
   const cleanUp: (() => void)[] = [() => signal.removeEventListener('abort', comeBack)]
   try {
     signal.addEventListener('abort', comeBack, { once: true })
+    // An earlier abort notifies no listener.
+    if (signal.aborted) comeBack()
     cleanUp.push(await services.subscriptions.open(subscriber))
     const { position, stop } = await services.changeStreams.follow(options.stream, queue)
     cleanUp.push(stop)

@@ -1,13 +1,15 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { waitForLocks } from '../kit/locks.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
 
@@ -78,6 +80,28 @@ test('a client that reads nothing is hung up on', async () => {
 
   await expect.poll(count).toBe(0)
   socket.destroy()
+})
+
+test('a client that leaves while it is authenticated leaves no subscription', async () => {
+  const person = await createPerson(svc)
+  const count = () => svc.services.subscriptions.count()
+  await expect.poll(count).toBe(0)
+  const opening = vi.spyOn(svc.services.subscriptions, 'open')
+  onTestFinished(() => opening.mockRestore())
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query('lock table access_tokens in access exclusive mode')
+  const socket = connect(Number(new URL(svc.url).port), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`GET /trpc/users.changes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${person.token}\r\n\r\n`)
+  await waitForLocks(svc.env.DATABASE_URL)
+  socket.destroy()
+  await once(socket, 'close')
+
+  await client.query('commit')
+
+  await expect.poll(() => opening.mock.calls.length).toBe(1)
+  await expect.poll(count).toBe(0)
 })
 
 test('a subscription ends with its session', async () => {
