@@ -126,7 +126,10 @@ export class MeteredCall {
       throw new Problem('provider_refused')
     }
     // A generator is not ended if its reader disconnects before the first read.
-    this.#call.signal.addEventListener('abort', () => void batches.return(), { once: true })
+    const end = () => void batches.return()
+    this.#call.signal.addEventListener('abort', end, { once: true })
+    // The reader may have left while the first part was awaited.
+    if (this.#call.signal.aborted) end()
     return flattenBatches(first, batches)
   }
 
