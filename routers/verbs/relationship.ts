@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { statement } from '../../entities/sql/statement.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -9,12 +10,12 @@ import { withBodySize } from '../core/trpc.ts'
 import type { Relation, Resource } from '../resource/declare.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
-import type { PivotMapping } from '../resource/mapping.ts'
+import type { PivotMapping, TableMapping } from '../resource/mapping.ts'
 import type { RecordRef } from '../resource/record.ts'
 import { translateConstraintError } from './constraint-errors.ts'
 import { createUnknownIssue, findHiddenIds, lockRow } from './lock-row.ts'
 import { getRow } from './read.ts'
-import { administrator } from './write.ts'
+import { administrator, findSharedStream } from './write.ts'
 import { ifVersion } from './write-inputs.ts'
 
 type Change = 'add' | 'replace' | 'remove'
@@ -43,25 +44,31 @@ async function changeLinks(
   const path = own.relations[name]
   if (!path || !('pivot' in path)) throw new Problem('read_only')
   const wanted = [...new Set(ids.map(Number))]
-  await withChangeLog(ctx, async (em, changes) => {
+  const change = async (em: EntityManager, changes: ChangeRecorder) => {
     // Concurrent changes of the same links wait here.
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     const before = await findLinkedIds(em, path, Number(id))
     const lost = kind === 'replace' ? before : []
     await lockRelatedRows(ctx, em, to, [...wanted, ...lost], kind === 'remove' ? [] : ids.map(Number))
     await writeLinks(em, path, Number(id), wanted, kind)
-    // Both sides show the links, so both change.
     await runStatement(em, touchRows(own.table), [[Number(id)]])
-    await runStatement(em, touchRows(other.table), [[...wanted, ...lost]])
+    const touched = await runStatement(em, touchRows(other.table), [[...wanted, ...lost]])
     const after = await findLinkedIds(em, path, Number(id))
     ctx.auditedCall
       ?.setSubject(`${of.type}:${id}`)
       .recordChange({ before: { [name]: before }, after: { [name]: after } })
     changes.addRow(of, 'updated', { id: Number(id) })
-  }).catch(translateConstraintError)
+    // If the other side shows the links as well, its rows have changed for their readers.
+    if (showsLinks(other, path)) for (const row of touched) changes.addRow(resources.of(to), 'updated', row)
+  }
+  await withChangeLog(ctx, change, findSharedStream(of)).catch(translateConstraintError)
   const { relations } = await getRow(ctx, of, id, [name])
   return relations?.[name] as RecordRef[]
 }
+
+/** Returns true if the other side of a relation has a relation of the same links. */
+const showsLinks = ({ relations }: TableMapping, { pivot }: PivotMapping): boolean =>
+  Object.values(relations).some((path) => 'pivot' in path && path.pivot === pivot)
 
 async function findLinkedIds(em: EntityManager, { pivot, from, to }: PivotMapping, id: number): Promise<number[]> {
   const query = statement<{ id: number }>(
@@ -101,4 +108,7 @@ async function writeLinks(
 }
 
 const touchRows = (table: string) =>
-  statement<never>(`touch-${table}`, `update ${table} set updated_at = now() where id = any($1::int[])`)
+  statement<{ id: number }>(
+    `touch-${table}`,
+    `update ${table} set updated_at = now() where id = any($1::int[]) returning id`,
+  )

@@ -84,7 +84,7 @@ interface WriteHooks {
   stream?: Stream | undefined
 }
 
-const findSharedStream = (of: Resource): Stream | undefined => (of.streams === 'all' ? 'all' : undefined)
+export const findSharedStream = (of: Resource): Stream | undefined => (of.streams === 'all' ? 'all' : undefined)
 
 export async function createRow<R extends Resource>(
   ctx: Context,

@@ -203,6 +203,28 @@ describe('the models of a tool', () => {
     expect(await change('POST', [])).toEqual([])
   })
 
+  test('a change of the models of a tool is announced for the tool and each model', async () => {
+    const { tool, model } = await addCatalogue(svc)
+    const path = `/ai-tools/${tool.loose}/relationships/models`
+    const listChanges = async () =>
+      (
+        await svc.rows<{ change: string }>(
+          `select kind || ' ' || subject as change from change_log where stream = 'all' order by seq`,
+        )
+      ).map(({ change }) => change)
+    const announcedBy = async (method: string, ids: string[]) => {
+      const before = await listChanges()
+      await svc.admin.send(method, path, toMany('ai-models', ids))
+      return (await listChanges()).slice(before.length).sort()
+    }
+    const own = `ai-tools.updated ${tool.loose}`
+    const [main, external] = [`ai-models.updated ${model.main}`, `ai-models.updated ${model.external}`]
+
+    expect(await announcedBy('POST', [model.external])).toEqual([external, own])
+    expect(await announcedBy('DELETE', [model.external, '99999'])).toEqual([external, own])
+    expect(await announcedBy('PATCH', [model.external])).toEqual([main, external, own].sort())
+  })
+
   test('change as a whole or not at all', async () => {
     const { tool, model } = await addCatalogue(svc)
     const path = `/ai-tools/${tool.loose}/relationships/models`

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startWithConfig } from '../kit/ai/model-config.ts'
-import { type Client, clientOf } from '../kit/json-api/client.ts'
+import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
+import { type Client, clientOf, toMany } from '../kit/json-api/client.ts'
 import { startToolServer } from '../kit/mcp/tool-server.ts'
 
 type ToolServer = Awaited<ReturnType<typeof startToolServer>>
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 beforeEach(async () => {
-  await app.svc.rows('truncate mcp_servers, ai_tools cascade')
+  await app.svc.rows('truncate mcp_servers, ai_tools, ai_providers cascade')
   app.svc.log.length = 0
 })
 
@@ -127,6 +127,28 @@ test('an address at which an administrator has put another server stops no synch
     ['Third', 'http://127.0.0.1:9/mcp'],
   ])
   expect(app.svc.log.join()).toMatch(/led another one to its address/)
+})
+
+test('the models of a tool that its server no longer offers are announced', async () => {
+  await app.sync({ ...file(onFirst()), providers: [buildProvider('p', [buildModel('equipped'), buildModel('other')])] })
+  await app.svc.host.mcp.sync()
+  const [tool] = await app.svc.rows<{ id: number }>('select id from ai_tools')
+  const [model] = await app.svc.rows<{ id: number }>(`select id from ai_models where model_id = 'equipped'`)
+  const links = `/ai-tools/${tool?.id}/relationships/models`
+  await admin.send('POST', links, toMany('ai-models', [model?.id ?? 0]))
+  const listChanges = () =>
+    app.svc.rows<object>("select kind, subject from change_log where stream = 'all' order by seq")
+  const before = (await listChanges()).length
+  const { tools } = first as ToolServer
+  Object.assign(first as ToolServer, { tools: [] })
+
+  await app.svc.host.mcp.sync()
+
+  Object.assign(first as ToolServer, { tools })
+  expect((await listChanges()).slice(before)).toEqual([
+    { kind: 'ai-models.updated', subject: `${model?.id}` },
+    { kind: 'ai-tools.deleted', subject: `${tool?.id}` },
+  ])
 })
 
 test('changes of servers and their tools are announced, whoever makes them', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
+import { AiModel } from '../../../entities/catalogue/ai-model.ts'
 import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
@@ -144,13 +145,21 @@ async function writeTools({ em, changes }: Writing, server: McpServer, offered: 
       changes.add(['all'], 'updated', 'ai-tools', tool.id)
     }
   }
-  const removed = [...toolsByName.values()].map((tool) => {
+  const removedTools = [...toolsByName.values()]
+  await removeTools({ em, changes }, removedTools)
+  await em.flush()
+  return { added, changed, removed: removedTools.map(({ name }) => name) }
+}
+
+/** Removes tools. Models show their tools, so their changes are recorded as well. */
+async function removeTools({ em, changes }: Writing, tools: readonly AiTool[]): Promise<void> {
+  if (tools.length === 0) return
+  for (const { id } of await em.find(AiModel, { tools: { $in: [...tools] } }, { fields: ['id'] }))
+    changes.add(['all'], 'updated', 'ai-models', id)
+  for (const tool of tools) {
     em.remove(tool)
     changes.add(['all'], 'deleted', 'ai-tools', tool.id)
-    return tool.name
-  })
-  await em.flush()
-  return { added, changed, removed }
+  }
 }
 
 async function addTool({ em, changes }: Writing, server: McpServer, mcpName: string, definition: ToolDefinition) {
