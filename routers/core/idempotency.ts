@@ -70,18 +70,20 @@ async function claimOrReplay(
 ): Promise<KeptResponse | undefined> {
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
-    const isFirst = await answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch((cause: unknown) => {
-      // The store is down, so it is unknown whether this is a repeat.
-      throw new Problem('unavailable', { cause })
-    })
+    const isFirst = await answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch(refuseWithoutStore)
     if (isFirst) return undefined
-    const text = await answers.get(storeKey)
+    const text = await answers.get(storeKey).catch(refuseWithoutStore)
     if (text === undefined) continue
     const execution = JSON.parse(text) as StoredExecution
     if (execution.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
     if (!execution.sent) throw createConflict('The first request with this key is still under way.')
     return JSON.parse(vault.open(execution.sent, PURPOSE)) as KeptResponse
   }
+}
+
+/** Refuses the request while the store is down, because it is unknown whether this is a repeat. */
+function refuseWithoutStore(cause: unknown): never {
+  throw new Problem('unavailable', { cause })
 }
 
 interface Claim {
@@ -95,19 +97,25 @@ interface Claim {
 }
 
 async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
+  const { answers, log } = ctx.services
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
-    await ctx.services.answers.deleteIfUnchanged(claim.storeKey, claim.claimValue)
+    await answers
+      .deleteIfUnchanged(claim.storeKey, claim.claimValue)
+      // The lease ends by itself, and the caller needs the error of their request.
+      .catch((storeError: unknown) => log.warn({ error: storeError }, 'an idempotency key could not be released'))
     throw error
   }
   await consumeKeyQuota(ctx, claim.owner).catch(release)
   const response = await withLeaseRenewal(ctx, claim, run).catch(async (error: unknown) => {
-    await refundKeyQuota(ctx, claim.owner)
+    await refundKeyQuota(ctx, claim.owner).catch((refundError: unknown) =>
+      log.warn({ error: refundError }, 'the quota of an idempotency key could not be refunded'),
+    )
     return release(error)
   })
   // The request succeeded; failing to store its answer must not make it fail.
   await storeResponse(ctx, claim, response).catch((error: unknown) =>
-    ctx.services.log.warn({ error }, 'an answer was not kept'),
+    log.warn({ error }, 'a response could not be stored for retries'),
   )
   return response
 }

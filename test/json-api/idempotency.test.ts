@@ -137,6 +137,30 @@ test('a creation with a key that failed by our fault may be tried again', async 
   expect([failed.status, again.status]).toEqual([500, 201])
 })
 
+test.for([
+  ['refund', () => vi.spyOn(svc.services.limiter, 'refund')],
+  ['release', () => vi.spyOn(svc.services.answers, 'deleteIfUnchanged')],
+] as const)('a refused creation tells its own error when the %s of its key fails', async ([, watch]) => {
+  const failing = watch()
+  failing.mockRejectedValueOnce(new Error('the store is down'))
+
+  const refused = await create(admin, 'one', provider(''))
+  failing.mockRestore()
+
+  expect([refused.status, refused.errors[0]?.code]).toEqual([422, 'invalid_attribute'])
+  expect(svc.log.join('')).toMatch(/idempotency key could not be (refunded|released)/)
+})
+
+test('a repeat is refused as unavailable while the stored response cannot be read', async () => {
+  await create(admin, 'one')
+  const reading = vi.spyOn(svc.services.answers, 'get').mockRejectedValueOnce(new Error('the store is down'))
+
+  const again = await create(admin, 'one')
+  reading.mockRestore()
+
+  expect([again.status, again.errors[0]?.code]).toEqual([503, 'unavailable'])
+})
+
 test('a creation with a key needs a key that is one', async () => {
   for (const key of ['', 'two words', 'tab\tin', 'x'.repeat(256), 'ä']) {
     const { status, errors } = await create(admin, key)
