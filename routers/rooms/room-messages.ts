@@ -16,7 +16,6 @@ import { findReadMarks, type ReadMark } from '../../entities/rooms/room-read-mar
 import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import {
@@ -34,7 +33,7 @@ import { resourceId } from '../resource/ids.ts'
 import type { RecordOf } from '../resource/record.ts'
 import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { lockRow, type Version } from '../verbs/lock-row.ts'
-import { defineReads, getRow } from '../verbs/read.ts'
+import { defineReads, getNamedRow, getRow } from '../verbs/read.ts'
 import { updateRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { deleteAttachmentsOfMessage } from './attachments/message-attachments.ts'
@@ -124,12 +123,9 @@ export const roomMessagesRouter = router({
     .input(z.strictObject({ room: resourceId, number: numberInput }))
     .query(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
       const [found] = await ctx.services.sql(findMessageByNumber, [input.room, ...input.number.split('.').map(Number)])
-      const unknown = new Problem('not_found', { detail: 'There is no such message.' })
-      if (!found) throw unknown
       // Callers who may not see the room do not learn which numbers exist.
-      return getRow(ctx, roomMessages, found.id, ['member.user', 'attachments']).catch((error: unknown) => {
-        throw error instanceof Problem && error.problem === 'not_found' ? unknown : error
-      })
+      const include = ['member.user', 'attachments']
+      return getNamedRow(ctx, roomMessages, found, { unknown: 'There is no such message.', include })
     }),
 
   create: userWith('write')

@@ -23,7 +23,7 @@ import { rowAction } from '../verbs/action.ts'
 import { changesInput, followChanges, followInput, readChangesSince } from '../verbs/change-feed.ts'
 import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { assertPermitted, createUnknownIssue } from '../verbs/lock-row.ts'
-import { defineReads, getRow } from '../verbs/read.ts'
+import { defineReads, getNamedRow, getRow } from '../verbs/read.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
@@ -62,8 +62,8 @@ export const roomsRouter = router({
     .input(z.strictObject({ slug: z.string().max(200) }))
     .query(async ({ ctx, input }): Promise<RecordOf<typeof rooms>> => {
       const [found] = await ctx.services.sql(findRoomBySlug, [input.slug])
-      if (!found) throw new Problem('not_found', { detail: 'There is no such room.' })
-      return getRow(ctx, rooms, found.id)
+      // Callers who may not see a room do not learn that its slug exists.
+      return getNamedRow(ctx, rooms, found, { unknown: 'There is no such room.' })
     }),
 
   changesSince: rowAction(rooms, 'changes', userWith('read'))

@@ -81,6 +81,26 @@ export async function getRow<R extends Resource>(ctx: Context, of: R, id: string
   return record as RecordOf<R>
 }
 
+/**
+ * Returns the record of a row that was looked up by another name than its id. Throws the same error whether the row
+ * does not exist or the caller does not see it, so that a guess reveals nothing.
+ */
+export async function getNamedRow<R extends Resource>(
+  ctx: Context,
+  of: R,
+  found: { id: string } | undefined,
+  { unknown, include = [] }: { unknown: string; include?: readonly string[] },
+) {
+  const record = found && (await new RowReader(ctx).byId(of, found.id, include))
+  if (!record) throw new Problem('not_found', { detail: unknown })
+  return record as RecordOf<R>
+}
+
+/** Returns the records that the caller sees, in the order of their ids. */
+export async function getRows<R extends Resource>(ctx: Context, of: R, ids: readonly string[]) {
+  return (await new RowReader(ctx).byIds(of, ids)) as RecordOf<R>[]
+}
+
 const relationSchema = ({ relations }: Resource) => z.enum(Object.keys(relations))
 
 /** No type has as many paths. */

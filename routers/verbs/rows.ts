@@ -37,7 +37,17 @@ export class RowReader {
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
-    return (await this.#loadIncludes(of, await this.#byIds(of, [id]), include))[0]
+    return (await this.#loadIncludes(of, await this.byIds(of, [id]), include))[0]
+  }
+
+  /** Returns the records of `ids` in their order, without those that the caller does not see. */
+  async byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
+    const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
+    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), parameters)
+    // A coalesced statement may return rows that other callers requested.
+    const found = new Map(rows.map((row) => [row.record.id, row]))
+    const requested = ids.flatMap((id) => found.get(id) ?? [])
+    return await this.#toRecords(of, requested)
   }
 
   /** Returns true if the caller sees a row, without reading it. */
@@ -93,16 +103,6 @@ export class RowReader {
     return this.#ctx.services.sql(statement, values(parameters))
   }
 
-  /** Returns the records of `ids` in their order, without those that the caller does not see. */
-  async #byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
-    const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
-    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), parameters)
-    // A coalesced statement may return rows that other callers requested.
-    const found = new Map(rows.map((row) => [row.record.id, row]))
-    const requested = ids.flatMap((id) => found.get(id) ?? [])
-    return await this.#toRecords(of, requested)
-  }
-
   async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const records = rows.map(({ record }) => record)
     const onDemand = this.#statements(of).onDemand.filter(([name]) => this.#ctx.isRequested(of.type, name))
@@ -151,7 +151,7 @@ export class RowReader {
 
   async #loadToOne(name: string, target: Resource, from: readonly ResourceRecord[], nested: readonly string[]) {
     const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))
-    const records = await this.#loadIncludes(target, await this.#byIds(target, [...ids]), nested)
+    const records = await this.#loadIncludes(target, await this.byIds(target, [...ids]), nested)
     const byId = new Map(records.map((record) => [record.id, record]))
     return ({ relations }: RecordRef) => byId.get((relations?.[name] as RecordRef | null)?.id ?? '') ?? null
   }

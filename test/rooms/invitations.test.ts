@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { findInvitationsOfUser } from '../../entities/rooms/room.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import { createClient } from '../../facades/client/index.ts'
 import { signIn } from '../kit/browser.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import type { Client } from '../kit/json-api/client.ts'
@@ -74,6 +77,28 @@ describe('an invitation', () => {
     expect((await svc.bob.get(`/room-members/${one.id}`)).status).toBe(404)
     expect((await accept(svc.bob, one.id)).status).toBe(404)
   })
+})
+
+test('an invitation withdrawn while the list is read is left out of it', async () => {
+  const svc = await withOwnPeople(shared, 'ada', 'bob')
+  const [kept, withdrawn] = await Promise.all(
+    [await makeRoom(svc.ada), await makeRoom(svc.ada)].map((room) =>
+      invite(svc.ada, room, svc.people.bob.id, 'viewer'),
+    ),
+  )
+  const { sql } = shared.services
+  const withdrawAfterLookUp: Sql = async (statement, values) => {
+    const rows = await sql(statement, values)
+    if (statement.name === findInvitationsOfUser.name) await svc.ada.delete(`/room-members/${withdrawn?.one.id}`)
+    return rows
+  }
+  onTestFinished(() => void Object.assign(shared.services, { sql }))
+  Object.assign(shared.services, { sql: withdrawAfterLookUp })
+  const { roomMembers } = createClient({ url: svc.url, token: svc.people.bob.token })
+
+  const listed = await roomMembers.invitations.query()
+
+  expect(listed.map(({ id }) => id)).toEqual([kept?.one.id])
 })
 
 describe('an invitation that is not accepted', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createClient } from '../../facades/client/index.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { base } from '../kit/json-api/client.ts'
 import { joinRoom, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
@@ -111,6 +112,20 @@ test('a room has a picture, which its administrators change and its members alon
   const first = await kept()
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
   await expect(svc.services.storage.get(first)).rejects.toThrow()
+})
+
+test('a stranger who guesses a slug learns nothing about existing rooms', async () => {
+  const svc = await withOwnPeople(shared, 'ada', 'bob')
+  const room = await makeRoom(svc.ada)
+  const slug = String((await svc.ada.get(`/rooms/${room}`)).one.attributes['slug'])
+  const { rooms } = createClient({ url: svc.url, token: svc.people.bob.token })
+  const refusalOf = (guess: string) =>
+    rooms.find.query({ slug: guess }).catch(({ code, message }: Record<string, unknown>) => ({ code, message }))
+
+  const [existing, missing] = [await refusalOf(slug), await refusalOf(`${slug}x`)]
+
+  expect(existing).toEqual({ code: 'not_found', message: 'There is no such room.' })
+  expect(existing).toEqual(missing)
 })
 
 test('a deleted room removes its keys from every keychain, and no others', async () => {

@@ -15,7 +15,7 @@ import { rowAction } from '../../verbs/action.ts'
 import { deleteInBatches } from '../../verbs/delete-in-batches.ts'
 import { dropUnchanged } from '../../verbs/drop-unchanged.ts'
 import { createNotFoundProblem, lockRow } from '../../verbs/lock-row.ts'
-import { defineReads, getRow } from '../../verbs/read.ts'
+import { defineReads, getRow, getRows } from '../../verbs/read.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../../verbs/write-inputs.ts'
 import { lockRoomById } from '../room-access.ts'
 import {
@@ -60,7 +60,8 @@ export const roomMembersRouter = router({
     .meta(about('List the invitations that the caller can accept.'))
     .query(async ({ ctx }): Promise<MemberRecord[]> => {
       const found = await ctx.services.sql(findInvitationsOfUser, [ctx.caller.person.id, MAX_INVITATIONS])
-      return Promise.all(found.map(({ id }) => getRow(ctx, roomMembers, invitationId(id))))
+      const ids = found.map(({ id }) => invitationId(id))
+      return getRows(ctx, roomMembers, ids)
     }),
 
   /** Several replicas may call it at once. */
