@@ -114,6 +114,19 @@ describe('the quotas', () => {
     expect((await accept(svc.eve, one.id)).errors[0]?.detail).toBe('A person is in at most 2 rooms.')
   })
 
+  test('the quotas allow changes of an invitation in a room that is full', async () => {
+    const svc = await withOwnPeople(limited, 'ada', 'bob', 'cyd', 'dan')
+    const room = await makeRoom(svc.ada)
+    const { id } = (await invite(svc.ada, room, svc.people.bob.id, 'viewer')).one
+    await invite(svc.ada, room, svc.people.cyd.id, 'viewer')
+
+    const changed = await invite(svc.ada, room, svc.people.bob.id, 'editor')
+    const another = await invite(svc.ada, room, svc.people.dan.id, 'viewer')
+
+    expect([changed.status, changed.one?.id, changed.one?.attributes['role']]).toEqual([201, id, 'editor'])
+    expect(another.status).toBe(422)
+  })
+
   test('the quotas hold where somebody makes many rooms at the same moment', async () => {
     const svc = await withOwnPeople(limited, 'ada')
 

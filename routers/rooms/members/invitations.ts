@@ -18,6 +18,7 @@ import {
   restoreMembership,
   turnIntoMembership,
 } from '../../../entities/rooms/room-member.sql.ts'
+import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
@@ -80,8 +81,11 @@ async function storeInvitation(
   if (person !== null) await assertInvitable(em, room.id, person)
   await runStatement(em, deleteExpiredInvitations, [room.id])
   const size = await measureSize(em, room.id)
-  assertRoomForInvitation(ctx, size)
-  assertRoomForMember(ctx, size)
+  // A change of an invitation makes neither number grow.
+  if (person === null || !(await isInvited(em, room.id, person))) {
+    assertRoomForInvitation(ctx, size)
+    assertRoomForMember(ctx, size)
+  }
   const { invitationLifetime } = ctx.services.settings.rooms
   const values = [room.id, person, role, inviter, wrappedKey, keyEpoch, proofHash, invitationLifetime]
   const { id, isNew } = await runForOneRow(em, putInvitation, values)
@@ -96,6 +100,9 @@ async function assertInvitable(em: EntityManager, room: number, person: number):
   const [member] = await runStatement(em, findMembership, [room, person])
   if (member) throw new Problem('conflict', { detail: 'This person is a member already.' })
 }
+
+const isInvited = async (em: EntityManager, room: number, user: number): Promise<boolean> =>
+  (await em.count(RoomMember, { room, user, state: 'invited' })) > 0
 
 const { wrappedKey, keyEpoch } = roomMembers.attributes
 
