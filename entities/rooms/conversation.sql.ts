@@ -139,9 +139,10 @@ export const listConversationFolders = statement<ConversationFolder>(
  * Renames or dissolves a folder; returns its conversations. Values: the person's id, the folder, and its new name or
  * null.
  */
-export const renameConversationFolder = statement<{ slug: string }>(
+export const renameConversationFolder = statement<{ slug: string; isDiscarded: boolean }>(
   'rename-conversation-folder',
-  `update conversations set folder = $3 where user_id = $1 and folder = $2 returning slug`,
+  `update conversations set folder = $3 where user_id = $1 and folder = $2
+    returning slug, discarded_at is not null as "isDiscarded"`,
 )
 
 /** Values: the id. */

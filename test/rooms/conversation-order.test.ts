@@ -54,6 +54,21 @@ test('conversations are found by name, pin and folder in their usual order', asy
   expect(await conversations.changeFolder.mutate({ name: 'Work', newName: null })).toEqual([])
 })
 
+test('renaming a folder is announced for its conversations except discarded ones', async () => {
+  const { id, conversations, begin } = await person()
+  const [kept, gone] = [await begin('Kept'), await begin('Gone')]
+  for (const slug of [kept, gone]) await conversations.organize.mutate({ slug, folder: 'Office' })
+  await conversations.discard.mutate({ slug: gone })
+  const listChanges = () =>
+    svc.rows<object>('select kind, subject from change_log where stream = $1 order by seq', [`user:${id}`])
+  const before = (await listChanges()).length
+
+  await conversations.changeFolder.mutate({ name: 'Office', newName: 'Work' })
+
+  expect((await listChanges()).slice(before)).toEqual([{ kind: 'conversations.updated', subject: kept }])
+  expect(await conversations.restore.mutate({ slug: gone })).toMatchObject({ folder: 'Work' })
+})
+
 test('a person has at most a hundred folders and a hundred pinned conversations', async () => {
   const { id, conversations, begin } = await person()
   const slug = await begin('One more')

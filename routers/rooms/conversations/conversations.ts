@@ -206,7 +206,9 @@ export async function changeFolder(
   await withChangeLog(ctx, async (em, changes) => {
     const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
-    for (const { slug } of changed) recordConversationChange(ctx, { em, changes }, 'updated', slug)
+    // Nobody sees discarded conversations, but they return to the folder when they are restored.
+    for (const { slug } of changed.filter(({ isDiscarded }) => !isDiscarded))
+      recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return listFolders(ctx)
 }
