@@ -47,7 +47,12 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
       `room:${target.room}`,
     )
   } catch (error) {
-    await recordFailure(ctx, target, error).catch(() => {})
+    await recordFailure(ctx, target, error).catch((recordError: unknown) =>
+      ctx.services.log.error(
+        { requestId: ctx.requestId, error: recordError },
+        'the failure of an answer in a room could not be recorded',
+      ),
+    )
   } finally {
     progress.stop()
     key.fill(0)
@@ -124,7 +129,7 @@ async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error
   const [state, reportedCode] = toDisclosureEnd(code)
   if (code === 'internal') {
     const kind = error instanceof Error ? error.name : typeof error
-    ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room was not kept')
+    ctx.services.log.error({ requestId: ctx.requestId, kind }, 'an answer in a room failed')
   }
   const end = async (em: EntityManager, changes: ChangeRecorder) => {
     const [ended] = await runStatement(em, endDisclosure, [id, state, reportedCode, null])

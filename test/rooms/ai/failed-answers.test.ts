@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
 import {
   askRoomModel,
@@ -40,6 +40,19 @@ describe('an answer that fails', () => {
     await app.svc.services.usageLedger.flush()
     expect(await readUsage(app, id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
     expect(app.svc.log.join('')).not.toContain(canary)
+  })
+
+  test('is logged when its failure cannot be recorded', async () => {
+    const { id, admin } = await room()
+    onTestFinished(() => app.svc.rows('alter table if exists elsewhere rename to room_disclosures').then(() => {}))
+    app.provider.behave = async (asked, response) => {
+      await app.svc.rows('alter table room_disclosures rename to elsewhere')
+      await refuses(400)(asked, response)
+    }
+
+    await askRoomModel(admin, id, 'Hello')
+
+    await expect.poll(() => app.svc.log.join('')).toContain('the failure of an answer in a room could not be recorded')
   })
 
   test('because its asker may not write any more is not kept', async () => {
