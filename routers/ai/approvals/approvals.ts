@@ -228,9 +228,10 @@ export class Approvals {
     const iterator = steps[Symbol.asyncIterator]()
     try {
       for (let next = iterator.next(); ; ) {
+        // Each step has a promise of its own, because one that stays pending would keep all steps in memory.
+        if (this.#unsentQuestions.length === 0) this.#questionArrived = Promise.withResolvers()
         await Promise.race([next, this.#questionArrived.promise])
         if (this.#unsentQuestions.length > 0) {
-          this.#questionArrived = Promise.withResolvers()
           yield this.#unsentQuestions.splice(0)
           continue
         }
