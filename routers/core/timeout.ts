@@ -12,13 +12,14 @@ export async function withTimeout<T>(work: T | PromiseLike<T>, ms: number): Prom
 /** Settles like the work, or rejects when the signal aborts, even if the work ignores it. */
 export async function runUntilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
-  return new Promise((resolve, reject) => {
-    const end = () => reject(signal.reason)
-    signal.addEventListener('abort', end, { once: true })
-    work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', end))
-  })
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const end = () => reject(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    return await Promise.race([work(), aborted])
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
 }
 
 /** Combines the caller's signal with a time limit; disposing clears the timer. */

@@ -80,12 +80,15 @@ export async function collectReplicaReports(bus: ChangeBus): Promise<ReplicaRepo
     if (topic === REPLICA_TOPIC) reports.set(report.replica, report)
   }
   const stop = bus.subscribe({ onChanges() {}, onInterruption() {}, onMessage })
-  // The query is repeated, because the bus may still be connecting.
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    bus.broadcast(REPLICA_QUERY_TOPIC, {})
-    await pause(REPLY_TIMEOUT_MS / ATTEMPTS)
+  try {
+    // The query is repeated, because the bus may still be connecting.
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      bus.broadcast(REPLICA_QUERY_TOPIC, {})
+      await pause(REPLY_TIMEOUT_MS / ATTEMPTS)
+    }
+  } finally {
+    stop()
   }
-  stop()
   return [...reports.values()]
 }
 
