@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { FrontendMigration, FrontendMigrationUserdata } from '../../entities/identity/frontend-migration.ts'
 import { User } from '../../entities/identity/user.ts'
 import { acquireLock, locks } from '../../entities/sql/locks.ts'
@@ -24,15 +25,24 @@ export async function registerMigrations(
     for (const [name, file] of newFiles) {
       const row = em.create(FrontendMigration, { name })
       await em.flush()
-      const people = file.userdata ? await em.find(User, {}, { fields: ['id', 'username'] }) : []
-      const data = await Promise.all(
-        people.map(async ({ id, username }) => [id, await file.userdata?.({ id, username })] as const),
-      )
-      const sealed = data.flatMap(([user, value]) =>
-        value ? [{ user, migration: row.id, data: ctx.services.vault.seal(JSON.stringify(value), USERDATA) }] : [],
-      )
-      if (sealed.length > 0) await em.insertMany(FrontendMigrationUserdata, sealed)
+      const data = await collectUserData(ctx, em, file)
+      if (data.length > 0)
+        await em.insertMany(
+          FrontendMigrationUserdata,
+          data.map((one) => ({ ...one, migration: row.id })),
+        )
     }
     return newFiles.map(([name]) => name)
   })
+}
+
+/** Reads the data of one person after the other, because there may be very many. */
+async function collectUserData({ services: { vault } }: Context, em: EntityManager, file: FrontendMigrationFile) {
+  const sealed: { user: number; data: string }[] = []
+  const people = file.userdata ? await em.find(User, {}, { fields: ['id', 'username'] }) : []
+  for (const { id, username } of people) {
+    const value = await file.userdata?.({ id, username })
+    if (value) sealed.push({ user: id, data: vault.seal(JSON.stringify(value), USERDATA) })
+  }
+  return sealed
 }
