@@ -98,7 +98,7 @@ export const replaceUserdata = unboundedStatement<{ user: number }>(
    returning d.user_id as user`,
 )
 
-/** Deletes the person's stored data, and marks all migrations as applied. Values: the person's id, twice. */
+/** Deletes the person's stored data, and marks all migrations as applied. Values: the person's id. */
 export const settleMigrations = statement<never>(
   'settle-migrations',
   `with gone as (delete from frontend_migration_userdata where user_id = $1)

@@ -32,7 +32,7 @@ export const dropInvitationsForKey = statement<WithdrawnInvitation & { room: num
 /**
  * Deletes the room's keys from the keychains of all present, former and invited members: the first is named by the
  * slug, later ones `{slug}:{keyEpoch}`. Listing the names allows the index, because a keychain may contain thousands of
- * rooms. Values: the room's id, twice.
+ * rooms. Values: the room's id.
  */
 export const deleteKeychainsOfRoom = statement<never>(
   'delete-keychains-of-room',

@@ -127,7 +127,7 @@ export interface Invitation {
 
 /**
  * Finds an invitation; those for other people are not found, nor are links from before the caller left or was removed.
- * Values: the invitation's id, and the caller's twice.
+ * Values: the ids of the invitation and of the caller.
  */
 export const findInvitation = statement<Invitation>(
   'find-invitation',
@@ -228,7 +228,7 @@ export const listAffectedPeople = statement<{ id: number; invitation: number | n
 
 /**
  * Locks the rooms of a person's memberships and attachments in one order, which prevents deadlocks. Values: the
- * person's id, twice.
+ * person's id.
  */
 export const lockRoomsOfUser = statement<never>(
   'lock-rooms-of',
@@ -267,7 +267,7 @@ export const promoteSuccessor = statement<{ id: number; user: number }>(
   ) returning id, user_id as "user"`,
 )
 
-/** Deletes invitations of and by a person. Values: the person's id, twice. */
+/** Deletes invitations of and by a person. Values: the person's id. */
 export const dropAllInvitations = statement<WithdrawnInvitation & { room: number }>(
   'drop-all-invitations',
   `delete from room_members where state = 'invited' and (user_id = $1 or inviter_id = $1)

@@ -68,7 +68,7 @@ async function updateUser(ctx: Context, { avatar: image, ...change }: UserChange
 const writeUser = (ctx: Context, change: RowChange) =>
   updateRow(ctx, users, change, { afterFlush: (written) => afterFlush(ctx, written) })
 
-/** Runs after the update; `given` contains only changed members. */
+/** Runs after the update; `input` contains only the changed members. */
 async function afterFlush(ctx: Context, { em, changes, row, input }: WrittenRow): Promise<void> {
   const { role, disabled, ...visibleChanges } = input
   if (disabled) await endAccess({ em, changes }, row.id)

@@ -41,7 +41,7 @@ type Moment = 'create' | 'update'
 type Writable<M, At extends Moment> = { [K in keyof M as M[K] extends { write: true | At } ? K : never]: M[K] }
 type Members<R extends Resource, At extends Moment> = Writable<R['attributes'], At> & Writable<R['relations'], At>
 
-/** Builds the schema of a relation, which is written by ids. */
+/** The input of a writable attribute or relation; a relation is written by ids. */
 type InputOf<T> = T extends { input: infer I extends z.ZodType }
   ? z.input<I>
   : T extends { schema: infer S extends z.ZodType }

@@ -30,8 +30,8 @@ export async function lockRow(
 }
 
 /**
- * This is a separate statement, because only a statement that begins after the lock was granted sees what changed
- * meanwhile.
+ * Throws if the caller may not do this to the row. It is a statement of its own, because only one that begins after the
+ * lock was granted sees what changed meanwhile.
  */
 export async function assertPermitted(
   ctx: Context,

@@ -46,7 +46,7 @@ export class ToolResultStore {
     return this.#inFlight.withLease(id, async () => {
       const outcome = await run()
       await this.#store(id, outcome).catch((error: unknown) =>
-        this.#services.log.warn({ error }, 'what came of a call of a tool was not kept'),
+        this.#services.log.warn({ error }, 'the outcome of a tool call could not be stored'),
       )
       this.#services.notifier.notify(this.#buildKey(id))
       return outcome
@@ -122,7 +122,7 @@ class InFlightCalls {
   async withLease<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
     const renew = () =>
       this.renewLease(id).catch((error: unknown) =>
-        this.#services.log.warn({ error }, 'a call of a tool was not renewed'),
+        this.#services.log.warn({ error }, 'the lease of a tool call could not be renewed'),
       )
     const timer = setInterval(renew, LEASE_RENEWAL_MS)
     try {
