@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { findAppToConnect } from '../../entities/apps/ext-app.sql.ts'
 import {
   endLinks,
@@ -7,7 +6,7 @@ import {
   type LinkSecrets,
   listLinkTokens,
 } from '../../entities/apps/ext-app-link.sql.ts'
-import type { ChangeRecorder } from '../core/change-recorder.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
@@ -34,12 +33,6 @@ export async function findConnection(ctx: Context, appId: number, extAppUserId: 
   return { extAppConnectRequest: connectRequests.write(request, { publicKey: app.publicKey, expiresAt }) }
 }
 
-/** A transaction and its change recorder. */
-interface LinkTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
-}
-
 const listCredentials = (links: readonly { tokenId: number }[]) => links.map(({ tokenId }) => tokenCredential(tokenId))
 
 /**
@@ -51,12 +44,12 @@ export const endLinksOfOldKeys = async ({ em, changes, userId }: ChangedPerson):
 }
 
 /** Ends all links of an app. */
-export async function endAllLinks({ em, changes }: LinkTransaction, appId: number): Promise<void> {
+export async function endAllLinks({ em, changes }: ChangeTransaction, appId: number): Promise<void> {
   changes.addEnded(listCredentials(await runStatement(em, endLinks, [appId, null, null])))
 }
 
 /** Ends the requests that a deactivated app has under way; its links stay. */
-export async function suspendLinks({ em, changes }: LinkTransaction, appId: number): Promise<void> {
+export async function suspendLinks({ em, changes }: ChangeTransaction, appId: number): Promise<void> {
   changes.addEnded(listCredentials(await runStatement(em, listLinkTokens, [appId])))
 }
 

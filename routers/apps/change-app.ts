@@ -1,11 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { findAppName, lockApp } from '../../entities/apps/ext-app.sql.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import type { RecordOf } from '../resource/record.ts'
 import type { Version } from '../verbs/lock-row.ts'
-import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { createRow, deleteRow, updateRow } from '../verbs/write.ts'
 import type { RowChange } from '../verbs/write-inputs.ts'
 import { addCredential, type NewCredential } from './app-credential.ts'
 import { type KeyPair, makeKeyPair, normalizePublicKey } from './app-key.ts'
@@ -109,7 +110,7 @@ const prepareKeys = async (publicKey: unknown): Promise<Pick<KeyPair, 'publicKey
   publicKey === null ? makeKeyPair() : { publicKey: normalizePublicKey(String(publicKey)) }
 
 export async function endLinksOfOtherKey(
-  { em, changes }: Pick<WrittenRow, 'em' | 'changes'>,
+  { em, changes }: ChangeTransaction,
   id: number,
   publicKey: string,
 ): Promise<void> {

@@ -3,9 +3,9 @@ import { credentialsEnd, redirectUrlWith } from '../../entities/apps/ext-app.sql
 import { appAbilities, ExtApp } from '../../entities/apps/ext-app.ts'
 import { everyRowForAdminsAlone } from '../../entities/sql/scope.ts'
 import { moment } from '../ports/days.ts'
+import { removeDuplicates } from '../ports/remove-duplicates.ts'
 import { secureAddress } from '../ports/web-address.ts'
 import { attribute, defineResource, sortedTimestamps, time } from '../resource/declare.ts'
-import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { publicKeyInput } from './app-key.ts'
 
 // An empty fragment counts as well: a query that is appended behind it would never reach the app.

@@ -2,10 +2,10 @@ import { type InferEntity, LockMode } from '@mikro-orm/core'
 import { z } from 'zod'
 import { ExtApp } from '../../entities/apps/ext-app.ts'
 import { acquireLock, locks } from '../../entities/sql/locks.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
-import type { WrittenRow } from '../verbs/write.ts'
 import { normalizePublicKey, publicKeyInput } from './app-key.ts'
 import { suspendLinks } from './app-links.ts'
 import { endLinksOfOtherKey } from './change-app.ts'
@@ -64,7 +64,7 @@ export const syncApps = (ctx: Context, { apps }: AppsFile) =>
   })
 
 async function writeApp(
-  { em, changes }: Pick<WrittenRow, 'em' | 'changes'>,
+  { em, changes }: ChangeTransaction,
   entry: AppsFile['apps'][number],
   row: InferEntity<typeof ExtApp> | undefined,
 ) {

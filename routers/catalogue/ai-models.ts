@@ -8,6 +8,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { router } from '../core/trpc.ts'
 import { modalities, modelParameters, modelPosition, modelSettings } from '../ports/ai/model-config.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
+import { removeDuplicates } from '../ports/remove-duplicates.ts'
 import { webAddress } from '../ports/web-address.ts'
 import {
   type AttributeWrite,
@@ -21,7 +22,6 @@ import {
 } from '../resource/declare.ts'
 import { defineReads } from '../verbs/read.ts'
 import { defineWrites, type RowUpdate, type WrittenRow } from '../verbs/write.ts'
-import { removeDuplicates } from '../verbs/write-inputs.ts'
 import { pricing } from './pricing.ts'
 import { groupList, text, toSubset } from './schemas.ts'
 

@@ -151,7 +151,9 @@ interface ImportedModel {
   members: string
 }
 
-interface ImportStep extends ImportedModel {
+interface ImportStep extends Omit<ImportedModel, 'members'> {
+  /** Names of the members that are written. */
+  members: readonly string[]
   listed: ListedModel
   /** Id of an existing model that is completed. */
   id: number | undefined
@@ -172,11 +174,10 @@ async function importModels(
     throw new Problem('provider_failed', { cause: error })
   })
   const chatModels = (listedModels ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
-  const plan = async (known: readonly KnownModel[]) => planSteps(provider, chatModels, known)
-  if (dryRun) return (await plan(await sql(listKnownModels))).map(toImportedModel)
+  if (dryRun) return planSteps(provider, chatModels, await sql(listKnownModels)).map(toImportedModel)
   return withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, acquireLock, [locks.syncModels])
-    const steps = await plan(await runStatement(em, listKnownModels, []))
+    const steps = planSteps(provider, chatModels, await runStatement(em, listKnownModels, []))
     for (const step of steps) {
       const id = step.id ?? (await addModel(em, row.id, step))
       if (step.id) await em.nativeUpdate(AiModel, { id }, toValues(step))
@@ -194,7 +195,7 @@ const toImportedModel = ({ modelId, name, does, members }: ImportStep): Imported
   modelId,
   name,
   does,
-  members,
+  members: members.join(', '),
 })
 
 function planSteps(provider: string, chatModels: readonly ListedModel[], known: readonly KnownModel[]): ImportStep[] {
@@ -211,7 +212,7 @@ function planSteps(provider: string, chatModels: readonly ListedModel[], known: 
     const members = findNewMembers(listed, model)
     if (!modelId || (model && members.length === 0)) continue
     usedIds.add(modelId)
-    steps.push({ modelId, name, does: model ? 'complete' : 'add', members: members.join(', '), listed, id: model?.id })
+    steps.push({ modelId, name, does: model ? 'complete' : 'add', members, listed, id: model?.id })
   }
   return steps
 }

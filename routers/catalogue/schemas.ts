@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { usageTypes } from '../../entities/sql/columns.ts'
 import { groupName, MAX_GROUPS } from '../ports/login.ts'
-import { removeDuplicates } from '../verbs/write-inputs.ts'
+import { removeDuplicates } from '../ports/remove-duplicates.ts'
 
 /** Text that people enter, which must not be blank. */
 export const text = (max: number) => z.string().trim().min(1).max(max)

@@ -9,7 +9,7 @@ import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
 import { SystemModel } from '../../entities/catalogue/system-model.ts'
 import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
 import { acquireLock, locks } from '../../entities/sql/locks.ts'
-import type { ChangeRecorder } from '../core/change-recorder.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -175,11 +175,6 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
   return new Map([...rows, ...serverTools.map((row) => [row.name, row] as const)])
 }
 
-interface Writing {
-  em: EntityManager
-  changes: ChangeRecorder
-}
-
 interface Write {
   table: string
   verb: 'created' | 'updated' | 'deleted'
@@ -193,7 +188,7 @@ type RecordModel = (model: AiModel) => void
  * Records each row that this transaction writes, if everybody follows its type, and each model that is passed to the
  * returned function. A synchronisation writes rows in several steps, and each row is published once.
  */
-function recordWrites({ em, changes }: Writing, { resources }: Pick<Services, 'resources'>): RecordModel {
+function recordWrites({ em, changes }: ChangeTransaction, { resources }: Pick<Services, 'resources'>): RecordModel {
   const streamedTypes = resources.all.filter(({ streams }) => streams === 'all')
   const types = new Map(streamedTypes.map((resource) => [resources.tableOf(resource.type).table, resource]))
   const recordedRows = new Set<string>()

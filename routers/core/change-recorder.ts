@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
 
@@ -19,4 +20,10 @@ export interface ChangeRecorder {
   addEnded(credentials: readonly string[]): void
   /** Names files that are removed after the commit, because nothing refers to them any more. */
   dropFiles(names: readonly string[]): void
+}
+
+/** A transaction and its change recorder. */
+export interface ChangeTransaction {
+  em: EntityManager
+  changes: ChangeRecorder
 }

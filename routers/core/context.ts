@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { UsageType } from '../../entities/sql/columns.ts'
+import { sessionCredential, tokenCredential } from '../ports/credential-watch.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import type { AuditedCall } from './audited-call.ts'
 import type { Caller } from './caller.ts'
@@ -146,8 +147,8 @@ function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['o
 
 /** Returns the credential of the caller: `token:{id}` or `session:{hash}`. The host has neither. */
 export function findCredential({ callerContext: { current }, browser }: Context): string | undefined {
-  if (current.type === 'user' && current.token) return `token:${current.token.id}`
-  return browser?.session && `session:${browser.session.handle}`
+  if (current.type === 'user' && current.token) return tokenCredential(current.token.id)
+  return browser?.session && sessionCredential(browser.session.handle)
 }
 
 export function requireCredential(ctx: Context): string {

@@ -5,7 +5,7 @@ import type { LimitLeft } from '../ports/ai/usage-ledger.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
-import type { ChangeRecorder } from './change-recorder.ts'
+import type { ChangeTransaction } from './change-recorder.ts'
 
 /** A position in a stream of the change log. */
 export interface StreamPosition {
@@ -41,10 +41,8 @@ export interface ResponseHints {
 /** The reason for a change of the user type. A session that continues or expires changes nothing. */
 export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
 
-export interface Erasure {
+export interface Erasure extends ChangeTransaction {
   userId: number
-  em: EntityManager
-  changes: ChangeRecorder
   /** Numbers of deleted rows and of rows kept without the person, per table. */
   report: ErasureReport
   /** Storage keys of files to be removed after the commit. */
@@ -70,10 +68,8 @@ export interface AcceptedPolicy {
 }
 
 /** A person whose data visible to others has changed, in a transaction that locks the person. */
-export interface ChangedPerson {
+export interface ChangedPerson extends ChangeTransaction {
   userId: number
-  em: EntityManager
-  changes: ChangeRecorder
 }
 
 /** Numbers of deleted rows and of rows kept without the person, per table. */

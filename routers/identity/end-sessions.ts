@@ -7,22 +7,16 @@ import {
   lockSession,
 } from '../../entities/identity/session.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
-import type { ChangeRecorder } from '../core/change-recorder.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { sessionCredential, tokenCredential } from '../ports/credential-watch.ts'
-
-/** A transaction and its change recorder. */
-interface EndingTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
-}
 
 /**
  * Ends all sessions of a person. The transaction must have locked or changed the person's row, so that a concurrent
  * login waits for it.
  */
-export async function endSessions({ em, changes }: EndingTransaction, userId: number): Promise<number> {
+export async function endSessions({ em, changes }: ChangeTransaction, userId: number): Promise<number> {
   const endedSessions = await runStatement(em, endSessionsOfUser, [userId])
   changes.addEnded(endedSessions.map(({ hash }) => sessionCredential(hash)))
   return endedSessions.length
@@ -31,7 +25,7 @@ export async function endSessions({ em, changes }: EndingTransaction, userId: nu
 /**
  * Ends requests under way of a person's sessions and tokens, before the person is deleted or disabled. The rows stay.
  */
-export async function endAccess({ em, changes }: EndingTransaction, userId: number): Promise<void> {
+export async function endAccess({ em, changes }: ChangeTransaction, userId: number): Promise<void> {
   const sessions = await runStatement(em, listSessionHashes, [userId])
   const tokens = await runStatement(em, listTokenIds, [userId])
   changes.addEnded(sessions.map(({ hash }) => sessionCredential(hash)))
@@ -40,7 +34,7 @@ export async function endAccess({ em, changes }: EndingTransaction, userId: numb
 
 /** Ends all sessions of a person but one. Throws if that one has already ended. */
 export async function endOtherSessions(
-  { em, changes }: EndingTransaction,
+  { em, changes }: ChangeTransaction,
   userId: number,
   handle: string,
 ): Promise<void> {

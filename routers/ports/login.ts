@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type LoginSourceName, loginSourceNames, MAX_SUBJECT } from '../../entities/identity/user.ts'
 import type { RateLimitStatus } from './rate-limiter.ts'
+import { removeDuplicates } from './remove-duplicates.ts'
 
 /** Normalizes case, whitespace and Unicode composition. */
 export const lowerCaseText = () => z.string().max(1000).trim().toLowerCase().normalize('NFC')
@@ -39,10 +40,7 @@ export const groupName = z
 
 export const MAX_GROUPS = 200
 
-/** Removes duplicates, because a call counts once per group. */
-const removeDuplicates = (groups: readonly string[]) => [...new Set(groups)]
-
-/** The groups in a command. */
+/** The groups in a command; a call counts once per group. */
 export const groupNames = z.array(groupName).max(MAX_GROUPS).transform(removeDuplicates)
 
 /** The groups from a login source; invalid ones are dropped, and refuse nobody. */

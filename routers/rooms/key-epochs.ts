@@ -7,6 +7,7 @@ import {
   type RoomEpoch,
   requireRekey,
 } from '../../entities/rooms/room-key.sql.ts'
+import type { ChangeTransaction } from '../core/change-recorder.ts'
 import type { Context } from '../core/context.ts'
 import type { ChangedPerson } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
@@ -30,10 +31,7 @@ export async function assertKeyOfEditedMessageInUse(ctx: Context, em: EntityMana
 }
 
 /** Marks locked rooms as needing a new key, because somebody has a key who should not, or lacks it. */
-export async function requestRekey(
-  { em, changes }: Omit<ChangedPerson, 'userId'>,
-  rooms: readonly number[],
-): Promise<void> {
+export async function requestRekey({ em, changes }: ChangeTransaction, rooms: readonly number[]): Promise<void> {
   const flagged = rooms.length > 0 ? await runStatement(em, requireRekey, [rooms]) : []
   for (const { id } of flagged) changes.add([`room:${id}`], 'updated', 'rooms', id)
 }

@@ -78,4 +78,4 @@ export function assertRoomForInvitation({ services }: Context, { invitations }: 
   if (invitations >= limit) throw createQuotaProblem(`At most ${limit} invitations to a room wait for an answer.`)
 }
 
-const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })
+export const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })

@@ -204,8 +204,7 @@ async function arrangeRoomOfCaller(ctx: Context, { id, isMuted, isArchived }: z.
 /** Throws «not found» if the caller is no member. */
 async function assertMember(ctx: Context, room: number): Promise<void> {
   const [member] = await ctx.services.sql(findMembership, [room, toViewer(ctx).viewer])
-  if (member) return
-  throw new Problem('not_found', { detail: `There is no resource of the type rooms with the id ${room}.` })
+  if (!member) throw createUnknownRoomProblem(room)
 }
 
 type FollowContext = Context & { caller: Extract<Caller, { type: 'user' }> }

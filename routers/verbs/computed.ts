@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
 import type { anyone } from '../core/trpc.ts'
 import type { Resource } from '../resource/declare.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import type { RecordOf } from '../resource/record.ts'
+import { createNotFoundProblem } from './lock-row.ts'
 import { noMembers, type Page, reader } from './read.ts'
 
 /** Defines `list` and `get` of a type without a table: `all` computes the records that the caller may see. */
@@ -28,10 +28,7 @@ export function defineComputedReads<R extends Resource>(
       .input(z.strictObject({ id: z.string().max(200) }))
       .query(async ({ ctx, input }): Promise<RecordOf<R>> => {
         const found = (await all(ctx)).find((record) => (record as { id: string }).id === input.id)
-        if (!found)
-          throw new Problem('not_found', {
-            detail: `There is no resource of the type ${of.type} with the id ${input.id}.`,
-          })
+        if (!found) throw createNotFoundProblem(of, input.id)
         return found
       }),
   }

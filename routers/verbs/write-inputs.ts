@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { removeDuplicates } from '../ports/remove-duplicates.ts'
 import type { Attribute, Relation, Resource } from '../resource/declare.ts'
 import { resourceId } from '../resource/ids.ts'
 import type { CreateInput, UpdateInput } from '../resource/record.ts'
@@ -17,7 +18,6 @@ export interface RowChange extends Record<string, unknown> {
 
 /** Links per write of a row. */
 const MAX_LINKS = 200
-export const removeDuplicates = <T>(list: T[]): T[] => [...new Set(list)]
 
 /** Builds the input schema of a new row: its writable members with their defaults. */
 export function buildCreateInput<R extends Resource>(of: R) {

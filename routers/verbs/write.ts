@@ -1,7 +1,7 @@
 import type { RequiredEntityData } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import type { ChangeRecorder, Stream } from '../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction, Stream } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
@@ -63,9 +63,7 @@ export function defineWrites<R extends Resource>(of: R, options: WriteOptions = 
 }
 
 /** A row that was just written, in the transaction that is still open. */
-export interface WrittenRow {
-  em: EntityManager
-  changes: ChangeRecorder
+export interface WrittenRow extends ChangeTransaction {
   row: Row
   input: Data
 }
@@ -210,13 +208,13 @@ interface RowAudit {
 function auditRow({ auditedCall }: Context, of: Resource, { id, members, before, after }: RowAudit): void {
   if (!auditedCall) return
   const toAuditedValues = (row: Data | undefined) =>
-    row && Object.fromEntries(Object.keys(members).map((name) => [name, auditedValue(of, name, row)]))
+    row && Object.fromEntries(Object.keys(members).map((name) => [name, toAuditedValue(of, name, row)]))
   auditedCall.setSubject(of.type === 'users' ? `user:${id}` : `${of.type}:${id}`)
   auditedCall.recordChange({ before: toAuditedValues(before), after: toAuditedValues(after) })
 }
 
 /** Returns a value for the audit log; undefined for values in side tables. */
-function auditedValue({ attributes }: Resource, name: string, row: Data): unknown {
+function toAuditedValue({ attributes }: Resource, name: string, row: Data): unknown {
   const attribute = attributes[name]
   const value = attribute && row[attribute.property ?? name]
   return attribute?.sealed && value ? 'changed' : value

@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { AiModel } from '../../../entities/catalogue/ai-model.ts'
 import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import { acquireLock, locks } from '../../../entities/sql/locks.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -94,18 +93,12 @@ async function askServer(
   }
 }
 
-/** The transaction and its change recorder. */
-interface Writing {
-  em: EntityManager
-  changes: ChangeRecorder
-}
-
 async function writeAnswer(
-  writing: Writing,
+  transaction: ChangeTransaction,
   { server, offer, reason }: ServerAnswer,
   withTools: boolean,
 ): Promise<ServerReport[]> {
-  const { em } = writing
+  const { em } = transaction
   // An approval locks the tool as well, so it comes before this or after.
   await runStatement(em, lockToolsOfServer, [server.id])
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
@@ -113,15 +106,15 @@ async function writeAnswer(
   if (!row || row.url !== server.url) return []
   const status = offer ? 'online' : 'offline'
   const { version, protocolVersion } = offer ?? row
-  writeStatus(writing, row, { status, version, protocolVersion })
+  writeStatus(transaction, row, { status, version, protocolVersion })
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const
   if (!offer || !withTools) return [{ ...report, added: [], changed: [], removed: [], refused: offer?.rejected ?? [] }]
-  return [{ ...report, ...(await writeTools(writing, row, offer.tools)), refused: offer.rejected }]
+  return [{ ...report, ...(await writeTools(transaction, row, offer.tools)), refused: offer.rejected }]
 }
 
 /** Writes the server's status. Tools show it too, so their changes are recorded as well. */
 function writeStatus(
-  { em, changes }: Writing,
+  { em, changes }: ChangeTransaction,
   row: Loaded<McpServer, 'tools'>,
   observed: Pick<McpServer, 'status' | 'version' | 'protocolVersion'>,
 ): void {
@@ -132,7 +125,7 @@ function writeStatus(
   em.assign(row, observed as Partial<McpServer>)
 }
 
-async function writeTools({ em, changes }: Writing, server: McpServer, offered: readonly ListedTool[]) {
+async function writeTools({ em, changes }: ChangeTransaction, server: McpServer, offered: readonly ListedTool[]) {
   const toolsByName = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
   const added: string[] = []
   const changed: string[] = []
@@ -152,7 +145,7 @@ async function writeTools({ em, changes }: Writing, server: McpServer, offered: 
 }
 
 /** Removes tools. Models show their tools, so their changes are recorded as well. */
-async function removeTools({ em, changes }: Writing, tools: readonly AiTool[]): Promise<void> {
+async function removeTools({ em, changes }: ChangeTransaction, tools: readonly AiTool[]): Promise<void> {
   if (tools.length === 0) return
   for (const { id } of await em.find(AiModel, { tools: { $in: [...tools] } }, { fields: ['id'] }))
     changes.add(['all'], 'updated', 'ai-models', id)
@@ -162,7 +155,12 @@ async function removeTools({ em, changes }: Writing, tools: readonly AiTool[]): 
   }
 }
 
-async function addTool({ em, changes }: Writing, server: McpServer, mcpName: string, definition: ToolDefinition) {
+async function addTool(
+  { em, changes }: ChangeTransaction,
+  server: McpServer,
+  mcpName: string,
+  definition: ToolDefinition,
+) {
   const usedNames = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
   const name = chooseName({ label: server.serverLabel, tool: mcpName }, usedNames)
   const { description, capability } = definition

@@ -6,7 +6,7 @@ import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
 import type { StreamPart, UsagePart } from '../../ai/answer.ts'
 import type { ChatContext } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -20,7 +20,7 @@ import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './room-question.ts'
 
 /** The destination of an answer, and the disclosure that it belongs to. */
-interface AnswerTarget extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, AnswerDisclosure {
+interface AnswerDestination extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, AnswerDisclosure {
   author: number
 }
 
@@ -30,7 +30,11 @@ export interface AnswerCall {
 }
 
 /** Reads the answer, publishes its progress, stores it encrypted, and records its end in either case. Never throws. */
-export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key, call }: AnswerCall): Promise<void> {
+export async function writeAnswer(
+  ctx: ChatContext,
+  target: AnswerDestination,
+  { key, call }: AnswerCall,
+): Promise<void> {
   const progress = new AnswerProgress({
     id: target.id,
     seal: (content) => seal(key, content),
@@ -59,16 +63,14 @@ export async function writeAnswer(ctx: ChatContext, target: AnswerTarget, { key,
   }
 }
 
-interface AnswerTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
+interface AnswerTransaction extends ChangeTransaction {
   /** Encrypted. */
   content: string
-  answer: Pick<RoomAnswer, 'finish' | 'error'>
+  answer: Pick<CollectedAnswer, 'finish' | 'error'>
 }
 
 /** Stores the answer. The asker must still be allowed to write, and the key must still be in use. */
-async function storeAnswer(ctx: ChatContext, target: AnswerTarget, transaction: AnswerTransaction): Promise<void> {
+async function storeAnswer(ctx: ChatContext, target: AnswerDestination, transaction: AnswerTransaction): Promise<void> {
   const { id, room, keyEpoch, replaces } = target
   const { em, changes, answer } = transaction
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
@@ -82,7 +84,7 @@ async function storeAnswer(ctx: ChatContext, target: AnswerTarget, transaction: 
 }
 
 async function insertAnswer(
-  target: AnswerTarget,
+  target: AnswerDestination,
   { em, changes, content, answer }: AnswerTransaction,
 ): Promise<number> {
   const { room, author, keyEpoch, thread, model } = target
@@ -96,7 +98,7 @@ async function insertAnswer(
 }
 
 async function overwriteAnswer(
-  target: AnswerTarget,
+  target: AnswerDestination,
   message: number,
   { em, changes, content, answer }: AnswerTransaction,
 ) {
@@ -114,7 +116,7 @@ async function overwriteAnswer(
 }
 
 /** `finish` says why an answer is not whole. */
-const toMetadata = ({ modelTools, parameters }: AnswerTarget, { finish }: AnswerTransaction['answer']) =>
+const toMetadata = ({ modelTools, parameters }: AnswerDestination, { finish }: AnswerTransaction['answer']) =>
   JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
 
 /** Other members only learn that the asker is no longer permitted, not what happened to their session or token. */
@@ -124,7 +126,7 @@ const askerErrorCodes: readonly ErrorCode[] = ['invalid_token', 'signed_out']
  * Records that an answer failed. A cancelled answer has ended already. Only the end of this process aborts the signal
  * without a reason.
  */
-async function recordFailure(ctx: ChatContext, { id, room }: AnswerTarget, error: unknown): Promise<void> {
+async function recordFailure(ctx: ChatContext, { id, room }: AnswerDestination, error: unknown): Promise<void> {
   const code: ErrorCode = error instanceof Problem ? error.problem : 'internal'
   const [state, reportedCode] = toDisclosureEnd(code)
   if (code === 'internal') {
@@ -144,7 +146,7 @@ function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {
 }
 
 /** An answer as members of a room read it. */
-interface RoomAnswer {
+interface CollectedAnswer {
   text: string
   citations: { url: string; title: string | undefined }[]
   finish: FinishReason
@@ -167,8 +169,8 @@ const errorsByCut = { limit: 'limit_reached', refusal: 'provider_refused' } as c
 /**
  * Reads an answer as a stream, so that an aborted one is billed only as far as it came. An answer without text fails.
  */
-async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promise<RoomAnswer> {
-  const answer: RoomAnswer = { text: '', citations: [], finish: 'stop', error: null }
+async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promise<CollectedAnswer> {
+  const answer: CollectedAnswer = { text: '', citations: [], finish: 'stop', error: null }
   for await (const part of await call.stream(streamedPartTypes)) {
     if (part.type === 'usage') return applyCut(part.cut, answer)
     if (part.type === 'finish') answer.finish = part.reason
@@ -179,7 +181,7 @@ async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promi
   throw new Problem('client_gone')
 }
 
-function applyCut(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
+function applyCut(cut: UsagePart['cut'], answer: CollectedAnswer): CollectedAnswer {
   const error = cut && cut !== 'length' ? errorsByCut[cut] : null
   if (error && answer.text === '') throw new Problem(error)
   return { ...answer, error }
@@ -188,7 +190,7 @@ function applyCut(cut: UsagePart['cut'], answer: RoomAnswer): RoomAnswer {
 const IV_BYTES = 12
 
 /** Encrypts an answer with its sources. */
-function sealAnswer(key: Buffer, { text, citations }: Pick<RoomAnswer, 'text' | 'citations'>): string {
+function sealAnswer(key: Buffer, { text, citations }: Pick<CollectedAnswer, 'text' | 'citations'>): string {
   const sealed = seal(key, JSON.stringify({ text, ...(citations.length > 0 && { citations }) }))
   if (sealed.length > MAX_CONTENT) throw new Problem('too_large')
   return sealed
@@ -210,7 +212,7 @@ const [PUBLISH_INTERVAL_MS, SNAPSHOT_INTERVAL_MS] = [250, 2000]
 /** The largest snapshot, in characters. */
 const MAX_SNAPSHOT_LENGTH = 48_000
 
-export const PROGRESS_EVENT = 'room-disclosures.progress'
+const PROGRESS_EVENT = 'room-disclosures.progress'
 
 interface ProgressOptions {
   /** The id of the disclosure. */

@@ -16,7 +16,7 @@ import {
   nameConversationMessages,
 } from '../../../entities/rooms/conversation-message.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Erasure } from '../../core/hooks.ts'
@@ -65,11 +65,6 @@ export function assertAttachmentCount({ services }: Context, ids: readonly strin
   })
 }
 
-interface Transaction {
-  em: EntityManager
-  changes: ChangeRecorder
-}
-
 /** Deletes an attachment. An empty message stays as a deleted one in a room, and is deleted in a conversation. */
 export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version): Promise<{ id: string }> {
   const key = attachments.ids.toKey(id)
@@ -87,7 +82,7 @@ export async function deleteAttachment(ctx: Context, { id, ifVersion }: Version)
 /**
  * Deletes attachments of one uploader, whose row and rooms are locked; returns the number of those that still existed.
  */
-export const deleteAttachmentsById = (transaction: Transaction, ids: readonly number[]): Promise<number> =>
+export const deleteAttachmentsById = (transaction: ChangeTransaction, ids: readonly number[]): Promise<number> =>
   removeFromMessages(transaction, removeAttachments, ids)
 
 /** Deletes all uploads of a person who is erased. */
@@ -97,19 +92,19 @@ export async function deleteAttachmentsOnErase({ userId, em, changes, report }: 
 }
 
 /** Deletes the attachments of a message that is about to be deleted. */
-export async function deleteAttachmentsOfMessage(transaction: Transaction, message: number): Promise<void> {
+export async function deleteAttachmentsOfMessage(transaction: ChangeTransaction, message: number): Promise<void> {
   await deleteAttachmentRows(transaction, removeAttachmentsOfMessage, message)
 }
 
 /** Deletes all files of a room whose rows are deleted with it. */
-export async function deleteFilesOfRoom({ em, changes }: Transaction, room: number): Promise<void> {
+export async function deleteFilesOfRoom({ em, changes }: ChangeTransaction, room: number): Promise<void> {
   const files = await runStatement(em, listFilesOfRoom, [room])
   changes.dropFiles(files.map(({ uuid }) => uuid))
 }
 
 /** Deletes attachments and updates their messages; returns the number of attachments. */
 async function removeFromMessages(
-  transaction: Transaction,
+  transaction: ChangeTransaction,
   statement: Statement<RemovedAttachment>,
   key: number | readonly number[],
 ): Promise<number> {
@@ -122,7 +117,7 @@ async function removeFromMessages(
 }
 
 /** Deletes conversation messages without content, and records the others as changed. */
-async function updatePrivateMessages({ em, changes }: Transaction, removed: readonly RemovedAttachment[]) {
+async function updatePrivateMessages({ em, changes }: ChangeTransaction, removed: readonly RemovedAttachment[]) {
   const messages = [...new Set(removed.flatMap(({ privateMessage }) => privateMessage ?? []))]
   const [owner] = removed
   if (!owner || messages.length === 0) return
@@ -137,7 +132,7 @@ async function updatePrivateMessages({ em, changes }: Transaction, removed: read
 
 /** Deletes attachments and records their deletion; their messages stay as they are. */
 export async function deleteAttachmentRows(
-  { em, changes }: Transaction,
+  { em, changes }: ChangeTransaction,
   statement: Statement<RemovedAttachment>,
   key: number | readonly number[],
 ): Promise<RemovedAttachment[]> {

@@ -16,6 +16,7 @@ import {
   type MessageToChange,
   updateConversationMessage,
 } from '../../../entities/rooms/conversation-message.sql.ts'
+import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
@@ -26,7 +27,6 @@ import { assertAllLinked, deleteAttachmentRows } from '../attachments/message-at
 import {
   assertMessageCount,
   assertWithinQuota,
-  type ConversationTransaction,
   type CursorPage,
   lockOwnConversation,
   readConversation,
@@ -167,7 +167,7 @@ async function readMessage(ctx: Context, id: number): Promise<ConversationMessag
 /** Records a change of a message and of its conversation, which moves to the top of the list. */
 function recordMessageChange(
   ctx: Context,
-  transaction: ConversationTransaction,
+  transaction: ChangeTransaction,
   verb: 'created' | 'updated' | 'deleted',
   { slug, number }: MessageName,
 ): void {
@@ -183,12 +183,7 @@ const definedOnly = <T extends object>(members: T) =>
   }
 
 /** Links uploaded files of the caller to a message. A file of somebody else, or of another message, is not found. */
-async function linkFiles(
-  ctx: Context,
-  { em, changes }: ConversationTransaction,
-  message: number,
-  ids: readonly string[],
-) {
+async function linkFiles(ctx: Context, { em, changes }: ChangeTransaction, message: number, ids: readonly string[]) {
   if (ids.length === 0) return
   const { viewer } = toViewer(ctx)
   const linked = await runStatement(em, linkToConversation, [message, viewer, ids.map(Number)])
@@ -199,7 +194,7 @@ async function linkFiles(
 /** Replaces the files of a message: files that are no longer listed are deleted. */
 async function replaceFiles(
   ctx: Context,
-  transaction: ConversationTransaction,
+  transaction: ChangeTransaction,
   { id, files }: { id: number; files: readonly number[] },
   attachments: readonly string[],
 ): Promise<void> {
@@ -216,6 +211,6 @@ async function replaceFiles(
 }
 
 /** Deletes the files of a message that is about to be deleted. */
-async function deleteFiles(transaction: ConversationTransaction, message: number): Promise<void> {
+async function deleteFiles(transaction: ChangeTransaction, message: number): Promise<void> {
   await deleteAttachmentRows(transaction, removeAttachmentsOfPrivateMessage, message)
 }

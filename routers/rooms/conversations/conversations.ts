@@ -22,21 +22,16 @@ import {
   restoreConversation,
   updateConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { toViewer } from '../../verbs/viewer.ts'
+import { createQuotaProblem } from '../room-access.ts'
 import { roomText } from '../rooms.ts'
 
 export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
-
-/** A transaction that changes conversations of the caller. */
-export interface ConversationTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
-}
 
 const createUnknownConversationProblem = () => new Problem('not_found', { detail: 'There is no such conversation.' })
 
@@ -85,12 +80,10 @@ export async function readQuota(ctx: Context) {
   }
 }
 
-const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })
-
 /** Records a change for the other clients of the caller. */
 export function recordConversationChange(
   ctx: Context,
-  { changes }: ConversationTransaction,
+  { changes }: ChangeTransaction,
   verb: 'created' | 'updated' | 'deleted',
   slug: string,
 ): void {

@@ -20,7 +20,7 @@ import {
 } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import type { ChangeRecorder } from '../../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
@@ -57,9 +57,7 @@ export async function invite(ctx: Context, inviter: number, input: InvitationInp
   return getRow(ctx, roomMembers, invitationId(key))
 }
 
-interface InvitationTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
+interface InvitationTransaction extends ChangeTransaction {
   inviter: number
 }
 
@@ -246,7 +244,7 @@ async function admitMember(
 
 /** Stores a key that is wrapped for the person; requests a new key if it is no longer in use. */
 async function storeKeyOfInvitation(
-  transaction: { em: EntityManager; changes: ChangeRecorder },
+  transaction: ChangeTransaction,
   room: LockedRoom,
   person: number,
   { wrappedKey, keyEpoch }: Invitation,

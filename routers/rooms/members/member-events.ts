@@ -1,11 +1,10 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   type DisplayRow,
   findDisplayRows,
   listInvitations,
   type WithdrawnInvitation,
 } from '../../../entities/rooms/room-member.sql.ts'
-import type { ChangeRecorder, Stream } from '../../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction, Stream } from '../../core/change-recorder.ts'
 import type { ChangedPerson } from '../../core/hooks.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { invitationId, roomMembers } from './members.ts'
@@ -25,9 +24,7 @@ export const toStreams = (room: number, person: number | null): Stream[] =>
   person === null ? [`room:${room}`] : [`room:${room}`, `user:${person}`]
 
 /** A transaction that changes a room. */
-export interface RoomTransaction {
-  em: EntityManager
-  changes: ChangeRecorder
+export interface RoomTransaction extends ChangeTransaction {
   room: number
 }
 
