@@ -50,7 +50,7 @@ export const lockApp = statement<{ inFile: boolean; publicKey: string }>(
 
 /** Locks an app against changes. Values: its id. */
 export const lockAppShared = statement<{ key: string }>(
-  'share-app',
+  'lock-app-shared',
   'select public_key as key from ext_apps where id = $1 for share',
 )
 

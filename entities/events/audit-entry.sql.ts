@@ -82,7 +82,7 @@ export const eraseFromAudit = statement<never>(
 
 /** Marks the last entry before a time as removed, unless a later one already is. Values: the time. */
 export const markAuditRemoved = statement<{ removedSeq: number; removedHash: string }>(
-  'note-removed-audit',
+  'mark-audit-removed',
   `update audit_heads h set removed_seq = e.seq, removed_hash = e.hash
      from (select seq, hash from audit_entries where at < $1 order by at desc, seq desc limit 1) e
     where h.id = 1 and e.seq > h.removed_seq

@@ -25,7 +25,7 @@ export interface AnswerTarget {
  * user, the message replied to, the answer to replace, and the disclosed messages.
  */
 export const findAnswerTarget = statement<AnswerTarget>(
-  'find-answer-place',
+  'find-answer-target',
   `select m.role, a.id as assistant,
           $4::int is null or exists (select from room_messages t where t.id = $4::int and t.room_id = m.room_id
              and t.sub_seq = 0) as "hasThread",

@@ -43,7 +43,7 @@ export interface RoomToAsk {
 
 /** Mutes or archives a room for a person. Values: the ids of room and person, and both marks, or null to keep one. */
 export const setRoomMarks = statement<{ member: number }>(
-  'arrange-room',
+  'set-room-marks',
   `update room_members set is_muted = coalesce($3::boolean, is_muted), is_archived = coalesce($4::boolean, is_archived)
     where room_id = $1 and user_id = $2 and state = 'member' returning id as member`,
 )
@@ -214,14 +214,14 @@ export const withdrawInvitations = statement<WithdrawnInvitation>(
 
 /** Deletes invitations of a person. Values: the ids of the room and of the invitee. */
 export const dropInvitationsOfUser = statement<WithdrawnInvitation>(
-  'drop-invitations-of',
+  'drop-invitations-of-user',
   `delete from room_members where room_id = $1 and user_id = $2 and state = 'invited'
   returning id, user_id as "userId"`,
 )
 
 /** Lists everybody who sees the room or an invitation to it in a list. Values: the room's id. */
 export const listAffectedPeople = statement<{ id: number; invitation: number | null }>(
-  'list-concerned',
+  'list-affected-people',
   `select user_id as id, case when state = 'invited' then id end as invitation from room_members
   where room_id = $1 and user_id is not null and role <> 'assistant' and state <> 'removed' order by id`,
 )
@@ -231,7 +231,7 @@ export const listAffectedPeople = statement<{ id: number; invitation: number | n
  * person's id.
  */
 export const lockRoomsOfUser = statement<never>(
-  'lock-rooms-of',
+  'lock-rooms-of-user',
   `select from rooms where id in (
     select room_id from room_members where user_id = $1 union select room_id from attachments where uploader_id = $1
   ) order by id for no key update`,
@@ -254,7 +254,7 @@ export interface DisplayRow {
 
 /** Finds a person's memberships, and invitations of and by them. Values: the person's id. */
 export const findDisplayRows = statement<DisplayRow>(
-  'find-shown',
+  'find-display-rows',
   `select id, room_id as room, state = 'member' as "isMember", user_id as invited from room_members
     where user_id = $1 and state <> 'removed' or inviter_id = $1 and state = 'invited' order by id`,
 )

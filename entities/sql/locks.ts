@@ -16,13 +16,13 @@ export const locks = {
 } as const
 
 /** Acquires an advisory lock until the transaction ends, and waits for it. Values: the id of the lock. */
-export const acquireLock = statement<never>('wait-for-turn', 'select pg_advisory_xact_lock($1)')
+export const acquireLock = statement<never>('acquire-lock', 'select pg_advisory_xact_lock($1)')
 
 /** Acquires an advisory lock in shared mode. Values: the id of the lock. */
-export const acquireSharedLock = statement<never>('share-turn', 'select pg_advisory_xact_lock_shared($1)')
+export const acquireSharedLock = statement<never>('acquire-shared-lock', 'select pg_advisory_xact_lock_shared($1)')
 
 /** Extends the timeouts of a transaction for background tasks, startup and commands. */
 export const extendTimeouts = statement<never>(
-  'be-patient',
+  'extend-timeouts',
   `select set_config('lock_timeout', '20s', true), set_config('statement_timeout', '0', true)`,
 )

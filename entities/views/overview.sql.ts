@@ -44,7 +44,7 @@ export interface ModelQuality {
   firstPieceMs: number | null
 }
 
-export const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
+const qualityOrders = { slowest: '"medianMs" desc nulls last', failing: 'failed::float8 / calls desc' } as const
 
 /** Models that were used in the last days. The slowest time is the 95th percentile. Values: the number of days. */
 export const selectModelQuality = (order: keyof typeof qualityOrders) =>
@@ -105,7 +105,7 @@ export interface AbandonedToken extends Counted {
 
 /** Valid tokens of disabled people, and of those who have not signed in for half a year. */
 export const abandonedTokens = statement<AbandonedToken>(
-  'left-tokens',
+  'abandoned-tokens',
   `select u.id as "userId", u.username, u.disabled, ${isoTime('u.signed_in_at')} as "signedInAt", count(*)::int as tokens,
           ${isoTime('max(t.last_used_at)')} as "usedAt", ${counted}
      from ${User.tableName} u join ${AccessToken.tableName} t on t.user_id = u.id
