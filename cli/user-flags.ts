@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { roles } from '../entities/identity/user.ts'
-import { type UserChoice, userChoice } from '../routers/identity/user-selector.ts'
+import { type UserSelector, userSelector } from '../routers/identity/user-selector.ts'
 import { email, personName, username } from '../routers/ports/login.ts'
 import type { CommandContext } from './command-context.ts'
 import { UsageError } from './errors.ts'
@@ -29,7 +29,7 @@ export async function chooseKnownUser(context: CommandContext, flags: UserFlags,
 }
 
 /** Selects a user by a flag or, at a terminal, by a prompt. */
-export async function chooseUser({ prompts }: CommandContext, flags: UserFlags): Promise<UserChoice> {
+export async function chooseUser({ prompts }: CommandContext, flags: UserFlags): Promise<UserSelector> {
   const selected = identifiers.options.filter((identifier) => flags[identifier] !== undefined)
   if (selected.length > 1) throw new UsageError('Give only one of --username, --email and --id.')
   const identifier = await prompts.askChoice({
@@ -43,7 +43,7 @@ export async function chooseUser({ prompts }: CommandContext, flags: UserFlags):
     flag: `--${identifier}`,
     value: flags[identifier],
     message: `Enter the identification value (${labels[identifier]})`,
-    schema: z.preprocess((value) => ({ [identifier]: value }), userChoice),
+    schema: z.preprocess((value) => ({ [identifier]: value }), userSelector),
   })
 }
 

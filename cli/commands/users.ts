@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
 import { newPassword } from '../../routers/identity/password.ts'
-import type { UserChoice } from '../../routers/identity/user-selector.ts'
+import type { UserSelector } from '../../routers/identity/user-selector.ts'
 import { subject, username } from '../../routers/ports/login.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
@@ -218,7 +218,7 @@ export const removeUser = (context: CommandContext) =>
     },
   })
 
-async function confirmRemoval({ prompts, open }: CommandContext, user: UserChoice): Promise<void> {
+async function confirmRemoval({ prompts, open }: CommandContext, user: UserSelector): Promise<void> {
   prompts.requireTerminal('--yes')
   const { id, username, name } = await open(({ host }) => host.users.find({ user }))
   await prompts.requireConsent('--yes', `Remove ${username} (${name}, id ${id}) and everything they own?`)

@@ -65,7 +65,7 @@ export const countRefusals = statement<never>(
 /** The largest cap including top-ups; larger numbers would not be exact. */
 export const MAX_CAP = 9_000_000_000_000_000
 
-interface ToppedUp {
+interface TopUpResult {
   name: string
   unit: LimitUnit
   currency: string | null
@@ -78,7 +78,7 @@ interface ToppedUp {
  * Tops up a limit for the current period, unless the total exceeds the largest cap. Values: the limit, the subject, the
  * amount.
  */
-export const topUpCounter = statement<ToppedUp>(
+export const topUpCounter = statement<TopUpResult>(
   'top-up-usage-counter',
   `with mine as (
      select c.id, l.name, l.unit, l.currency, c.topped_up + $3::bigint as topped_up, l.cap + c.topped_up + $3::bigint > ${MAX_CAP} as is_too_much

@@ -34,7 +34,7 @@ export interface TextOutcome {
  * last and in JSON.
  */
 export const storeTextOutcome = statement<{ room: number | null }>(
-  'settle-text',
+  'store-text-outcome',
   `with settled as (
     update attachments set text_state = $2, text_failure = $3, text_truncated = $4, text_notes = $6::jsonb, updated_at = now()
     where id = $1 and text_state = 'pending' returning id, room_id
@@ -46,7 +46,7 @@ export const storeTextOutcome = statement<{ room: number | null }>(
 
 /** The text of an attachment that the viewer sees, with the key that decrypts it. */
 export const textById = compile<FileOfAttachment & { sealed: Buffer }>(
-  { unrestricted: false, plannedOnce: true },
+  { isUnrestricted: false, plannedOnce: true },
   (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey", t.sealed
     from attachments a join attachment_texts t on t.attachment_id = a.id
     where a.id = any(${sql.param('ids')}) and ${visibleAttachments('a', sql)}`,

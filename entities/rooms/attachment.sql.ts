@@ -20,7 +20,7 @@ export interface FileOfAttachment {
 
 const fileWhere = (where: (sql: ParameterBinder) => string) =>
   compile<FileOfAttachment>(
-    { unrestricted: false, plannedOnce: true },
+    { isUnrestricted: false, plannedOnce: true },
     (sql) => `select a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey" from attachments a
       where ${where(sql)} and ${visibleAttachments('a', sql)}`,
   )
@@ -54,7 +54,7 @@ export interface FileForPrompt extends FileOfAttachment {
 
 /** Files of visible attachments, by ids and by names in the file store. */
 export const filesForPrompt = compile<FileForPrompt>(
-  { unrestricted: false, plannedOnce: true },
+  { isUnrestricted: false, plannedOnce: true },
   (sql) => `select a.id, a.room_id as room, a.uuid, a.name, a.mime, a.bytes, a.sealed_key as "sealedKey",
       a.client_encrypted as "clientEncrypted", a.text_state as "textState", a.text_failure as "textFailure",
       a.text_notes as "textNotes",
@@ -188,7 +188,7 @@ export interface AttachmentName {
 
 /** Names of visible attachments, by their names in the file store. */
 export const namesByUuid = compile<AttachmentName>(
-  { unrestricted: false, plannedOnce: true },
+  { isUnrestricted: false, plannedOnce: true },
   (sql) => `select a.id::text as id, a.uuid, ${attachmentIdentifier('a')} as identifier from attachments a
     where a.uuid = any(${sql.bindFilter('uuids')('text[]')}::uuid[]) and ${visibleAttachments('a', sql)}`,
 )

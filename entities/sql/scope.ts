@@ -45,13 +45,13 @@ export type BindValue = (type: ValueType, member?: string) => string
 /** Builds one statement: numbers its parameters and table aliases. Values never become part of the text. */
 export class ParameterBinder {
   /** True for statements of administrators, who see every row. */
-  readonly unrestricted: boolean
+  readonly isUnrestricted: boolean
   readonly #plannedOnce: boolean
   readonly #readers = new Map<string, (given: ParameterValues) => unknown>()
   #aliases = 0
 
-  constructor(unrestricted: boolean, { plannedOnce = false } = {}) {
-    this.unrestricted = unrestricted
+  constructor(isUnrestricted: boolean, { plannedOnce = false } = {}) {
+    this.isUnrestricted = isUnrestricted
     this.#plannedOnce = plannedOnce
   }
 
@@ -121,7 +121,7 @@ export interface CompiledStatement<Row> {
 
 interface CompileOptions<Row> {
   /** True for statements of callers who see every row. */
-  unrestricted: boolean
+  isUnrestricted: boolean
   /**
    * The callers that share rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
    */
@@ -134,10 +134,10 @@ interface CompileOptions<Row> {
 
 /** Builds a statement for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
-  { unrestricted, coalesced, plannedOnce, read }: CompileOptions<Row>,
+  { isUnrestricted, coalesced, plannedOnce, read }: CompileOptions<Row>,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
-  const binder = new ParameterBinder(unrestricted, { plannedOnce })
+  const binder = new ParameterBinder(isUnrestricted, { plannedOnce })
   const text = write(binder)
   const { readers } = binder
   const statement: Statement<Row> = {
@@ -153,10 +153,10 @@ export function compile<Row>(
 export const everyRow: SqlPredicate = () => 'true'
 
 /** Shows rows only to callers who see every row. */
-export const everyRowForAdminsAlone: SqlPredicate = (_, sql) => (sql.unrestricted ? 'true' : 'false')
+export const everyRowForAdminsAlone: SqlPredicate = (_, sql) => (sql.isUnrestricted ? 'true' : 'false')
 
 /** Returns everything to administrators. Separate statements let PostgreSQL use joins instead of a look-up per row. */
 export const everyRowForAdmins =
   (others: SqlPredicate): SqlPredicate =>
   (row, sql) =>
-    sql.unrestricted ? 'true' : others(row, sql)
+    sql.isUnrestricted ? 'true' : others(row, sql)

@@ -46,9 +46,9 @@ export const countPictures = unboundedStatement<{ people: number; rooms: number 
 )
 
 /** Compiles a statement that tells if the viewer sees a row with a picture. */
-const compileVisiblePicture = (table: string, scope: SqlPredicate, unrestricted: boolean) =>
+const compileVisiblePicture = (table: string, scope: SqlPredicate, isUnrestricted: boolean) =>
   compile<{ key: string }>(
-    { unrestricted, plannedOnce: true },
+    { isUnrestricted, plannedOnce: true },
     (sql) => `select p.avatar as key from ${table} p
       where p.avatar collate "C" = ${sql.bindFilter('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
   )

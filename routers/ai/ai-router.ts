@@ -8,7 +8,7 @@ import { listUsableGroups, toViewer } from '../verbs/viewer.ts'
 import { streamPartTypes, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
-import { aiQuotaOnce, type ChatContext, findUsableModel } from './chat-context.ts'
+import { type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { withFallbacks } from './fallback.ts'
@@ -123,7 +123,7 @@ export function startCall(
 ): Promise<MeteredCall> {
   const { conversation } = callerRequest
   const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
-  const consumeQuota = aiQuotaOnce(ctx)
+  const consumeQuota = createAiQuotaConsumer(ctx)
   const attempt = () =>
     ctx.services.callableModels.prepare(async (find) => {
       const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode })

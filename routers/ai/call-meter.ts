@@ -90,7 +90,7 @@ export class CallMeter implements UsageMeter {
   /** Time of the first piece, by `performance.now()`. */
   #firstPieceAt: number | undefined
   /** Implausible counts that providers reported for earlier requests. */
-  #implausibleCounts: ReportedTokens[] = []
+  #earlierImplausibleCounts: ReportedTokens[] = []
 
   constructor(options: CallMeterOptions) {
     this.#options = options
@@ -103,7 +103,7 @@ export class CallMeter implements UsageMeter {
   async startRequest(inputTokens: number): Promise<void> {
     await this.#extendReservation(inputTokens)
     if (this.#request) this.#previous = { tokens: this.tokens, cost: this.cost }
-    this.#implausibleCounts = this.implausible
+    this.#earlierImplausibleCounts = this.implausibleCounts
     const { computeMaxInput, maxUses, maxOutput, messages, reservation } = this.#options
     const maxInput = computeMaxInput(inputTokens)
     this.#request = new RequestMeter(inputTokens, maxInput, {
@@ -121,20 +121,20 @@ export class CallMeter implements UsageMeter {
   }
 
   reportTokens(tokens: ReportedTokens | undefined): void {
-    this.#request?.report(tokens)
+    this.#request?.reportTokens(tokens)
   }
 
   recordToolUse(tool: NativeTool, times: number): void {
-    this.#request?.use(tool, times)
+    this.#request?.recordToolUse(tool, times)
   }
 
   addToolTokens(tokens: number): void {
-    this.#request?.find(tokens)
+    this.#request?.addToolTokens(tokens)
   }
 
   recordText(text: string, kind: 'answer' | 'reasoning'): void {
     this.#firstPieceAt ??= performance.now()
-    this.#request?.receive(text, kind)
+    this.#request?.recordText(text, kind)
   }
 
   get firstPieceAt(): number | undefined {
@@ -142,9 +142,9 @@ export class CallMeter implements UsageMeter {
   }
 
   /** Implausible counts that providers reported; they are capped. */
-  get implausible(): ReportedTokens[] {
-    const last = this.#request?.implausible
-    return last ? [...this.#implausibleCounts, last] : this.#implausibleCounts
+  get implausibleCounts(): ReportedTokens[] {
+    const last = this.#request?.implausibleCounts
+    return last ? [...this.#earlierImplausibleCounts, last] : this.#earlierImplausibleCounts
   }
 
   get tokens(): TokenCounts {

@@ -70,7 +70,7 @@ export class CallRecord {
     const measurements = { outcome, firstPieceMs: firstPieceMs ?? undefined }
     this.#ctx.services.metrics.countCall({ ...usage, ...measurements, durationMs, model: modelId, provider })
     if (this.#span) endCallSpan(this.#span, { ...measurements, usage })
-    for (const reported of meter.implausible)
+    for (const reported of meter.implausibleCounts)
       this.#ctx.services.log.warn(
         { requestId: this.#ctx.requestId, provider: model.providerId, model: model.modelId, reported },
         'a provider counted more than it was sent and has sent: its counts are cut',
@@ -134,7 +134,7 @@ interface FailedCall {
 }
 
 /** Logs a failed call and returns the problem for its caller. */
-export function toFailureProblem(
+function toFailureProblem(
   ctx: ResponseContext,
   { model, inputPath = ['messages'] }: FailedCall,
   error: unknown,

@@ -26,7 +26,7 @@ export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai
 }
 
 /** Returns a function that counts the request at most once, for calls that are prepared several times. */
-export function aiQuotaOnce(ctx: Context): () => Promise<void> {
+export function createAiQuotaConsumer(ctx: Context): () => Promise<void> {
   let consumed: Promise<void> | undefined
   return () => {
     consumed ??= consumeAiQuota(ctx)

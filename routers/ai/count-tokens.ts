@@ -8,7 +8,7 @@ import { type ChatContext, consumeAiQuota, findUsableModel } from './chat-contex
 import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
-import { countFiles, estimateInputTokens, estimateToolTokens, maxInputTokens } from './request/input-tokens.ts'
+import { computeMaxInputTokens, countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } from './request/request.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { validateRequest } from './request/validate-request.ts'
@@ -52,7 +52,7 @@ export const countTokens = userWith('ai')
 /** Estimates the tokens of a call. Files count with the provider's maximum. */
 async function estimateTokens({ model, messages, inputTokens }: ModelCall): Promise<number> {
   const files = await countFiles(messages)
-  return Math.ceil(MARGIN * inputTokens + maxInputTokens({ model, files }, inputTokens) - inputTokens)
+  return Math.ceil(MARGIN * inputTokens + computeMaxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
 function toCountCall(ctx: ChatContext, request: AiRequest, model: CallableModel): ModelCall {

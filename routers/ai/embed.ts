@@ -8,7 +8,7 @@ import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
-import { aiQuotaOnce, type ChatContext, findUsableModel } from './chat-context.ts'
+import { type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
 import { createCallSignal } from './model-call.ts'
 import { modelName } from './request/request.ts'
@@ -54,7 +54,7 @@ async function createEmbeddings(
   ctx: ChatContext,
   request: EmbeddingRequest,
 ): Promise<z.output<typeof embeddingAnswer>> {
-  const consumeQuota = aiQuotaOnce(ctx)
+  const consumeQuota = createAiQuotaConsumer(ctx)
   const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
   const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
     const model = await findUsableModel(ctx, request.model, 'embedding', find)

@@ -6,8 +6,8 @@ import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { adminSession, router } from '../core/trpc.ts'
-import { findUser, userChoice } from '../identity/user-selector.ts'
-import { callerSubjects } from './reservation.ts'
+import { findUser, userSelector } from '../identity/user-selector.ts'
+import { listCallerSubjects } from './reservation.ts'
 
 /**
  * A reason why a person cannot or might not be able to use a model: a code for pages, a sentence for the command line.
@@ -120,14 +120,14 @@ export const listPersonLimits = (
   moreSubjects: readonly (readonly [string, string])[] = [],
 ): Promise<LimitState[]> => {
   const subjects = [
-    ...callerSubjects({ type: 'user', person: { id, username, name, email, role, groups } }),
+    ...listCallerSubjects({ type: 'user', person: { id, username, name, email, role, groups } }),
     ...moreSubjects,
   ]
   return ctx.services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, of]) => of)])
 }
 
 const explainInput = z.strictObject({
-  user: userChoice,
+  user: userSelector,
   model: z.string().max(200),
   usage: z.enum(usageTypes).default('main'),
 })

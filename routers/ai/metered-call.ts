@@ -8,7 +8,7 @@ import { cutByFinish, isRefusal, type StreamPart, type Usage, type UsagePart, ty
 import type { Approvals } from './approvals/approvals.ts'
 import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
-import { maxInputTokens } from './request/input-tokens.ts'
+import { computeMaxInputTokens } from './request/input-tokens.ts'
 import { boundOutput } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
@@ -62,7 +62,7 @@ export class MeteredCall {
       messages: call.messages.length,
       maxUses: boundNativeUses(call),
       // The meter may outlive the call and must not keep the messages in memory.
-      computeMaxInput: (estimate) => maxInputTokens({ model, files }, estimate),
+      computeMaxInput: (estimate) => computeMaxInputTokens({ model, files }, estimate),
       extend: services.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)

@@ -64,11 +64,11 @@ export class RequestMeter {
   readonly maxInput: number
   readonly #requestMax: MaxCounts
   /** Bytes received so far. */
-  #received = 0
+  #receivedBytes = 0
   readonly #inputEstimate: number
   /** Tokens of native tool results that the provider's input count does not include yet. */
-  #foundTokens = 0
-  #reported: ReportedTokens = {}
+  #toolTokens = 0
+  #reportedTokens: ReportedTokens = {}
   #answer = { pieces: 0, tokens: 0 }
   #reasoning = { pieces: 0, tokens: 0 }
   readonly #uses: Record<NativeTool, number> = { web_search: 0, web_fetch: 0 }
@@ -84,21 +84,25 @@ export class RequestMeter {
   }
 
   /** Returns the provider's counts if one of them is implausible. */
-  get implausible(): ReportedTokens | undefined {
+  get implausibleCounts(): ReportedTokens | undefined {
     const most = this.#maxPlausible
-    return listCounts(this.#reported).some(([name, count]) => count > most[name]) ? this.#reported : undefined
+    return listCounts(this.#reportedTokens).some(([name, count]) => count > most[name])
+      ? this.#reportedTokens
+      : undefined
   }
 
   /** The provider's counts, capped at plausible values. */
-  get #plausible(): ReportedTokens {
+  get #plausibleCounts(): ReportedTokens {
     const most = this.#maxPlausible
-    return Object.fromEntries(listCounts(this.#reported).map(([name, count]) => [name, Math.min(count, most[name])]))
+    return Object.fromEntries(
+      listCounts(this.#reportedTokens).map(([name, count]) => [name, Math.min(count, most[name])]),
+    )
   }
 
   get #maxPlausible(): Record<keyof ReportedTokens, number> {
     const input =
-      boundTokens(this.#requestMax.input + this.#foundTokens) + TOKENS_PER_MESSAGE * this.#requestMax.messages
-    const output = Math.max(boundTokens(this.#requestMax.output), this.#received + PROVIDER_TOKENS)
+      boundTokens(this.#requestMax.input + this.#toolTokens) + TOKENS_PER_MESSAGE * this.#requestMax.messages
+    const output = Math.max(boundTokens(this.#requestMax.output), this.#receivedBytes + PROVIDER_TOKENS)
     return {
       input,
       cached: input,
@@ -112,18 +116,18 @@ export class RequestMeter {
   }
 
   get isEmpty(): boolean {
-    return Object.keys(this.#reported).length === 0 && this.#answer.pieces + this.#reasoning.pieces === 0
+    return Object.keys(this.#reportedTokens).length === 0 && this.#answer.pieces + this.#reasoning.pieces === 0
   }
 
-  report(tokens: ReportedTokens = {}): void {
+  reportTokens(tokens: ReportedTokens = {}): void {
     const knownTokens = Object.entries(tokens).flatMap(([name, count]) =>
       // Providers do not take back counts, so a later zero is ignored.
-      count === undefined || (count === 0 && this.#reported[name as keyof ReportedTokens])
+      count === undefined || (count === 0 && this.#reportedTokens[name as keyof ReportedTokens])
         ? []
         : [[name, Math.min(count, MAX_TOKENS)]],
     )
-    this.#reported = { ...this.#reported, ...Object.fromEntries(knownTokens) }
-    if (tokens.input !== undefined) this.#foundTokens = 0
+    this.#reportedTokens = { ...this.#reportedTokens, ...Object.fromEntries(knownTokens) }
+    if (tokens.input !== undefined) this.#toolTokens = 0
     // A report of zero includes no content.
     this.#isReported = Boolean(tokens.output ?? tokens.total)
     if (!this.#isReported) return
@@ -131,22 +135,22 @@ export class RequestMeter {
     this.#reasoning = { pieces: 0, tokens: 0 }
   }
 
-  receive(text: string, kind: 'answer' | 'reasoning'): void {
+  recordText(text: string, kind: 'answer' | 'reasoning'): void {
     if (text === '') return
     this.#hasContent = true
-    this.#received += Buffer.byteLength(text)
+    this.#receivedBytes += Buffer.byteLength(text)
     if (this.#isReported) return
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
     received.tokens += estimateTokens(text)
   }
 
-  use(tool: NativeTool, times: number): void {
+  recordToolUse(tool: NativeTool, times: number): void {
     this.#uses[tool] += times
   }
 
-  find(tokens: number): void {
-    this.#foundTokens += tokens
+  addToolTokens(tokens: number): void {
+    this.#toolTokens += tokens
   }
 
   /**
@@ -155,20 +159,20 @@ export class RequestMeter {
    */
   get knownTokens(): KnownTokens {
     if (this.#counts.input !== undefined) return this.tokens
-    return { ...this.tokens, input: this.maxInput + Math.ceil(this.#foundTokens), cached: undefined }
+    return { ...this.tokens, input: this.maxInput + Math.ceil(this.#toolTokens), cached: undefined }
   }
 
   /** Answer tokens that the provider has reported so far. */
   get reportedOutput(): number {
-    return this.#plausible.output ?? 0
+    return this.#plausibleCounts.output ?? 0
   }
 
   get tokens(): TokenCounts {
-    const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#plausible
+    const { cached = 0, cacheWrite = 0, reasoning = 0, webSearches, webFetches } = this.#plausibleCounts
     const { input, output, isSplitTotal } = this.#counts
     const [answerTokens, reasoningTokens] = [estimatePieceTokens(this.#answer), estimatePieceTokens(this.#reasoning)]
     return {
-      input: (input ?? this.#inputEstimate) + Math.ceil(this.#foundTokens),
+      input: (input ?? this.#inputEstimate) + Math.ceil(this.#toolTokens),
       output: (output ?? 0) + answerTokens + reasoningTokens,
       cached,
       cacheWrite,
@@ -179,14 +183,14 @@ export class RequestMeter {
         isSplitTotal ||
         input === undefined ||
         output === undefined ||
-        this.#foundTokens + answerTokens + reasoningTokens > 0 ||
-        this.implausible !== undefined,
+        this.#toolTokens + answerTokens + reasoningTokens > 0 ||
+        this.implausibleCounts !== undefined,
     }
   }
 
   /** True if the provider reported input or output. */
   get #hasReportedTokens(): boolean {
-    return Boolean(this.#reported.input) || Boolean(this.#reported.output)
+    return Boolean(this.#reportedTokens.input) || Boolean(this.#reportedTokens.output)
   }
 
   /**
@@ -194,7 +198,7 @@ export class RequestMeter {
    * reported, our estimate is its input share.
    */
   get #counts(): { input: number | undefined; output: number | undefined; isSplitTotal: boolean } {
-    const { input, output, total } = this.#plausible
+    const { input, output, total } = this.#plausibleCounts
     if (total && !this.#hasReportedTokens) {
       const share = Math.min(total, this.#inputEstimate)
       return { input: share, output: total - share, isSplitTotal: true }

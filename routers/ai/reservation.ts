@@ -14,7 +14,7 @@ import {
 } from '../ports/ai/usage-ledger.ts'
 import { boundNativeUses, noNativeUses, toFiniteOrNull } from './call-meter.ts'
 import type { ChatContext } from './chat-context.ts'
-import { maxInputTokens } from './request/input-tokens.ts'
+import { computeMaxInputTokens } from './request/input-tokens.ts'
 
 /** Reserves the most that a call can take of every limit that applies. Throws if it does not fit. */
 export async function reserveBudget(
@@ -53,7 +53,7 @@ export async function tryReserve(
   const isAnswer = 'parameters' in modelCall
   const output = isAnswer ? boundOutput(modelCall, ctx.services.settings.maxOutputTokens) : 0
   const uses = isAnswer ? boundNativeUses(modelCall) : noNativeUses
-  const maxInput = (isAnswer ? maxInputTokens(modelCall, input) : input) + uses.pageTokens
+  const maxInput = (isAnswer ? computeMaxInputTokens(modelCall, input) : input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -70,7 +70,7 @@ export async function tryReserve(
   const result = await ctx.services.usageLedger.reserve({
     catalogue: model.catalogue,
     call,
-    subjects: [...callerSubjects(ctx.caller, roomId), ['provider', model.providerId], ['model', model.modelId]],
+    subjects: [...listCallerSubjects(ctx.caller, roomId), ['provider', model.providerId], ['model', model.modelId]],
     tokens: toFiniteOrNull(maxInput + output),
     ...computeMaxCost(model.pricing, { input: maxInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
@@ -89,7 +89,7 @@ function toUsageContext({ token }: ChatContext['caller'], roomId: number | undef
  * Limit subjects of a caller and of the room, independent of the model. An app that calls for a person is a subject as
  * well.
  */
-export const callerSubjects = ({ person, token }: ChatContext['caller'], roomId?: number): SubjectId[] => [
+export const listCallerSubjects = ({ person, token }: ChatContext['caller'], roomId?: number): SubjectId[] => [
   ['installation', ''],
   ['role', person.role],
   ...person.groups.map((group) => ['group', group] as const),

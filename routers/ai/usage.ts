@@ -12,7 +12,7 @@ import { days, isInOrder, orderIssue } from '../ports/days.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
 import { bill, closeBill } from './bills.ts'
 import { type ChatContext, canAskInRooms } from './chat-context.ts'
-import { callerSubjects } from './reservation.ts'
+import { listCallerSubjects } from './reservation.ts'
 
 const ownLimits = userWith('read')
   .meta(
@@ -28,7 +28,7 @@ const ownLimits = userWith('read')
     ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
     const subjects: SubjectId[] = [
-      ...callerSubjects(caller),
+      ...listCallerSubjects(caller),
       ...providers.map((provider) => ['provider', provider] as const),
       ...models.map(({ modelId }) => ['model', modelId] as const),
       ...rooms.map(({ id }) => ['room', id] as const),

@@ -11,7 +11,7 @@ export interface StoredResponse {
 }
 
 /** The stored part of a response; a large body is dropped, and so is one beyond the person's quota. */
-type KeptResponse = Omit<StoredResponse, 'payload'> & {
+type RetainedResponse = Omit<StoredResponse, 'payload'> & {
   payload?: string
   /** A hash of the file that came with the request. */
   file?: string
@@ -67,7 +67,7 @@ export async function runOnce(
 async function claimOrReplay(
   { services: { answers, vault } }: Context,
   { storeKey, fingerprint, claimValue }: Claim,
-): Promise<KeptResponse | undefined> {
+): Promise<RetainedResponse | undefined> {
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
     const isFirst = await answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch(refuseWithoutStore)
@@ -77,7 +77,7 @@ async function claimOrReplay(
     const execution = JSON.parse(text) as StoredExecution
     if (execution.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
     if (!execution.sent) throw createConflict('The first request with this key is still under way.')
-    return JSON.parse(vault.open(execution.sent, PURPOSE)) as KeptResponse
+    return JSON.parse(vault.open(execution.sent, PURPOSE)) as RetainedResponse
   }
 }
 
@@ -142,8 +142,8 @@ async function storeResponse(
 ): Promise<void> {
   const { status, headers, payload } = response
   const { location } = headers
-  const withoutBody: KeptResponse = { status, headers: location === undefined ? {} : { location } }
-  const stored: KeptResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...response } : withoutBody
+  const withoutBody: RetainedResponse = { status, headers: location === undefined ? {} : { location } }
+  const stored: RetainedResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...response } : withoutBody
   if (hashFile) stored.file = await hashFile()
   const execution: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(stored), PURPOSE) }
   await ctx.services.answers.replaceIfUnchanged(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)

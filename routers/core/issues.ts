@@ -95,10 +95,10 @@ type Messages = { [Code in RawIssue['code']]?: (issue: z.core.$ZodRawIssue<Issue
 type IssueOf<Code> = Extract<z.core.$ZodIssue, { code: Code }>
 
 const messages: Messages = {
-  invalid_type: ({ expected }) => mustBe(kinds, expected),
+  invalid_type: ({ expected }) => describeKind(kinds, expected),
   invalid_value: ({ values }) => listChoices(values),
   invalid_union: ({ options }) => (Array.isArray(options) ? listChoices(options) : undefined),
-  invalid_format: ({ format }) => mustBe(formats, format),
+  invalid_format: ({ format }) => describeKind(formats, format),
   too_small: ({ origin, minimum, inclusive, exact }) =>
     describeBound(origin, minimum, exact ? 'exactly' : inclusive ? 'at least' : 'more than'),
   too_big: ({ origin, maximum, inclusive, exact }) =>
@@ -110,7 +110,7 @@ const messages: Messages = {
 export const listChoices = (values: readonly unknown[]): string =>
   `must be one of ${values.filter((value) => value !== undefined).join(', ')}`
 
-const mustBe = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`
+const describeKind = (names: Partial<Record<string, string>>, name: string) => names[name] && `must be ${names[name]}`
 
 const kinds: Partial<Record<string, string>> = {
   string: 'a string',

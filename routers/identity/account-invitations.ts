@@ -20,7 +20,7 @@ import { about, adminSession, browserProcedure, freshAdmin, router } from '../co
 import { sourceOf } from '../ports/login.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { addPerson, newPerson } from './user-accounts.ts'
-import { findUser, userChoice } from './user-selector.ts'
+import { findUser, userSelector } from './user-selector.ts'
 
 const LIFETIME_MS = 72 * 60 * 60_000
 
@@ -28,7 +28,7 @@ const LIFETIME_MS = 72 * 60 * 60_000
 const ATTEMPTS_PER_MINUTE = 20
 
 const secret = z.string().regex(/^[A-Za-z0-9]{1,100}$/, 'is no secret of an invitation')
-const invitee = z.union([z.strictObject({ user: userChoice }), newPerson])
+const invitee = z.union([z.strictObject({ user: userSelector }), newPerson])
 
 /** Invitation links by which people set the password of their local account. Only the hash of a link is stored. */
 export const accountInvitationsRouter = router({
@@ -57,7 +57,7 @@ export const accountInvitationsRouter = router({
 
   list: adminSession.query(({ ctx }) => ctx.services.sql(listAccountInvitations)),
 
-  end: freshAdmin.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+  end: freshAdmin.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     const [ended] = await ctx.services.sql(endAccountInvitation, [id])
     if (!ended) throw new Problem('not_found', { detail: `${username} has no invitation that could end.` })

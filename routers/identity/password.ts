@@ -8,7 +8,7 @@ import { Problem } from '../core/problems.ts'
 import { freshAdmin, router, sessionUser } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
 import { endOtherSessions, endSessions } from './end-sessions.ts'
-import { findUser, userChoice } from './user-selector.ts'
+import { findUser, userSelector } from './user-selector.ts'
 
 const MAX_LENGTH = 1024
 
@@ -61,9 +61,9 @@ export const passwordRouter = router({
 
   /** Sets a person's password and creates their account if needed. All their sessions end. */
   set: freshAdmin
-    .input(z.strictObject({ user: userChoice, password: newPassword }))
-    .mutation(async ({ ctx, input: { user: choice, password } }) => {
-      const { id, username, email, name, subject } = await findUser(ctx, choice)
+    .input(z.strictObject({ user: userSelector, password: newPassword }))
+    .mutation(async ({ ctx, input: { user: selector, password } }) => {
+      const { id, username, email, name, subject } = await findUser(ctx, selector)
       if (id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user has no password.' })
       assertLocalAccounts(ctx)
       assertNotGuessable(password, [username, email])

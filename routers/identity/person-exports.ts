@@ -19,7 +19,7 @@ import { FileContent } from '../core/file-content.ts'
 import { Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { host, router, sessionUser } from '../core/trpc.ts'
-import { findUser, resourceId, userChoice } from './user-selector.ts'
+import { findUser, rowId, userSelector } from './user-selector.ts'
 
 /** Hours for which an archive can be downloaded. */
 const KEPT_HOURS = 48
@@ -33,7 +33,7 @@ const BATCH_SIZE = 100
 /** Age in milliseconds after which an archive without a row is left over from a killed process. */
 const GRACE_MS = 60 * 60_000
 
-const exportInput = z.strictObject({ exportId: resourceId })
+const exportInput = z.strictObject({ exportId: rowId })
 
 /** Exports of a person's data. A job creates them, and only the person may download them. */
 export const personExportsRouter = router({
@@ -46,13 +46,13 @@ export const personExportsRouter = router({
   request: sessionUser.mutation(({ ctx }) => requestExport(ctx, ctx.caller.person.id)),
 
   /** Requests an export, which the person finds in their settings. */
-  requestFor: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+  requestFor: host.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     return { username, ...(await requestExport(ctx, id)) }
   }),
 
   /** Writes the archive directly, for people who can no longer sign in. */
-  write: host.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+  write: host.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     assertPerson(id)
     return { username, content: ctx.services.personArchive(id, ctx.signal()) }

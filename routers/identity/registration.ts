@@ -14,7 +14,7 @@ import type { SessionRecord, SessionSubject } from '../ports/session.ts'
 import { lockActiveSession } from './end-sessions.ts'
 import { enforceQuota, hasDistinctSlots, keychainEntry, passkeyBackup, publicKey } from './keychain.ts'
 import { toUserCaller } from './session-caller.ts'
-import { resourceId } from './user-selector.ts'
+import { rowId } from './user-selector.ts'
 
 /** Key types without which a passkey cannot be verified and messages cannot be read. */
 const requiredKeyTypes = ['public_key', 'private_key'] as const
@@ -30,7 +30,7 @@ const firstKeychain = z
   )
 
 const policy = z.strictObject({
-  id: resourceId,
+  id: rowId,
   version: z.string().regex(/^[0-9a-f]{64}$/, 'must be the version of a text'),
 })
 

@@ -15,7 +15,7 @@ import { adminSession, freshAdmin, host, router, sessionUser } from '../core/trp
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
-import { findUser, resourceId, userChoice } from './user-selector.ts'
+import { findUser, rowId, userSelector } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
 
@@ -37,7 +37,7 @@ type Grant = z.output<typeof grantSchema>
 /** People cannot choose the abilities of their own tokens. */
 const ownGrant = grantSchema.omit({ abilities: true })
 
-export const tokenId = resourceId
+export const tokenId = rowId
 
 /** Rows per statement; deleting a token also updates all of its usage records. */
 const BATCH_SIZE = 100
@@ -59,22 +59,22 @@ export const tokensRouter = router({
     .input(z.strictObject({ tokenId }))
     .mutation(({ ctx, input }) => revokeToken(ctx, { id: input.tokenId, user: ctx.caller.person.id })),
 
-  createFor: host.input(z.strictObject({ user: userChoice, ...grant })).mutation(async ({ ctx, input }) => {
-    const { user: choice, ...wanted } = input
-    const user = await findUser(ctx, choice)
+  createFor: host.input(z.strictObject({ user: userSelector, ...grant })).mutation(async ({ ctx, input }) => {
+    const { user: selector, ...wanted } = input
+    const user = await findUser(ctx, selector)
     if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user gets no token.' })
     return createToken(ctx, user.id, wanted)
   }),
 
   listFor: adminSession
-    .input(z.strictObject({ user: userChoice }))
+    .input(z.strictObject({ user: userSelector }))
     .query(
       async ({ ctx, input }): Promise<TokenRecord[]> =>
         ctx.services.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
   revokeFor: freshAdmin
-    .input(z.strictObject({ user: userChoice, tokenId }))
+    .input(z.strictObject({ user: userSelector, tokenId }))
     .mutation(async ({ ctx, input }) =>
       revokeToken(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id }),
     ),

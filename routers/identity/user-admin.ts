@@ -14,7 +14,7 @@ import { eraseUser } from './erase-user.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { imageBytes, storeAvatar } from './pictures/pictures.ts'
 import { addPerson, assertAdministratorLeft, newPerson, refuseDuplicate, renameUser } from './user-accounts.ts'
-import { findUser, userChoice } from './user-selector.ts'
+import { findUser, userSelector } from './user-selector.ts'
 import { users } from './users.ts'
 
 const newUser = newPerson.extend({ password: newPassword.optional() })
@@ -36,9 +36,9 @@ export const adminRouter = router({
   }),
 
   setRole: freshAdmin
-    .input(z.strictObject({ user: userChoice, role: z.enum(roles) }))
-    .mutation(async ({ ctx, input: { user: choice, role } }) => {
-      const { id, username, role: before } = await findPerson(ctx, choice)
+    .input(z.strictObject({ user: userSelector, role: z.enum(roles) }))
+    .mutation(async ({ ctx, input: { user: selector, role } }) => {
+      const { id, username, role: before } = await findPerson(ctx, selector)
       ctx.auditedCall?.recordChange({ before: { role: before }, after: { role } })
       await withChangeLog(ctx, async (em, changes) => {
         const other = { id, role: { $ne: role } }
@@ -50,9 +50,9 @@ export const adminRouter = router({
 
   /** Replaces the person's groups. A login source with groups does the same at each sign-in. */
   setGroups: freshAdmin
-    .input(z.strictObject({ user: userChoice, groups: groupNames }))
-    .mutation(async ({ ctx, input: { user: choice, groups } }) => {
-      const { id, username, groups: before } = await findPerson(ctx, choice)
+    .input(z.strictObject({ user: userSelector, groups: groupNames }))
+    .mutation(async ({ ctx, input: { user: selector, groups } }) => {
+      const { id, username, groups: before } = await findPerson(ctx, selector)
       ctx.auditedCall?.recordChange({ before: { groups: before }, after: { groups } })
       await runInTransaction(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
       return { id, username, groups }
@@ -60,9 +60,9 @@ export const adminRouter = router({
 
   /** Disables or enables a person; their data stays. */
   setDisabled: freshAdmin
-    .input(z.strictObject({ user: userChoice, disabled: z.boolean() }))
-    .mutation(async ({ ctx, input: { user: choice, disabled } }) => {
-      const { id, username, disabled: before } = await findPerson(ctx, choice, 'The AI user stays as it is.')
+    .input(z.strictObject({ user: userSelector, disabled: z.boolean() }))
+    .mutation(async ({ ctx, input: { user: selector, disabled } }) => {
+      const { id, username, disabled: before } = await findPerson(ctx, selector, 'The AI user stays as it is.')
       ctx.auditedCall?.recordChange({ before: { disabled: before }, after: { disabled } })
       await withChangeLog(ctx, async (em, changes) => {
         const other = { id, disabled: { $ne: disabled } }
@@ -78,18 +78,18 @@ export const adminRouter = router({
 
   /** Ends all sessions of a person; their tokens stay. */
   endSessions: freshAdmin
-    .input(z.strictObject({ user: userChoice }))
-    .mutation(async ({ ctx, input: { user: choice } }) => {
-      const { id, username } = await findPerson(ctx, choice, 'The AI user has no sessions.')
+    .input(z.strictObject({ user: userSelector }))
+    .mutation(async ({ ctx, input: { user: selector } }) => {
+      const { id, username } = await findPerson(ctx, selector, 'The AI user has no sessions.')
       const ended = await withChangeLog(ctx, (em, changes) => endSessions({ em, changes }, id))
       return { id, username, ended }
     }),
 
   /** Renames a person and their local account. Their next sign-in sets the username of the login source again. */
   renameUser: freshAdmin
-    .input(z.strictObject({ user: userChoice, to: username }))
-    .mutation(async ({ ctx, input: { user: choice, to } }) => {
-      const { id } = await findPerson(ctx, choice, 'The AI user stays as it is.')
+    .input(z.strictObject({ user: userSelector, to: username }))
+    .mutation(async ({ ctx, input: { user: selector, to } }) => {
+      const { id } = await findPerson(ctx, selector, 'The AI user stays as it is.')
       await withChangeLog(ctx, async (em, changes) => {
         const user = await em.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
         // A concurrent request may have renamed the person since they were looked up.
@@ -110,9 +110,9 @@ export const adminRouter = router({
    * username.
    */
   bindUser: host
-    .input(z.strictObject({ user: userChoice, subject: subject.optional() }))
-    .mutation(async ({ ctx, input: { user: choice, subject: boundSubject = null } }) => {
-      const { id, username, subject: before } = await findPerson(ctx, choice, 'The AI user stays as it is.')
+    .input(z.strictObject({ user: userSelector, subject: subject.optional() }))
+    .mutation(async ({ ctx, input: { user: selector, subject: boundSubject = null } }) => {
+      const { id, username, subject: before } = await findPerson(ctx, selector, 'The AI user stays as it is.')
       ctx.auditedCall?.recordChange({ before: { subject: before }, after: { subject: boundSubject } })
       await withChangeLog(ctx, async (em, changes) => {
         const other = { id, $or: [{ subject: { $ne: boundSubject } }, { subject: null }] }
@@ -129,7 +129,7 @@ export const adminRouter = router({
       return { id, username, subject: boundSubject }
     }),
 
-  removeUser: freshAdmin.input(z.strictObject({ user: userChoice })).mutation(async ({ ctx, input }) => {
+  removeUser: freshAdmin.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
     const user = await findUser(ctx, input.user)
     const { id, username } = user
     return { id, username, report: await eraseUser(ctx, user) }
@@ -150,10 +150,10 @@ export const adminRouter = router({
 
 async function findPerson(
   ctx: Context,
-  choice: z.output<typeof userChoice>,
+  selector: z.output<typeof userSelector>,
   refusal = 'The AI user has no role.',
 ): Promise<User> {
-  const user = await findUser(ctx, choice)
+  const user = await findUser(ctx, selector)
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: refusal })
   return user
 }

@@ -38,7 +38,7 @@ import { findPeople, peopleQuery } from './find-people.ts'
 import { pictureSize, readPicture, toPictureKey } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
 import { assertAdministratorLeft } from './user-accounts.ts'
-import { findUser, userChoice } from './user-selector.ts'
+import { findUser, userSelector } from './user-selector.ts'
 import { consumeProfileChange, users } from './users.ts'
 
 type UserChange = UpdateInput<typeof users>
@@ -162,7 +162,7 @@ export const usersRouter = router({
   }),
 
   /** Details of a person for support. */
-  show: adminSession.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+  show: adminSession.input(z.strictObject({ user: userSelector })).query(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     const since = new Date(Date.now() - ctx.services.settings.sessionLifetime)
     const [details] = await ctx.services.sql(describeUser, [id, since])
@@ -170,7 +170,7 @@ export const usersRouter = router({
     return { ...details, localAccount: await ctx.services.localAccounts.has(username) }
   }),
 
-  find: host.input(z.strictObject({ user: userChoice })).query(async ({ ctx, input }) => {
+  find: host.input(z.strictObject({ user: userSelector })).query(async ({ ctx, input }) => {
     const { id, username, name } = await findUser(ctx, input.user)
     return { id, username, name }
   }),

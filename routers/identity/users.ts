@@ -13,7 +13,7 @@ import { imageBytes } from './pictures/pictures.ts'
 const visibleToOwner =
   (column: string): SqlPredicate =>
   (u, sql) =>
-    sql.unrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
+    sql.isUnrestricted ? `${u}.${column}` : `case when ${u}.id = ${sql.param('viewer')} then ${u}.${column} end`
 
 export const users = defineResource({
   type: 'users',
@@ -53,7 +53,7 @@ export const users = defineResource({
       {
         write: 'update',
         sparse: true,
-        sql: (u, sql) => (sql.unrestricted ? `${u}.disabled` : 'null::boolean'),
+        sql: (u, sql) => (sql.isUnrestricted ? `${u}.disabled` : 'null::boolean'),
       },
     ),
     createdAt: sortedTimestamps.createdAt,

@@ -30,7 +30,7 @@ export interface Exposure {
 export const exposeAs = (resource: Resource, verb: Verb): { exposes: Exposure } => ({ exposes: { resource, verb } })
 
 /** Returns `an ai-tool-capability` for `ai-tool-capabilities`. */
-export function singularWithArticle(type: string): string {
+export function toSingular(type: string): string {
   const singular = type.replace(/ies$/, 'y').replace(/s$/, '')
   return `${/^[aeio]/.test(singular) ? 'an' : 'a'} ${singular}`
 }
@@ -41,10 +41,10 @@ const changes = { add: 'Add to', replace: 'Replace', remove: 'Remove from' } as 
 /** Describes a procedure that has no description of its own. */
 export function summarize({ resource: { type }, verb }: Exposure): string {
   if (verb === 'list') return `List ${type}.`
-  if (verb === 'related' || verb === 'linkage') return `Read what a relation of ${singularWithArticle(type)} leads to.`
-  if (typeof verb === 'string') return `${verbs[verb]} ${singularWithArticle(type)}.`
+  if (verb === 'related' || verb === 'linkage') return `Read what a relation of ${toSingular(type)} leads to.`
+  if (typeof verb === 'string') return `${verbs[verb]} ${toSingular(type)}.`
   if ('action' in verb) return `Carry out ${verb.action} on ${type}.`
   if ('proxy' in verb) return `Read what ${verb.proxy} has of ${type}.`
-  if ('relationship' in verb) return `${changes[verb.change]} the ${verb.relationship} of ${singularWithArticle(type)}.`
+  if ('relationship' in verb) return `${changes[verb.change]} the ${verb.relationship} of ${toSingular(type)}.`
   return `Read ${type}/${verb.member}.`
 }

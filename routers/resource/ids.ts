@@ -11,7 +11,7 @@ export interface IdFormat {
 }
 
 /** The largest id that PostgreSQL assigns to a row. */
-const LAST_ROW = 2 ** 31 - 1
+export const LAST_ROW = 2 ** 31 - 1
 
 const NO_ID = 'must be the id of a record'
 

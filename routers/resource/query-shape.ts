@@ -5,7 +5,7 @@ export const MAX_INCLUDED = 10_000
 
 /** The properties of a query that determine its SQL text. */
 export interface QueryShape {
-  unrestricted: boolean
+  isUnrestricted: boolean
   sort: readonly string[]
   filters: readonly FilterUse[]
 }
@@ -16,11 +16,11 @@ export interface FilterUse {
   variant: string
 }
 
-export const createPlainShape = (unrestricted: boolean): QueryShape => ({ unrestricted, sort: [], filters: [] })
+export const createPlainShape = (isUnrestricted: boolean): QueryShape => ({ isUnrestricted, sort: [], filters: [] })
 
 /** Returns a key that is equal for queries with equal text. */
-export const toShapeKey = ({ unrestricted, sort, filters }: QueryShape): string =>
-  JSON.stringify([unrestricted, sort, filters.map(({ name, variant }) => [name, variant])])
+export const toShapeKey = ({ isUnrestricted, sort, filters }: QueryShape): string =>
+  JSON.stringify([isUnrestricted, sort, filters.map(({ name, variant }) => [name, variant])])
 
 /** A row of a statement: a record and data beside it. */
 export interface RecordRow {
@@ -43,5 +43,5 @@ export type RowVerb = 'update' | 'delete'
 /** Permission of the caller to change a visible row. */
 export interface Permission {
   readonly id: string
-  readonly permitted: boolean
+  readonly isPermitted: boolean
 }

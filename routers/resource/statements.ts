@@ -60,13 +60,13 @@ export class ResourceStatements {
     )
   }
 
-  byIds(unrestricted: boolean): CompiledStatement<RecordRow> {
-    return this.#records('byIds', createPlainShape(unrestricted), (sql) => this.#rows(sql), 'byKey')
+  byIds(isUnrestricted: boolean): CompiledStatement<RecordRow> {
+    return this.#records('byIds', createPlainShape(isUnrestricted), (sql) => this.#rows(sql), 'byKey')
   }
 
   /** Selects the related rows of some parents; one more than the limit if the table grows without bound. */
-  related(of: Resource, name: string, unrestricted: boolean): CompiledStatement<RelatedRow> {
-    const shape = createPlainShape(unrestricted)
+  related(of: Resource, name: string, isUnrestricted: boolean): CompiledStatement<RelatedRow> {
+    const shape = createPlainShape(isUnrestricted)
     const { parent, join } = joinParents(this.#relationOf(of, name))
     const write = (sql: ParameterBinder) => {
       const from = `${this.#fromListed(shape, sql, join)} and ${parent} = any(${sql.param('ids')})`
@@ -94,26 +94,26 @@ export class ResourceStatements {
   }
 
   /** Selects visibility and permission of the caller for a row; undefined if both hold for all rows. */
-  permission(verb: RowVerb, unrestricted: boolean): CompiledStatement<Permission> | undefined {
+  permission(verb: RowVerb, isUnrestricted: boolean): CompiledStatement<Permission> | undefined {
     const { scope, ids, [verb === 'update' ? 'mayUpdate' : 'mayDelete']: may } = this.#of
-    const isOpen = (predicate: SqlPredicate) => predicate('t', new ParameterBinder(unrestricted)) === 'true'
+    const isOpen = (predicate: SqlPredicate) => predicate('t', new ParameterBinder(isUnrestricted)) === 'true'
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
-      `select ${ids.sql('t')} as id, ${may('t', sql)} as permitted ${this.#rows(sql)}`
-    return this.#compileOnce(`permission:${verb}`, createPlainShape(unrestricted), write, { sharing: 'byKey' })
+      `select ${ids.sql('t')} as id, ${may('t', sql)} as "isPermitted" ${this.#rows(sql)}`
+    return this.#compileOnce(`permission:${verb}`, createPlainShape(isUnrestricted), write, { sharing: 'byKey' })
   }
 
   /** Selects the visible rows among some numbers. */
-  visibleKeys(unrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
+  visibleKeys(isUnrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#compileOnce('visibleKeys', createPlainShape(unrestricted), write, { sharing: 'byKey' })
+    return this.#compileOnce('visibleKeys', createPlainShape(isUnrestricted), write, { sharing: 'byKey' })
   }
 
   /** Returns the mapping of another type's relation to this one. */
   #relationOf = ({ type }: Resource, name: string) => this.#others.tableOf(type).relations[name] as RelationMapping
 
   #rows(sql: ParameterBinder): string {
-    return `${this.#from(createPlainShape(sql.unrestricted), sql)} and t.id = any(${sql.param('ids')})`
+    return `${this.#from(createPlainShape(sql.isUnrestricted), sql)} and t.id = any(${sql.param('ids')})`
   }
 
   /** Selects records with further columns. */
@@ -141,7 +141,7 @@ export class ResourceStatements {
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
     const plannedOnce = isByKey || coalesced !== undefined
-    const compiled = compile({ unrestricted: shape.unrestricted, coalesced, plannedOnce, read }, write)
+    const compiled = compile({ isUnrestricted: shape.isUnrestricted, coalesced, plannedOnce, read }, write)
     // Combinations of sort keys are rare and many, so neither PostgreSQL nor this class caches them.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#compiled.set(key, compiled)
@@ -227,7 +227,7 @@ function orderBy({ orders, columns }: TableMapping, key: string): string[] {
 function recordSql(of: Resource, others: ResourceLookup, sql: ParameterBinder): string {
   const { columns, relations: mapped } = others.tableOf(of.type)
   const visible = Object.entries(of.attributes).filter(
-    ([, { only, onDemand }]) => !onDemand && (!only || sql.unrestricted),
+    ([, { only, onDemand }]) => !onDemand && (!only || sql.isUnrestricted),
   )
   const values = visible.map(
     ([name, attribute]) => `${attribute.sql?.('t', sql) ?? columnSql(attribute, columns[name])} as "${name}"`,

@@ -18,7 +18,7 @@ const ciphertext = roomText.nullable()
 const onlyForMembers =
   (value: (room: string) => string): SqlPredicate =>
   (room, sql) =>
-    sql.unrestricted ? `case when ${joinedRooms(room, sql)} then ${value(room)} end` : value(room)
+    sql.isUnrestricted ? `case when ${joinedRooms(room, sql)} then ${value(room)} end` : value(room)
 
 export const rooms = defineResource({
   type: 'rooms',

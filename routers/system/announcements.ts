@@ -18,7 +18,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, anyone, freshAdmin, router, sessionUser, userWith } from '../core/trpc.ts'
-import { resourceId } from '../identity/user-selector.ts'
+import { rowId } from '../identity/user-selector.ts'
 import { type NewAnnouncementTexts, viewPattern } from '../ports/announcement-texts.ts'
 import { moment } from '../ports/days.ts'
 import { availableLocales } from '../ports/locales.ts'
@@ -107,7 +107,7 @@ async function findTargets(em: EntityManager, users: readonly string[]) {
   throw new Problem('invalid', { issues: [{ path: ['users'], message: `names nobody there is: ${names}` }] })
 }
 
-const announcementSelector = z.strictObject({ id: resourceId })
+const announcementSelector = z.strictObject({ id: rowId })
 const receiptPage = announcementSelector.extend({
   page: z.int().min(1).max(100_000).default(1),
   size: z.int().min(1).max(1000).default(100),

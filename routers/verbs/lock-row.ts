@@ -43,7 +43,7 @@ export async function assertPermitted(
   if (!compiled) return
   const [row] = await sql(compiled.statement, compiled.values({ ...toViewer(ctx), ids: [of.ids.toKey(id)] }))
   if (row?.id !== id) throw createNotFoundProblem(of, id)
-  if (!row.permitted) throw new Problem('not_permitted')
+  if (!row.isPermitted) throw new Problem('not_permitted')
 }
 
 /** Refuses links to rows that the caller may not see, as if they did not exist. */

@@ -12,7 +12,7 @@ export interface PageWindow {
   number: number
 }
 
-export interface Query extends Omit<QueryShape, 'unrestricted'> {
+export interface Query extends Omit<QueryShape, 'isUnrestricted'> {
   include: readonly string[]
   /** Values by the name of the filter. */
   filterValues?: Readonly<Record<string, unknown>>
@@ -28,12 +28,12 @@ type RelationResolver = (from: RecordRef) => RecordRef | RecordRef[] | null
 export class RowReader {
   readonly #ctx: Context
   readonly #viewer: Viewer
-  readonly #unrestricted: boolean
+  readonly #isUnrestricted: boolean
 
   constructor(ctx: Context) {
     this.#ctx = ctx
     this.#viewer = toViewer(ctx)
-    this.#unrestricted = isUnrestricted(ctx)
+    this.#isUnrestricted = isUnrestricted(ctx)
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
@@ -43,7 +43,7 @@ export class RowReader {
   /** Returns the records of `ids` in their order, without those that the caller does not see. */
   async byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
     const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
-    const rows = await this.#run(this.#statements(of).byIds(this.#unrestricted), parameters)
+    const rows = await this.#run(this.#statements(of).byIds(this.#isUnrestricted), parameters)
     // A coalesced statement may return rows that other callers requested.
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const requested = ids.flatMap((id) => found.get(id) ?? [])
@@ -53,13 +53,13 @@ export class RowReader {
   /** Returns true if the caller sees a row, without reading it. */
   async canSee(of: Resource, id: string): Promise<boolean> {
     const parameters = { ...this.#viewer, ids: [of.ids.toKey(id)] }
-    const rows = await this.#run(this.#statements(of).visibleKeys(this.#unrestricted), parameters)
+    const rows = await this.#run(this.#statements(of).visibleKeys(this.#isUnrestricted), parameters)
     return rows.some((row) => row.id === id)
   }
 
   /** Reads a page of a list. */
   async page(of: Resource, query: Query, window: PageWindow) {
-    const shape = { ...query, unrestricted: this.#unrestricted }
+    const shape = { ...query, isUnrestricted: this.#isUnrestricted }
     const statements = this.#statements(of)
     // A coalesced type is read by positions in the list, which join to one statement for the pages of all callers.
     const parameters = { ...this.#toValues(query, window), ids: listPositions(window) }
@@ -69,7 +69,10 @@ export class RowReader {
   /** Reads a page of a to-many relation of one parent. */
   async relatedPage(parent: Resource, name: string, id: string, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
-    const [of, shape] = [this.#ctx.services.resources.of(relation.to), { ...query, unrestricted: this.#unrestricted }]
+    const [of, shape] = [
+      this.#ctx.services.resources.of(relation.to),
+      { ...query, isUnrestricted: this.#isUnrestricted },
+    ]
     const statements = this.#statements(of)
     const parameters = { ...this.#toValues(query, window), parent: parent.ids.toKey(id) }
     const page = statements.relatedPage(parent, name, shape)
@@ -129,7 +132,7 @@ export class RowReader {
     if (include.length === 0 || records.length === 0) return records
     const names = [...new Set(include.map((path) => path.split('.', 1)[0] as string))]
     const found = await Promise.all(
-      names.map((name) => this.#loadRelation(of, records, name, nestedIncludes(include, name))),
+      names.map((name) => this.#loadRelation(of, records, name, listNestedIncludes(include, name))),
     )
     return records.map((record) => {
       const relations = { ...record.relations }
@@ -163,7 +166,7 @@ export class RowReader {
     from: readonly ResourceRecord[],
     nested: readonly string[],
   ) {
-    const compiled = this.#statements(target).related(of, name, this.#unrestricted)
+    const compiled = this.#statements(target).related(of, name, this.#isUnrestricted)
     const ids = from.map(({ id }) => of.ids.toKey(id))
     const all = await this.#run(compiled, { ...this.#viewer, ids })
     if (!target.coalesced && all.length > MAX_INCLUDED) throw createTooManyIncludedProblem(name)
@@ -186,5 +189,5 @@ function createTooManyIncludedProblem(name: string): Problem {
 }
 
 /** Returns `['provider']` for `['models', 'models.provider']` below `models`. */
-export const nestedIncludes = (paths: readonly string[], name: string): string[] =>
+export const listNestedIncludes = (paths: readonly string[], name: string): string[] =>
   paths.filter((path) => path.startsWith(`${name}.`)).map((path) => path.slice(name.length + 1))

@@ -9,7 +9,7 @@ import type {
 } from '@ai-sdk/provider'
 import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { toJsonSchema } from '../../routers/ports/ai/json-schema.ts'
-import type { ModelCall, ToolResult } from '../../routers/ports/ai/models.ts'
+import type { ModelCall, ToolResultPart } from '../../routers/ports/ai/models.ts'
 import { estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
 import { MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import type { ApprovalPart, CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
@@ -81,7 +81,7 @@ export class Conversation {
   }
 
   /** Runs the tool calls of the message, appends the message and the results, and returns the results. */
-  async appendTurn(message: AssistantMessage, signal: AbortSignal): Promise<ToolResult[]> {
+  async appendTurn(message: AssistantMessage, signal: AbortSignal): Promise<ToolResultPart[]> {
     const content = await runTools(message.calls, this.#call, signal)
     const { adapter } = this.#call.model
     this.#prompt.push({
@@ -96,7 +96,7 @@ export class Conversation {
   }
 }
 
-const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResult => ({
+const toToolResult = ({ toolCallId: id, toolName: name, output }: LanguageModelV4ToolResultPart): ToolResultPart => ({
   type: 'tool-result',
   id,
   name,

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
 import { textFailures, textGaps } from '../../entities/rooms/attachment.ts'
-import type { ExtractedText } from '../../routers/ports/files/text-extractor.ts'
+import type { ExtractionResult } from '../../routers/ports/files/text-extractor.ts'
 import type { ContentKind } from './sandbox/content-kinds.ts'
 import type { Task } from './sandbox/main.ts'
 
@@ -119,7 +119,7 @@ export interface SandboxOptions extends Omit<Task, 'kind'> {
 
 /** Reads each file in a process of its own, which is killed if it exceeds its limits. */
 export interface SandboxPool {
-  read(content: Readable, kind: ContentKind, signal?: AbortSignal): Promise<ExtractedText>
+  read(content: Readable, kind: ContentKind, signal?: AbortSignal): Promise<ExtractionResult>
 }
 
 export function createSandboxPool({ workers, ...limits }: SandboxOptions): SandboxPool {
@@ -130,7 +130,7 @@ export function createSandboxPool({ workers, ...limits }: SandboxOptions): Sandb
   }
 }
 
-async function readInSandbox(content: Readable, task: Task, signal: AbortSignal): Promise<ExtractedText> {
+async function readInSandbox(content: Readable, task: Task, signal: AbortSignal): Promise<ExtractionResult> {
   signal.throwIfAborted()
   const deadline = AbortSignal.timeout(CLOCK_FACTOR * task.timeout)
   const end = await runSandbox(content, task, AbortSignal.any([signal, deadline]))
@@ -160,7 +160,7 @@ const outputSchema = z.union([
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 
-function toExtractedText({ code, signal, output, consumedAll }: SandboxResult): ExtractedText {
+function toExtractedText({ code, signal, output, consumedAll }: SandboxResult): ExtractionResult {
   if (code !== 0 || !consumedAll) throw new Error(`a file could not be read: its process ended with ${signal ?? code}`)
   return outputSchema.parse(parseOutput(output))
 }

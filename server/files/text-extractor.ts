@@ -1,4 +1,4 @@
-import type { ExtractedText, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
+import type { ExtractionResult, FileToRead, TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Env } from '../config/settings.ts'
 import { type Converter, createConverter } from './file-converter.ts'
@@ -35,14 +35,14 @@ async function convertFile(
   { accepts, convert, responseKind }: Converter,
   sandboxes: SandboxPool,
   signal?: AbortSignal,
-): Promise<ExtractedText | undefined> {
+): Promise<ExtractionResult | undefined> {
   if (!(await accepts(file.mime))) return undefined
   const result = await sandboxes.read(await convert(file, signal), responseKind, signal)
   if ('text' in result) return result
   throw new Error(`the answer of the file converter is ${result.unreadable}`)
 }
 
-async function parseFile(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractedText> {
+async function parseFile(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractionResult> {
   const kind = findTextKind(file.mime)
   return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
 }

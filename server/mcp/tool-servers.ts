@@ -4,10 +4,10 @@ import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import type { ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
   type ListedTool,
-  type ToolCall,
   ToolFailure,
   type ToolListing,
   type ToolServer,
+  type ToolServerCall,
   ToolServerError,
   type ToolServers,
 } from '../../routers/ports/ai/tool-servers.ts'
@@ -62,7 +62,7 @@ export class ConnectedToolServers implements ToolServers {
     return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readListing)
   }
 
-  call(server: ToolServer, { name, input, person }: ToolCall, signal: AbortSignal): Promise<unknown> {
+  call(server: ToolServer, { name, input, person }: ToolServerCall, signal: AbortSignal): Promise<unknown> {
     const limits = { total: server.timeouts.read ?? this.#timeout, signal, person }
     return this.#withClient(server, limits, async (client, signal) =>
       toModelResult(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),

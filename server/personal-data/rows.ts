@@ -60,7 +60,7 @@ interface ColumnSelection extends Pick<PersonalTable, 'columns'> {
 
 async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { services, viewer }: RowParts) {
   const { statement, values } = compile<{ object: ResourceObject }>(
-    { unrestricted: false, plannedOnce: false },
+    { isUnrestricted: false, plannedOnce: false },
     (sql) => selectObjects(meta, columns, sql),
   )
   for await (const rows of services.readInBatches(statement, values(viewer), BATCH))

@@ -132,7 +132,7 @@ const values: ParameterValues = {
 function shapesOf({
   sorts,
   filters,
-}: Resource): { shape: Omit<QueryShape, 'unrestricted'>; filters: Record<string, unknown> }[] {
+}: Resource): { shape: Omit<QueryShape, 'isUnrestricted'>; filters: Record<string, unknown> }[] {
   const sorted = sorts.flatMap((name) => [[name], [`-${name}`]])
   const tries = ['true', 'false', '1', 'active', 'inactive', 'online', 'offline', 'unknown']
   const filtered = Object.entries(filters).flatMap(([name, { schema, variantOf }]) =>
@@ -180,7 +180,7 @@ test('every statement gives each scope table an alias of its own', async () => {
 const withoutPlaces = (text: string) =>
   text.replaceAll(/\(select \$\d+::([\w[\]]+)\)::\1|\$\d+::[\w[\]]+/g, '').replaceAll(/\bt\d+\b/g, 'alias')
 
-function statementsOf({ services }: TestApp, resource: Resource, unrestricted: boolean) {
+function statementsOf({ services }: TestApp, resource: Resource, isUnrestricted: boolean) {
   const statements = services.resources.statementsOf(resource.type)
   const towards = resources.flatMap((from) =>
     Object.entries(from.relations)
@@ -188,14 +188,14 @@ function statementsOf({ services }: TestApp, resource: Resource, unrestricted: b
       .map(([name]) => [from, name] as const),
   )
   return [
-    { compiled: statements.byIds(unrestricted), filters: {} },
+    { compiled: statements.byIds(isUnrestricted), filters: {} },
     ...shapesOf(resource).flatMap(({ shape: query, filters }) => {
-      const shape = { ...query, unrestricted }
+      const shape = { ...query, isUnrestricted }
       return [
         statements.page(shape),
         statements.count(shape),
         ...towards.flatMap(([from, name]) => [
-          statements.related(from, name, unrestricted),
+          statements.related(from, name, isUnrestricted),
           statements.relatedPage(from, name, shape),
           statements.countRelated(from, name, shape),
         ]),

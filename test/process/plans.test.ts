@@ -93,7 +93,7 @@ describe('a statement over a table that grows without bound', () => {
       attributes: { createdAt: attribute(z.string(), { sort: true }) },
       page: { size: 50, max: 200 },
     })
-    const shape = { unrestricted: true, sort: ['-createdAt'], filters: [] }
+    const shape = { isUnrestricted: true, sort: ['-createdAt'], filters: [] }
     const { statement, values } = createCatalogue([records], metadata).statementsOf(type).page(shape)
     const given = values({ limit: 50, offset: 0 })
     const run = () => svc.services.sql(statement, given)
@@ -145,7 +145,7 @@ test('a page of 1,000 models scans the list once, and formats its own rows', asy
     `insert into ai_model_usage_rules (model_id, usage_type) select id, unnest(array['main', 'external']) from ai_models`,
   )
   await svc.rows('analyze ai_providers, ai_models, ai_model_usage_rules')
-  const shape = { unrestricted: false, sort: ['-label'], filters: [] }
+  const shape = { isUnrestricted: false, sort: ['-label'], filters: [] }
   const { statement, values } = createCatalogue(resources, metadata).statementsOf('ai-models').page(shape)
   const given = values({ usage: 'external', ids: Array.from({ length: 20 }, (_, at) => 501 + at) })
 

@@ -63,7 +63,7 @@ async function lookedAt(
   table: string,
   viewer = svc.people.ada.id,
 ): Promise<{ rows: number; found: number }> {
-  const { statement, values } = catalogue.statementsOf(type).page({ unrestricted: false, sort: [], filters: [] })
+  const { statement, values } = catalogue.statementsOf(type).page({ isUnrestricted: false, sort: [], filters: [] })
   const given = values({ viewer, usage: 'main', limit: 50, offset: 0 })
   const plan = await explained(statement.text, given)
   return { rows: goneOver(plan, table), found: plan?.['Actual Rows'] ?? 0 }

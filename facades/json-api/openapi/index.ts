@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { AnyTRPCRouter } from '@trpc/server'
 import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { singularWithArticle, summarize } from '../../../routers/resource/exposure.ts'
+import { summarize, toSingular } from '../../../routers/resource/exposure.ts'
 import type { WireNames } from '../../http/names.ts'
 import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
 import { describeAccess } from '../../http/procedures.ts'
@@ -53,7 +53,7 @@ function writeSummary({ procedure, resource, relation, answers, method }: Served
   const { about, exposes } = metaOf(procedure)
   if (!relation || method !== 'GET') return (about ?? (exposes ? summarize(exposes) : '')).replace(/\.$/, '')
   const linkage = answers === 'linkage' ? 'links to the ' : ''
-  return `Read the ${linkage}${relation.name} of ${singularWithArticle(resource.type)}`
+  return `Read the ${linkage}${relation.name} of ${toSingular(resource.type)}`
 }
 
 type Resources = ReadonlyMap<string, Resource>

@@ -3,7 +3,7 @@ import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
 import { ApprovedCalls } from './approved-calls.ts'
-import { type ApprovalAnswer, answerKey, questionKey } from './my-approvals.ts'
+import { type ApprovalAnswer, buildAnswerKey, buildQuestionKey } from './my-approvals.ts'
 import { ConversationApprovals, type ConversationScope } from './remembered-approvals.ts'
 import { ToolResultStore } from './tool-results.ts'
 
@@ -193,7 +193,7 @@ export class Approvals {
   async #askPerson(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { kv, notifier, settings } = this.#ctx.services
     const id = randomUUID()
-    const [question, answer] = [questionKey(this.person, id), answerKey(this.person, id)]
+    const [question, answer] = [buildQuestionKey(this.person, id), buildAnswerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
     this.#unsentQuestions.push({ type: 'approval', id, ...toPublicCall(call) })
     this.#questionArrived.resolve()

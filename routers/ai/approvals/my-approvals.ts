@@ -4,6 +4,7 @@ import { listSessions } from '../../../entities/identity/session.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, sessionUser } from '../../core/trpc.ts'
+import { sessionCredential, tokenCredential } from '../../ports/credential-watch.ts'
 import { forgetApproval, listRememberedApprovals } from './remembered-approvals.ts'
 
 const ownApproval = z.object({
@@ -40,8 +41,8 @@ async function listOwnApprovals({ services }: Context, person: number): Promise<
     services.sql(listSessions, [person, since]),
   ])
   const tokenNames = new Map<string | undefined, string | null>([
-    ...tokens.map(({ id, name }) => [`token:${id}`, name] as const),
-    ...sessions.map(({ handle }) => [`session:${handle}`, null] as const),
+    ...tokens.map(({ id, name }) => [tokenCredential(id), name] as const),
+    ...sessions.map(({ handle }) => [sessionCredential(handle), null] as const),
   ])
   return approvals.flatMap(({ id, credential, conversation, tool, server, until }) => {
     const token = tokenNames.get(credential)
@@ -61,14 +62,14 @@ export const approvalAnswer = z.strictObject({
 })
 export type ApprovalAnswer = z.output<typeof approvalAnswer>
 
-export const questionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
-export const answerKey = (person: number, id: string) => `${questionKey(person, id)}:answer`
+export const buildQuestionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
+export const buildAnswerKey = (person: number, id: string) => `${buildQuestionKey(person, id)}:answer`
 
 /** Stores the person's answer to a question of their stream. Only the first answer counts. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
   const { kv, notifier, settings } = ctx.services
-  const key = answerKey(person, id)
-  const isPending = (await kv.get(questionKey(person, id))) !== undefined
+  const key = buildAnswerKey(person, id)
+  const isPending = (await kv.get(buildQuestionKey(person, id))) !== undefined
   const value = JSON.stringify(answer)
   if (!isPending || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
   notifier.notify(key)

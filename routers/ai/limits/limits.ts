@@ -16,7 +16,7 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { createTransactionSql } from '../../core/run-statement.ts'
 import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
-import { findUser, userChoice } from '../../identity/user-selector.ts'
+import { findUser, userSelector } from '../../identity/user-selector.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, isInOrder, orderIssue } from '../../ports/days.ts'
 import { listPersonLimits } from '../explain-model.ts'
@@ -117,7 +117,7 @@ export const limitsRouter = router({
 
   /** Returns the limits that apply to a person with the used amounts; `subject` tells why each applies. */
   of: adminSession
-    .input(z.strictObject({ user: userChoice }))
+    .input(z.strictObject({ user: userSelector }))
     .query(async ({ ctx, input }) => listPersonLimits(ctx, await findUser(ctx, input.user))),
 
   /** Creates or changes a limit. Used amounts stay if the limit still counts the same. */

@@ -75,7 +75,7 @@ export function findNativeConflicts(request: AiRequest, model: CallableModel): I
 }
 
 /** Returns the optional native tools that the model supports together with the rest of the request. */
-export function chooseNativeTools(request: AiRequest, model: CallableModel): readonly NativeTool[] {
+function chooseNativeTools(request: AiRequest, model: CallableModel): readonly NativeTool[] {
   const nativeTools = (request.optionalTools ?? []).filter((tool) => hasNativeTool(model, tool))
   return findNativeConflicts({ ...request, nativeTools }, model).length === 0 ? nativeTools : []
 }

@@ -2,13 +2,13 @@ import type { Issue } from '../../core/problems.ts'
 import { type Adapter, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile } from '../../ports/ai/prompt-files.ts'
-import { listGaps, type ReadText } from '../../ports/files/text-extractor.ts'
+import { type ExtractedText, listGaps } from '../../ports/files/text-extractor.ts'
 import { imageTypes, isPlainText } from './parts.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
 
 /** True if the model receives the file itself and not its text. */
 export const takesBytes = ({ mime }: PromptFile, model: CallableModel): boolean =>
-  (imageTypes.includes(mime) || mime === 'application/pdf') && unsupportedFile({ mime }, model, []).length === 0
+  (imageTypes.includes(mime) || mime === 'application/pdf') && findFileIssues({ mime }, model, []).length === 0
 
 type Path = Issue['path']
 
@@ -25,7 +25,7 @@ const failureMessages = {
 } satisfies Record<NonNullable<PromptFile['textFailure']>, string>
 
 /** Describes a file without text by what it contains instead. */
-export const describeNoText = (notes: ReadText['notes']): string =>
+export const describeNoText = (notes: ExtractedText['notes']): string =>
   ['has no text that a model could read', ...(notes.length > 0 ? [`only ${listGaps(notes)}`] : [])].join(', ')
 
 /** Describes why text extraction failed, as a continuation of the file's name. */
@@ -48,7 +48,7 @@ export interface TextReading {
 }
 
 /** Returns an issue for each file that the model takes neither unchanged nor as text. */
-export function unsupportedFiles(
+export function findUnsupportedFiles(
   { messages }: AiRequest,
   model: CallableModel,
   { canRead = () => false }: TextReading,
@@ -59,7 +59,7 @@ export function unsupportedFiles(
     if (part.type !== 'file' && part.type !== 'stored-file') return []
     const isReadAsText =
       model.settings?.fileUpload !== false && isDocumentUnsupported(part.mime, model) && canRead(part.mime)
-    return isReadAsText ? [] : unsupportedFile(part, model, path)
+    return isReadAsText ? [] : findFileIssues(part, model, path)
   }
   return messages.flatMap(({ content }, at) =>
     content.flatMap((part, index) => findUnsupportedPart(part, ['messages', at, 'content', index])),
@@ -68,7 +68,7 @@ export function unsupportedFiles(
 
 export const NO_FILES = 'is a file, and this model takes none'
 
-export function unsupportedFile({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
+export function findFileIssues({ mime }: { mime: string }, model: CallableModel, path: Path): Issue[] {
   if (model.settings?.fileUpload === false) return [{ path, message: NO_FILES }]
   if (isPlainText(mime)) return []
   if (mime.startsWith('image/'))

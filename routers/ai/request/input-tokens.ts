@@ -78,7 +78,7 @@ const expensiveModel = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
  * Returns the most tokens that the provider may count for our estimate. It errs high: that suits a reservation, but not
  * the refusal of a request as too long, as no model reads more than its maximum.
  */
-export function maxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
+export function computeMaxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
   const isExpensive = expensiveModel.name.test(model.upstreamId ?? model.modelId)
   const { image, page } = isExpensive ? expensiveModel : maxFileTokens[model.adapter as Adapter]
   const additionalTokens = files.images * image + files.pages * page - files.estimate

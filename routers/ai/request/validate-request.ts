@@ -4,7 +4,7 @@ import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { isToolCallRequired } from '../../ports/ai/tools.ts'
 import { findNativeConflicts } from './adapt-request.ts'
-import { type TextReading, unsupportedFiles } from './file-support.ts'
+import { findUnsupportedFiles, type TextReading } from './file-support.ts'
 import type { ToolApproval } from './parts.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
 import { findUnknownReferences } from './tool-references.ts'
@@ -53,7 +53,7 @@ function findModelIssues(request: AiRequest, model: CallableModel, textReading: 
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [
-    ...unsupportedFiles(request, model, textReading),
+    ...findUnsupportedFiles(request, model, textReading),
     ...(request.optionalParameters ? [] : findUnsupportedParameters(request, model)),
     ...findUnsupportedThinking(request, model),
   ]
@@ -116,7 +116,7 @@ interface ToolPairs {
 function findUnpairedTools(messages: readonly RequestMessage[]): Issue[] {
   const pairs: ToolPairs = { pendingCalls: new Map(), decidedCalls: new Set() }
   const strayPaths: Path[] = []
-  for (const { part, talk: turn, path } of listToolParts(messages)) {
+  for (const { part, turn, path } of listToolParts(messages)) {
     const call = `${turn} ${part.id}`
     if (part.type === 'tool-call') pairs.pendingCalls.set(call, path)
     else if (!isPaired(part, call, pairs)) strayPaths.push([...path, 'id'])
@@ -145,7 +145,7 @@ function* listToolParts(messages: readonly RequestMessage[]) {
     const continuesTurn = role === 'assistant' && messages[at - 1]?.role === 'assistant'
     if (role !== 'tool' && !continuesTurn) turn = at
     for (const [index, part] of content.entries())
-      if (isToolPart(part)) yield { part, talk: turn, path: ['messages', at, 'content', index] }
+      if (isToolPart(part)) yield { part, turn, path: ['messages', at, 'content', index] }
   }
 }
 

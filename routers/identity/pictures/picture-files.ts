@@ -24,7 +24,7 @@ const buildKey = (uuid: string) => `${FOLDER}${uuid}.webp`
 export const toPictureKey = (identifier: string): string => buildKey(identifier.slice(identifier.indexOf('-') + 1))
 
 /** The built-in picture is drawn in `ai-user.svg` and is not in the storage. */
-export const BUILT_IN_KEY = buildKey(BUILT_IN_PICTURE)
+const BUILT_IN_KEY = buildKey(BUILT_IN_PICTURE)
 
 const readBuiltInAiPicture = (): Promise<Uint8Array> => readFile(new URL('ai-user.webp', import.meta.url))
 

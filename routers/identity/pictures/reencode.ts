@@ -26,7 +26,7 @@ async function toWebp(image: Uint8Array, shape: PictureShape): Promise<Uint8Arra
     const sharp = await loadSharp()
     const { format, width, height } = await sharp(image, { limitInputPixels: false }).metadata()
     if (!formats.includes(format)) throw new Error(`unwanted format ${format}`)
-    if (width * height > MAX_PIXELS) throw createTooLargeProblem()
+    if (width * height > MAX_PIXELS) throw createTooManyPixelsProblem()
     const picture = sharp(image, { limitInputPixels: MAX_PIXELS, sequentialRead: true, failOn: 'error' })
     const resized = picture
       .rotate()
@@ -46,7 +46,7 @@ async function loadSharp() {
   return sharp
 }
 
-function createTooLargeProblem(): Problem {
+function createTooManyPixelsProblem(): Problem {
   const message = `must have at most ${MAX_PIXELS / 1_000_000} megapixels`
   return new Problem('invalid', { detail: `The picture ${message}.`, issues: [{ path: ['avatar'], message }] })
 }

@@ -14,7 +14,7 @@ export interface LoginLimits {
 export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): LoginThrottle {
   const { perAccount, perAddress, windowSeconds } = limits
 
-  async function takeUnknownBrowser({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
+  async function consumeByAddressAndAccount({ account, address }: LoginAttempt): Promise<RateLimitStatus> {
     const byAddress = await limiter.consume(buildAddressKey(address), perAddress, windowSeconds)
     // A blocked address must not block accounts as well.
     if (byAddress.remaining < 0) return byAddress
@@ -23,20 +23,20 @@ export function createLoginThrottle(limiter: RateLimiter, limits: LoginLimits): 
   }
 
   /** Known browsers are not counted by address. */
-  async function giveBackAddress({ address, browserId }: LoginAttempt): Promise<void> {
+  async function refundAddress({ address, browserId }: LoginAttempt): Promise<void> {
     if (browserId === undefined) await limiter.refund(buildAddressKey(address), perAddress, windowSeconds)
   }
 
   return {
     consume: (attempt) =>
       attempt.browserId === undefined
-        ? takeUnknownBrowser(attempt)
+        ? consumeByAddressAndAccount(attempt)
         : limiter.consume(buildAttemptKey(attempt), perAccount, windowSeconds),
     async refund(attempt) {
-      await Promise.all([limiter.refund(buildAttemptKey(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.refund(buildAttemptKey(attempt), perAccount, windowSeconds), refundAddress(attempt)])
     },
     async recordSuccess(attempt) {
-      await Promise.all([limiter.clear(buildAttemptKey(attempt), perAccount, windowSeconds), giveBackAddress(attempt)])
+      await Promise.all([limiter.clear(buildAttemptKey(attempt), perAccount, windowSeconds), refundAddress(attempt)])
     },
   }
 }

@@ -25,7 +25,7 @@ export async function matchIdentity(ctx: Context, identity: Identity): Promise<K
   // The AI user cannot sign in, whatever a directory says.
   if (namesake?.id === AI_USER_ID || user?.id === AI_USER_ID) throw new Problem('login_failed')
   const matched = user ?? (namesake && canBind(ctx, identity, namesake) ? namesake : undefined)
-  if (namesake && namesake.id !== matched?.id) throw refuseTakenUsername(ctx, identity, namesake)
+  if (namesake && namesake.id !== matched?.id) throw createTakenUsernameProblem(ctx, identity, namesake)
   if (!matched) {
     await assertEmailFree(ctx, identity)
     return undefined
@@ -51,7 +51,11 @@ async function findUsers(ctx: Context, { subject, formerSubject, username }: Ide
 const canBind = ({ services: { settings } }: Context, { subject }: Identity, namesake: SignInUser): boolean =>
   namesake.subject === null && settings.bindingSource === sourceOf(subject)
 
-function refuseTakenUsername(ctx: Context, { subject }: Identity, { id, subject: boundSubject }: SignInUser): Problem {
+function createTakenUsernameProblem(
+  ctx: Context,
+  { subject }: Identity,
+  { id, subject: boundSubject }: SignInUser,
+): Problem {
   const details = {
     source: sourceOf(subject),
     userId: id,

@@ -125,7 +125,7 @@ export const sessionsRouter = router({
 
   login: browserProcedure.input(credentials).mutation(async ({ ctx, input }) => {
     const { identity, account, before } = await verifyPassword(ctx, input)
-    if (!identity) throw refuseLogin(ctx, 'password')
+    if (!identity) throw createLoginProblem(ctx, 'password')
     const signedIn = await signIn(ctx, identity, { method: 'password', next: input.redirectUri, before })
     rememberBrowser(ctx, account)
     return signedIn
@@ -146,7 +146,7 @@ export const sessionsRouter = router({
     .input(z.strictObject({ query: z.string().max(8192) }))
     .mutation(async ({ ctx, input }) => {
       const { identity, next } = await redirectLogin.finish(ctx, input.query)
-      if (!identity) throw refuseLogin(ctx, 'oidc')
+      if (!identity) throw createLoginProblem(ctx, 'oidc')
       return signIn(ctx, identity, { method: 'oidc', next })
     }),
 
@@ -160,14 +160,14 @@ async function signInThroughProxy(ctx: BrowserContext, next: string | undefined)
   if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
   const identity = ctx.browser.forwardedIdentity()
   if (identity) return signIn(ctx, identity, { method: 'proxy', next })
-  if (!header.loginUrl) throw refuseLogin(ctx, 'proxy')
+  if (!header.loginUrl) throw createLoginProblem(ctx, 'proxy')
   const url = new URL(header.loginUrl, ctx.services.settings.baseUrl)
   url.searchParams.set('target', ctx.services.settings.baseUrl + addRedirect('/req/login/proxy', next))
   return { redirectUri: url.href }
 }
 
 /** Logs only the login method, because users sometimes type a password into the account field. */
-function refuseLogin(ctx: BrowserContext, method: LoginMethod): Problem {
+function createLoginProblem(ctx: BrowserContext, method: LoginMethod): Problem {
   ctx.services.log.info({ method, requestId: ctx.requestId }, 'a login was refused')
   return new Problem('login_failed')
 }
@@ -182,17 +182,17 @@ interface SignInOptions {
 /** Starts the session of an authenticated identity: of a known user, or of somebody who must register. */
 async function signIn(ctx: BrowserContext, identity: Identity, { method, next, before }: SignInOptions) {
   const matched = await matchIdentity(ctx, identity).catch((error: unknown) => {
-    throw isProblem(error, 'login_failed') ? refuseLogin(ctx, method) : error
+    throw isProblem(error, 'login_failed') ? createLoginProblem(ctx, method) : error
   })
   // The person was deleted while the password was verified and must not register again by it.
-  if (!matched && before?.username === identity.username) throw refuseLogin(ctx, method)
+  if (!matched && before?.username === identity.username) throw createLoginProblem(ctx, method)
   // The session starts only if the password is still the verified one.
   const user =
     matched && (before?.id === matched.id ? { ...matched, passwordChangedAt: before.passwordChangedAt } : matched)
   const subject: SessionSubject = user ? { user } : { registering: identity }
   await ctx.browser.start({ subject, method }).catch((error: unknown) => {
     // The person was deleted or disabled, or their password changed, since they were looked up.
-    throw isProblem(error, 'signed_out') ? refuseLogin(ctx, method) : error
+    throw isProblem(error, 'signed_out') ? createLoginProblem(ctx, method) : error
   })
   ctx.callerContext.setCaller(toCaller(subject), 'login')
   ctx.auditedCall?.recordChange({ method })

@@ -21,5 +21,5 @@ export interface CallableModels {
 
 /** Thrown if the catalogue has changed since the call was prepared; nothing is reserved then. */
 export class CatalogueOutdated extends Error {
-  override name = 'Outdated'
+  override name = 'CatalogueOutdated'
 }

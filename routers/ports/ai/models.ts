@@ -158,7 +158,7 @@ export interface ToolUse {
 }
 
 /** The result of a tool call that the service has run, as the model gets it. */
-export interface ToolResult {
+export interface ToolResultPart {
   type: 'tool-result'
   /** The id of the call. */
   id: string
@@ -177,7 +177,7 @@ export type AnswerPart =
   | ToolStart
   | ToolRun
   | ToolUse
-  | ToolResult
+  | ToolResultPart
   | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
 
 /** Reasons of a refusal that somebody can act on: the caller, the operator, or a later retry. */

@@ -15,7 +15,7 @@ export interface StoredBytes {
 
 /** Thrown if a stored file could not be read while it was sent; no provider is at fault. */
 export class FileReadError extends Error {
-  override name = 'UnreadFile'
+  override name = 'FileReadError'
   readonly phase = 'sending'
   /**
    * The underlying error. It is not the `cause`, so that an error of the store does not count as one of the provider.

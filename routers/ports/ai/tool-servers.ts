@@ -18,7 +18,7 @@ export interface ToolListing {
   rejected: { name: string; reason: string }[]
 }
 
-export interface ToolCall {
+export interface ToolServerCall {
   /** The server's own name for it. */
   name: string
   input: Record<string, unknown>
@@ -33,7 +33,7 @@ export interface ToolServers {
   /**
    * Returns the result for the model, or a `ToolFailure`. Throws `ToolServerError`; an abort is reported to the server.
    */
-  call(server: ToolServer, call: ToolCall, signal: AbortSignal): Promise<unknown>
+  call(server: ToolServer, call: ToolServerCall, signal: AbortSignal): Promise<unknown>
 }
 
 /** An error for the model. It is a class, because results may have a member `error`. */

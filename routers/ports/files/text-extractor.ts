@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream'
 import type { TextFailure, TextNote } from '../../../entities/rooms/attachment.ts'
 
 /** Permanent reasons why a file has no text. */
-export type Unreadable = Exclude<TextFailure, 'not-read'>
+export type UnreadableReason = Exclude<TextFailure, 'not-read'>
 
-export type ExtractedText = ReadText | { unreadable: Unreadable }
+export type ExtractionResult = ExtractedText | { unreadable: UnreadableReason }
 
-export interface ReadText {
+export interface ExtractedText {
   /** Empty if the file has none, such as a picture. */
   text: string
   /** True if the file has more text than is stored. */
@@ -28,7 +28,7 @@ export interface TextExtractor {
   /** Returns true if files of a media type may have text. */
   canRead(mime: string): boolean
   /** Throws if something other than the file is at fault, so that a retry may succeed. */
-  extract(file: FileToRead, signal?: AbortSignal): Promise<ExtractedText>
+  extract(file: FileToRead, signal?: AbortSignal): Promise<ExtractionResult>
 }
 
 /** Singular and plural of each gap. */
@@ -46,7 +46,7 @@ export const listGaps = (notes: readonly TextNote[]): string =>
   notes.map(({ gap, count }) => `${count} ${words[gap][count === 1 ? 0 : 1]}`).join(', ')
 
 /** Returns the text for models, followed by the list of missing content. */
-export function appendNotes({ text, truncated, notes }: ReadText): string {
+export function appendNotes({ text, truncated, notes }: ExtractedText): string {
   const rest = truncated ? ['the rest of the text, which is too long'] : []
   const missing = [...rest, ...(notes.length > 0 ? [listGaps(notes)] : [])].join(', ')
   return missing ? `${text}\n\n[Not included: ${missing}.]` : text

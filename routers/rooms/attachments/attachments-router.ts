@@ -25,7 +25,7 @@ import { about, host, router, userWith } from '../../core/trpc.ts'
 import { readPicture, toPictureKey } from '../../identity/pictures/picture-files.ts'
 import { attachmentTextKey } from '../../ports/ai/prompt-files.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
-import { appendNotes, type ExtractedText } from '../../ports/files/text-extractor.ts'
+import { appendNotes, type ExtractionResult } from '../../ports/files/text-extractor.ts'
 import { exposeAs } from '../../resource/exposure.ts'
 import { creation, rowAction } from '../../verbs/action.ts'
 import { createUnknownIssue } from '../../verbs/lock-row.ts'
@@ -66,7 +66,7 @@ const failText = (ctx: Context, attachmentId: number): Promise<void> =>
 
 const noText = { failure: null, truncated: false, notes: [], sealed: null }
 
-async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractedText): Promise<TextOutcome> {
+async function toOutcome(ctx: Context, file: StoredFile, extracted: ExtractionResult): Promise<TextOutcome> {
   if ('unreadable' in extracted) return { ...noText, state: 'failed', failure: extracted.unreadable }
   const { text, truncated, notes } = extracted
   if (text === '') return { ...noText, state: 'none', notes }

@@ -1,5 +1,5 @@
 import type { TextNote } from '../../../entities/rooms/attachment.ts'
-import type { Unreadable as Reason } from '../../../routers/ports/files/text-extractor.ts'
+import type { UnreadableReason } from '../../../routers/ports/files/text-extractor.ts'
 
 /** Collects text up to a maximum number of characters, and drops the rest. */
 export interface TextCollector {
@@ -51,9 +51,9 @@ const cleanText = (text: string) =>
 /** Ends an extraction with the reason why the file has no text. */
 export class UnreadableError extends Error {
   override name = 'Unreadable'
-  readonly reason: Reason
+  readonly reason: UnreadableReason
 
-  constructor(reason: Reason, cause?: unknown) {
+  constructor(reason: UnreadableReason, cause?: unknown) {
     super(reason, { cause })
     this.reason = reason
   }
