@@ -78,7 +78,9 @@ export abstract class ResponseHandler<Result> implements Dispatcher.DispatchHand
 
   /** Adds the phase to an error of the server. An abort by the caller or an unreadable request body is no fault of the server. */
   #addPhase(error: Error): Error {
-    if (error.name === 'AbortError' || findPhase(error) === 'sending') return error
+    // The caller's reason may be shared by other requests. Only a time limit blames the server.
+    const isCallersReason = error === this.#signal?.reason && error.name !== 'TimeoutError'
+    if (isCallersReason || error.name === 'AbortError' || findPhase(error) === 'sending') return error
     const phase: Phase = this.#hasResponse ? 'reading' : this.#controller ? 'waiting' : 'connecting'
     return Object.assign(error, { phase })
   }

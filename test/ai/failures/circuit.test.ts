@@ -134,6 +134,21 @@ test('the circuit of a provider opens when several people wait in vain', async (
   expect(upstream.requests).toHaveLength(4)
 })
 
+test('the circuit of a provider stays closed when tokens of waiting callers end', async () => {
+  const app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' } })
+  const people = [app.ada, app.bob, await svc.user(), await svc.user()]
+  const calls = people.map((person) => app.askAs(person))
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
+  for (const { id, token } of people)
+    await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
+  expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([401, 401, 401, 401])
+  upstream.behave = answers('Still here.')
+
+  const response = await app.askAs(await svc.user())
+
+  expect(await response.json()).toEqual({ success: true, content: { text: 'Still here.' } })
+})
+
 test('the circuit of a provider lets one probe through while other calls fail', async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
   await app.askAs(app.ada)
