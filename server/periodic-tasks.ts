@@ -16,7 +16,7 @@ export interface PeriodicTask {
   name: string
   /** Milliseconds between the end of one run and the start of the next. */
   period: number
-  /** Runs the task; ends early if the signal is aborted, because the service stops. */
+  /** Runs the task. The signal aborts when the service stops, which waits 10 seconds for the task at most. */
   run(signal: AbortSignal): Promise<unknown>
 }
 

@@ -185,7 +185,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
       await shutDownGracefully({ env, services: core.services, app, drain, realtime })
-      await stopPeriodicTasks()
+      await closeWithTimeout(stopPeriodicTasks(), log)
       await metricsPort?.close()
       await core.close()
       await telemetry?.close()

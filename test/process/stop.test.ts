@@ -108,6 +108,26 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
   expect(await svc.service.ended).toBe(0)
 })
 
+test('a stop does not wait for a periodic task that never ends', async () => {
+  await using database = await createEmptyDatabase()
+  await using folder = await createDataFolder()
+  await using service = startProcess({
+    DATA_DIR: folder.path,
+    DATABASE_URL: database.url,
+    PORT: '0',
+    SESSION_LIFETIME: '1s',
+  })
+  await service.ready()
+  await using client = await openClient(database.url)
+  // The deletion of expired sessions, which runs each second, waits for the lock.
+  await client.query('begin; lock table sessions')
+  await waitForLocks(database.url)
+
+  service.kill('SIGTERM')
+
+  expect(await service.ended).toBe(0)
+})
+
 test('a stop refuses new work on every surface with a well-formed 503', async () => {
   await using svc = await busy()
   svc.service.kill('SIGTERM')
