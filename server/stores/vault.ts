@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Vault } from '../../routers/ports/vault.ts'
@@ -40,15 +41,24 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
 /** Returns the key that seals secrets if APP_KEY is not set. It is created once, as a file that only its owner can read. */
 export async function readOrCreateAppKey(dataDir: string): Promise<string> {
   const file = join(dataDir, 'app.key')
-  const existing = await readFile(file, 'utf8').catch(() => undefined)
-  if (existing) return existing.trim()
+  if (!existsSync(file)) await createAppKey(dataDir, file)
+  const key = (await readFile(file, 'utf8')).trim()
+  if (key === '') throw new Error(`${file} is empty: restore it, or delete it if nothing was sealed yet.`)
+  return key
+}
+
+async function createAppKey(dataDir: string, file: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const draft = `${file}.${randomUUID()}`
-  await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600 })
-  // Linking is atomic and fails if the file exists, so processes that start at the same time read the same key.
-  await link(draft, file).catch(() => {})
-  await rm(draft)
-  return (await readFile(file, 'utf8')).trim()
+  try {
+    await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600, flush: true })
+    // Linking is atomic and fails if the file exists, so processes that start at the same time read the same key.
+    await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  } finally {
+    await rm(draft, { force: true })
+  }
 }
 
 const deriveKey = (source: string, purpose = 'vault') =>
