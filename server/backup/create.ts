@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream, rmSync } from 'node:fs'
-import { mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -46,7 +46,8 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
     const state = await copyState(parts.env, draft)
     const content = { format: 1 as const, version: parts.version, ...database, files: [...files.values()], state }
     await writeManifest(draft, content, parts)
-    await rm(folder, { recursive: true, force: true })
+    // Fails if the folder has content by now, such as another backup.
+    await rmdir(folder).catch(ignoreAbsent)
     await rename(draft, folder)
     await syncFolder(dirname(folder))
     return summarize(content)
@@ -59,11 +60,12 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
 }
 
 async function assertEmptyFolder(folder: string): Promise<void> {
-  const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  if (found.length > 0) throw new Error(`${folder} is not empty: a backup needs a folder of its own.`)
+  const found = await readdir(folder).catch(ignoreAbsent)
+  if (found?.length) throw new Error(`${folder} is not empty: a backup needs a folder of its own.`)
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /** Flushes a folder to the disk, so that its entries survive a loss of power. */

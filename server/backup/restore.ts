@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, stat } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -20,7 +20,8 @@ import { COPY_TEXT_FORMAT, quoteIdentifier } from './create.ts'
 
 /**
  * Restores a backup into an empty installation whose keys are in place. It verifies the whole backup first, then copies the
- * files, then all rows in one transaction. If it fails or the signal is aborted, it throws an error and has written no rows.
+ * files, then all rows in one transaction. If it fails or the signal is aborted, it throws an error and has written nothing
+ * but an empty schema.
  */
 export async function restoreBackup(folder: string, env: Env, signal: AbortSignal): Promise<BackupSummary> {
   const content = await verifyBackup(folder, { env, vault: await openVault(env) }, signal)
@@ -36,12 +37,13 @@ export async function restoreBackup(folder: string, env: Env, signal: AbortSigna
       await migrateToSchema(database, content.schema)
       try {
         await copyFiles(blobs, folder, content, signal)
+        await copyState(env, folder, content)
         await fillTables(database.pool, folder, content, signal)
       } catch (error) {
         await removeFiles(blobs, content)
+        await removeState(env, content)
         throw error
       }
-      await copyState(env, folder, content)
       return summarize(content)
     } finally {
       await blobs.close()
@@ -69,12 +71,10 @@ async function assertEmpty(pool: pg.Pool): Promise<void> {
   if (rows[0].hasPeople) throw new Error('The database has people already: a backup is restored into an empty one.')
 }
 
-async function assertNoState(env: Env, { state }: Manifest): Promise<void> {
-  for (const { name, path } of listStateFiles(env)) {
-    const isNeeded = state.some((part) => part.path.startsWith(`state/${name}`))
-    if (isNeeded && (await hasContent(path)))
-      throw new Error(`${path} is there already: a backup is restored where there is nothing.`)
-  }
+async function assertNoState(env: Env, content: Manifest): Promise<void> {
+  for (const { root } of listStateParts(env, content))
+    if (await hasContent(root))
+      throw new Error(`${root} is there already: a backup is restored where there is nothing.`)
 }
 
 async function hasContent(path: string): Promise<boolean> {
@@ -83,7 +83,7 @@ async function hasContent(path: string): Promise<boolean> {
 }
 
 /** Throws if a file is missing in the bucket, or exists already in the folder. */
-async function assertNoFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
+async function assertNoFiles(blobs: Blobs, content: Manifest): Promise<void> {
   const stored = new Set<string>()
   for await (const { key } of blobs.list('')) stored.add(key)
   const missing = files.filter(({ key, sha256 }) => sha256 === null && !stored.has(key))
@@ -98,14 +98,12 @@ async function assertNoFiles(blobs: Blobs, { files }: Manifest): Promise<void> {
 async function migrateToSchema({ orm }: Database, schema: string): Promise<void> {
   const migrator = new Migrator(orm.em)
   const pending = (await migrator.getPending()).map(({ name }) => name)
-  const [last] = (await migrator.getExecuted()).map(({ name }) => name).reverse()
-  if (last === schema) return
+  const executed = (await migrator.getExecuted()).map(({ name }) => name)
+  if (executed.at(-1) === schema) return
+  if (executed.includes(schema))
+    throw new Error('A newer version was started on this database already: restore into one that has no tables.')
   if (!pending.includes(schema))
-    throw new Error(
-      last === undefined
-        ? `The backup has the schema of a newer version (${schema}): install that version or a later one.`
-        : 'A newer version was started on this database already: restore into one that has no tables.',
-    )
+    throw new Error(`The backup has the schema of a newer version (${schema}): install that version or a later one.`)
   await migrator.up({ to: schema })
 }
 
@@ -164,13 +162,26 @@ async function fillTable(
     throw new Error(`${path} of the backup holds ${target.rowCount} rows, not the ${rows} that were written.`)
 }
 
-async function copyState(env: Env, folder: string, { state }: Manifest): Promise<void> {
-  for (const { name, path } of listStateFiles(env))
-    for (const part of state) {
-      const prefix = join('state', name)
-      if (part.path !== prefix && !part.path.startsWith(`${prefix}/`)) continue
-      const target = join(path, part.path.slice(prefix.length + 1))
-      await mkdir(dirname(target), { recursive: true })
-      await copyFile(join(folder, part.path), target)
-    }
+async function copyState(env: Env, folder: string, content: Manifest): Promise<void> {
+  for (const { source, root, below } of listStateParts(env, content)) {
+    const target = join(root, below)
+    await mkdir(dirname(target), { recursive: true })
+    await copyFile(join(folder, source), target)
+  }
 }
+
+/** Removes the copied accounts and texts after a failure; there were none before. */
+async function removeState(env: Env, content: Manifest): Promise<void> {
+  for (const { root, below } of listStateParts(env, content)) {
+    const [top = ''] = below.split('/')
+    await rm(join(root, top), { recursive: true, force: true })
+  }
+}
+
+/** Lists the accounts and texts of a backup with the file or folder in which they belong, and the path below it. */
+const listStateParts = (env: Env, { state }: Manifest) =>
+  listStateFiles(env).flatMap(({ name, path: root }) => {
+    const prefix = join('state', name)
+    const parts = state.filter(({ path }) => path === prefix || path.startsWith(`${prefix}/`))
+    return parts.map(({ path }) => ({ source: path, root, below: path.slice(prefix.length + 1) }))
+  })

@@ -1,8 +1,13 @@
+import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Manifest, writeManifest } from '../../server/backup/archive.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { openBlobs } from '../../server/stores/blobs/open-blobs.ts'
+import { createVault } from '../../server/stores/vault.ts'
 import { send as sendTo, startApp, type TestApp } from '../kit/app.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
@@ -313,6 +318,59 @@ test('a backup that is interrupted leaves nothing of itself', async () => {
 
   expect(await creating.ended).toBe(128 + constants.signals.SIGINT)
   expect(await drafts()).toEqual([])
+})
+
+test('the first of two overlapping backups into one folder stays', async () => {
+  await using blocker = await openClient(svc.env.DATABASE_URL ?? '')
+  await blocker.query('begin')
+  await blocker.query('lock table usage_bills in access exclusive mode')
+  const create = () => command(old(), 'create', place('overlapping'))
+  const creating = [create(), create()]
+  const drafts = async () => (await readdir(folder)).filter((name) => name.startsWith('overlapping.draft'))
+  await expect.poll(drafts).toHaveLength(2)
+  await blocker.query('commit')
+
+  const exitCodes = (await Promise.all(creating)).map(({ exitCode }) => exitCode)
+
+  expect(exitCodes.toSorted()).toEqual([0, 1])
+  expect(await command(old(), 'verify', place('overlapping'))).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await drafts()).toEqual([])
+})
+
+/** Changes the manifest of a backup, and seals it again. */
+async function changeManifest(copy: string, change: (content: Manifest) => void): Promise<void> {
+  const content = JSON.parse(await readFile(join(copy, 'manifest.json'), 'utf8')) as Manifest
+  change(content)
+  await writeManifest(copy, content, { vault: createVault(APP_KEY), env: readEnv(old()) })
+}
+
+test('a restore whose accounts cannot be written has written no rows', async () => {
+  const copy = await backedUp('without-place')
+  await mkdir(join(copy, 'state'), { recursive: true })
+  await writeFile(join(copy, 'state/accounts.json'), '[]')
+  const sha256 = createHash('sha256').update('[]').digest('hex')
+  await changeManifest(copy, ({ state }) => state.push({ path: 'state/accounts.json', bytes: 2, sha256 }))
+  await using fresh = await newInstallation()
+  const unwritable = { ...fresh.env, ACCOUNTS_FILE: '/dev/null/accounts.json' }
+
+  expect(await command(unwritable, 'restore', copy)).toMatchObject({ exitCode: 1 })
+
+  expect(await fresh.restore(copy)).toMatchObject({ exitCode: 0, stderr: '' })
+  expect(await readFile(join(fresh.env.DATA_DIR, 'accounts.json'), 'utf8')).toBe('[]')
+})
+
+test('a backup of a newer version asks for that version, also on a used schema', async () => {
+  const copy = await backedUp('newer')
+  await changeManifest(copy, (content) => {
+    content.schema = 'Migration29990101000000'
+  })
+  await using fresh = await newInstallation()
+  await (await startApp(fresh.env)).stop()
+
+  expect(await fresh.restore(copy)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('newer version (Migration29990101000000): install that version'),
+  })
 })
 
 test('a backup names the files in a bucket, and a restore misses them', async () => {
