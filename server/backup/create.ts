@@ -9,7 +9,7 @@ import { to as copyTo } from 'pg-copy-streams'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { DRAFTS, EXPORTS } from '../../routers/ports/files/storage.ts'
 import type { Env } from '../config/settings.ts'
-import { BlobNotFound, type Blobs } from '../stores/blobs/blobs.ts'
+import { BlobNotFound, type Blobs, isHealthCheck } from '../stores/blobs/blobs.ts'
 import {
   DigestMeter,
   filePath,
@@ -139,7 +139,7 @@ async function writePart(folder: string, path: string, content: Readable, source
 /** Copies files that are not copied yet. Files in a bucket are only listed: the bucket keeps their versions. */
 async function copyFiles({ blobs, env }: BackupParts, folder: string, copied: Map<string, Manifest['files'][number]>) {
   for await (const { key, bytes } of blobs.list('')) {
-    if (copied.has(key) || key.startsWith(DRAFTS) || key.startsWith(EXPORTS) || key === 'health-check') continue
+    if (copied.has(key) || key.startsWith(DRAFTS) || key.startsWith(EXPORTS) || isHealthCheck(key)) continue
     if (env.STORAGE_DISK === 's3') copied.set(key, { key, bytes, sha256: null })
     else {
       const written = await writePart(folder, filePath(key), Readable.from(blobs.get(key))).catch(ignoreMissing)

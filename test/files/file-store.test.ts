@@ -243,7 +243,8 @@ describe.for(Object.entries(drivers))('in %s', ([, start]) => {
   test('the check says that files can be written, and leaves none', async () => {
     await blobs.check()
 
-    expect(await collectItems(blobs.list('health/'))).toEqual([])
+    const keys = (await collectItems(blobs.list(''))).map(({ key }) => key)
+    expect(keys.filter((key) => key.startsWith('health'))).toEqual([])
   })
 })
 

@@ -379,6 +379,10 @@ test('a backup names the files in a bucket, and a restore misses them', async ()
   const person = await createPerson(source)
   const { one: file } = await upload(source, person.token, PNG, { name: 'dot.png', type: 'image/png' })
   const env = { ...s3.settings, DATABASE_URL: source.env.DATABASE_URL ?? '', DATA_DIR: source.folder, APP_KEY }
+  const blobs = await openBlobs(readEnv(env))
+  // Blobs of running health checks, of this and of earlier versions.
+  const checks = ['health-check', 'health/check']
+  for (const key of checks) await blobs.replace(key, Buffer.from('.'))
 
   expect(await command(env, 'create', place('bucket'))).toMatchObject({ exitCode: 0, stderr: '' })
   const { files } = JSON.parse(await readFile(join(place('bucket'), 'manifest.json'), 'utf8'))
@@ -386,6 +390,10 @@ test('a backup names the files in a bucket, and a restore misses them', async ()
   expect(files).toEqual([{ key, bytes: expect.any(Number), sha256: null }])
   expect(await readdir(place('bucket'))).not.toContain('files')
 
+  for (const key of checks) await blobs.remove(key)
+  await blobs.close()
+  // Earlier versions listed that blob.
+  await changeManifest(place('bucket'), ({ files }) => files.push({ key: 'health/check', bytes: 1, sha256: null }))
   await using fresh = await newInstallation(s3.settings)
   expect(await fresh.restore(place('bucket'))).toMatchObject({ exitCode: 0, stderr: '' })
   await using again = await startApp(fresh.env)

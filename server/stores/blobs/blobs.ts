@@ -22,6 +22,12 @@ export interface Blobs {
 /** Says that a key does not exist. Any other error means that the blob could not be read, perhaps only temporarily. */
 export class BlobNotFound extends Error {}
 
+/** Key of the blob that a health check writes and deletes. */
+export const HEALTH_CHECK_KEY = 'health-check'
+
+/** Returns true for the blob of a health check, also under the key that earlier versions gave it in a bucket. */
+export const isHealthCheck = (key: string) => key === HEALTH_CHECK_KEY || key === 'health/check'
+
 const KEY_PATTERN = /^[a-z0-9][\w-]*(?:\/[\w-][\w.-]*)*$/
 
 /** Throws if a key could lead out of the folder or bucket. */

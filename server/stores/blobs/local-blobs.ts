@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type BlobEntry, DRAFTS } from '../../../routers/ports/files/storage.ts'
-import { assertKey, BlobNotFound, type Blobs, compareKeys, rethrowDiskError } from './blobs.ts'
+import { assertKey, BlobNotFound, type Blobs, compareKeys, HEALTH_CHECK_KEY, rethrowDiskError } from './blobs.ts'
 
 /** Bytes that are buffered for the disk, so that one write takes several chunks. */
 const BUFFER = 128 * 1024
@@ -57,7 +57,7 @@ export function createLocalBlobs(folder: string): Blobs {
 
 /** Writes and deletes a file. Its name is always the same, so that a killed process leaves one file, which the next check deletes. */
 async function probeFolder(folder: string): Promise<void> {
-  const path = join(folder, 'health-check')
+  const path = join(folder, HEALTH_CHECK_KEY)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
     await writeFile(path, PROBE, { mode: 0o600, flush: true })

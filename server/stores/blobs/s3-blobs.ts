@@ -13,16 +13,13 @@ import {
 import type { Dispatcher } from 'undici'
 import { Problem } from '../../../routers/core/problems.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
-import { assertKey, BlobNotFound, type Blobs, rethrowDiskError } from './blobs.ts'
+import { assertKey, BlobNotFound, type Blobs, HEALTH_CHECK_KEY, rethrowDiskError } from './blobs.ts'
 
 export interface S3Options extends S3Access {
   bucket: string
   /** A local folder for uploads until they are complete. */
   spoolFolder: string
 }
-
-/** The key that the health check writes. */
-const CHECK = 'health/check'
 
 /**
  * Creates a blob storage in an S3 bucket. Bytes are first spooled to an unlinked file on the disk, so that the request has
@@ -52,8 +49,8 @@ export function createS3Blobs({ bucket: Bucket, spoolFolder, ...access }: S3Opti
     },
     list: (folder) => listObjects(s3, { Bucket, Prefix: folder }),
     async check() {
-      await blobs.put(CHECK, toChunks(Buffer.from('.')))
-      await blobs.remove(CHECK)
+      await blobs.put(HEALTH_CHECK_KEY, toChunks(Buffer.from('.')))
+      await blobs.remove(HEALTH_CHECK_KEY)
     },
     close,
   }
