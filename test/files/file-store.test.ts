@@ -261,6 +261,16 @@ test('a picture that the disk cannot read is not taken for a missing one', async
   await close()
 })
 
+test('a stored file stays when its key is stored again', async () => {
+  const { blobs, close } = await openStore({})
+  await blobs.put('sealed/one', splitBytes(Buffer.from('first'), 1))
+
+  await expect(blobs.put('sealed/one', splitBytes(Buffer.from('second'), 1))).rejects.toThrow('EEXIST')
+
+  expect((await buffer(blobs.get('sealed/one'))).toString()).toBe('first')
+  await close()
+})
+
 test('a local file can be read by the service alone', async () => {
   const { folder, blobs, close } = await openStore({})
   const { name } = await createFileStore(createVault(KEY), blobs).write(splitBytes(Buffer.from('x'), 1))

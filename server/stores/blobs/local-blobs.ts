@@ -26,7 +26,8 @@ export function createLocalBlobs(folder: string): Blobs {
       await pipeline(bytes, file).catch(async (error: unknown) => {
         // If the source fails immediately, the file may still be being created: it is removed after it is closed.
         if (!file.closed) await new Promise<void>((done) => file.once('close', () => done()))
-        await rm(path, { force: true })
+        // A file that exists already belongs to an earlier call.
+        if (codeOf(error) !== 'EEXIST') await rm(path, { force: true })
         rethrowDiskError(error)
       })
     },
@@ -94,7 +95,9 @@ async function listEntries(folder: string) {
   return (entries ?? []).sort((a, b) => compareKeys(a.name, b.name))
 }
 
-const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+const isAbsent = (error: unknown) => codeOf(error) === 'ENOENT'
 
 /** Ignores a missing file; rethrows other errors, because an unreadable file is not a missing one. */
 function ignoreAbsent(error: unknown): undefined {
