@@ -120,6 +120,10 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
   const appKey = env.APP_KEY ?? (await readOrCreateAppKey(env.DATA_DIR))
   const settings = buildSettings(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
+  // Loaded before anything connects to Redis: if one of them fails, no connection keeps the process running.
+  const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
+  const labels = await loadLabels(env.LABELS_DIR)
+  const blobs = await openBlobs(env)
   const metrics = createServiceMetrics(database)
   const configReaders = createConfigReaders(env, log)
   const hooks = createServiceHooks(configReaders.announcementText)
@@ -131,6 +135,8 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     appKey,
     settings,
     vault,
+    extensions,
+    labels,
     metrics,
     configReaders,
     hooks,
@@ -140,7 +146,7 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     authenticator: createAuthenticator(sql, settings, log),
     jobQueue: new DatabaseJobQueue({ pool, log, traces }),
     texts: openTextExtractor(env, log),
-    blobs: await openBlobs(env),
+    blobs,
     audit: createAuditLog(sql, log),
     modelCalls: createModelCallServices({ sql, hooks, log, changeStreams }),
   }
@@ -174,9 +180,9 @@ async function createServices(options: ContainerOptions, parts: Parts): Promise<
     semaphores: createSemaphores(env),
     previewReads: new SingleFlight<string>(),
     connectRequests: createConnectRequests(parts.appKey),
-    extensions: extend(hooks, await loadExtensions(env.EXTENSIONS), log),
+    extensions: parts.extensions,
     resources: createCatalogue(resources, em.getMetadata()),
-    labels: await loadLabels(env.LABELS_DIR),
+    labels: parts.labels,
     ...parts.changes.services,
     ...openLogin(env, limiter, log),
     ...parts.configReaders,

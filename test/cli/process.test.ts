@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -25,6 +26,17 @@ test("a command whose reader is gone ends silently with the signal's exit code",
 })
 
 test('while the service is stopped, only migrate creates a missing data folder', async () => {
+test('a command that cannot open its services ends, though Redis is out of reach', async () => {
+  await using machine = await dataFolder()
+  await mkdir(machine.dataDir)
+  const extension = join(machine.dataDir, 'extension.mjs')
+  await writeFile(extension, 'throw new Error("out of order")')
+
+  const ended = await machine.svcWith({ EXTENSIONS: extension, REDIS_URL: 'redis://127.0.0.1:1' }, 'users')
+
+  expect(ended).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('out of order') })
+})
+
   await using machine = await dataFolder()
 
   const refusals = await Promise.all([machine.inProcess(...token), machine.inProcess('models', 'list')])
@@ -99,8 +111,8 @@ test('the programs run by their files as under npx, and never prompt there', asy
 async function dataFolder() {
   const folder = await mkdtemp(join(inject('runFolder'), 'process-'))
   const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
-  const launch = (command: string, argv: string[]) =>
-    spawn(command, argv, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const launch = (command: string, argv: string[], settings: Record<string, string> = {}) =>
+    spawn(command, argv, { env: { ...env, ...settings }, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   const execute = (command: string, argv: string[]) => end(launch(command, argv))
   return {
     dataDir: env.DATA_DIR,
@@ -121,6 +133,8 @@ async function end(child: ChildProcess): Promise<CommandResult> {
 }
 
 async function waitUntilListening(child: ChildProcess) {
+    svcWith: (settings: Record<string, string>, ...argv: string[]) =>
+      end(launch(process.execPath, [file('cli/svc.ts'), ...argv], settings)),
   const stdout = read(child, 'stdout')
   const stderr = read(child, 'stderr')
   const address = () => /"url":"(http:[^"]+)"|Address +(http:\S+)/.exec(stdout())?.slice(1).find(Boolean)
