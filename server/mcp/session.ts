@@ -19,6 +19,8 @@ export interface SessionSource {
   fetch: typeof globalThis.fetch
   /** Transport of a server that is a program of this host. The caller ends the program. */
   program?: MCPTransport
+  /** Is called once all requests of the session have ended, which may be after the use. */
+  onClosed?(): void
 }
 
 /** The only protocol revision without sessions, which is tried first if nothing is known of a server. */
@@ -46,10 +48,8 @@ export async function withSession<T>(
     }, sessionSignal)
   } finally {
     const cancellation = sessionSignal.aborted ? requests.cancelCall() : Promise.resolve()
-    void requests.close(
-      cancellation.then(() => client?.close()),
-      CLOSING_MS,
-    )
+    const closing = cancellation.then(() => client?.close())
+    void requests.close(closing, CLOSING_MS).then(source.onClosed)
   }
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp'
+import { LRUCache } from 'lru-cache'
 import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import type { ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
@@ -20,6 +21,16 @@ const CONNECT_MS = 5000
 const SSE_IDLE_MS = 60_000
 /** Time limit for all pages of a list of tools. */
 const LISTING_MS = 20_000
+
+/** Number of kept clients, which bounds those of deleted servers. */
+const MAX_CLIENTS = 100
+
+interface ClientEntry {
+  config: object
+  http: HttpClient
+  /** Number of sessions that use this client now. */
+  activeSessions: number
+}
 
 interface ToolServerOptions {
   vault: Vault
@@ -49,7 +60,13 @@ export class ConnectedToolServers implements ToolServers {
   readonly #timeout: number
   readonly #maxResult: number
   readonly #stdioServers: StdioServers
-  readonly #clients = new Map<number, { config: object; http: HttpClient }>()
+  /** The current clients by server id. */
+  readonly #clients = new LRUCache<number, ClientEntry>({
+    max: MAX_CLIENTS,
+    dispose: (entry) => this.#closeIfUnused(entry),
+  })
+  /** The current clients, and replaced ones with active sessions. */
+  readonly #all = new Set<ClientEntry>()
 
   constructor({ vault, readConfig, path, timeout, maxResult }: ToolServerOptions) {
     this.#vault = vault
@@ -71,13 +88,13 @@ export class ConnectedToolServers implements ToolServers {
 
   async close(): Promise<void> {
     this.#stdioServers.close()
-    await Promise.all([...this.#clients.values()].map(({ http }) => http.close()))
+    await Promise.all(Array.from(this.#all, ({ http }) => http.close()))
   }
 
   #withClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
-    const answer = isProgram ? this.#withStdioClient(server, limits, use) : this.#withHttpClient(server, limits, use)
-    return answer.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
+    const result = isProgram ? this.#withStdioClient(server, limits, use) : this.#withHttpClient(server, limits, use)
+    return result.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
   }
 
   #withStdioClient<T>(server: ToolServer, { total, signal, person }: CallLimits, use: Use<T>): Promise<T> {
@@ -90,25 +107,38 @@ export class ConnectedToolServers implements ToolServers {
 
   async #withHttpClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const headers = buildHeaders(this.#vault, server)
-    const { fetch } = this.#findHttpClient(server)
     const { withSession } = await import('./session.ts')
-    return withSession({ server, headers, fetch }, limits, use)
+    const entry = this.#findOrCreateClient(server)
+    entry.activeSessions++
+    const onClosed = () => {
+      entry.activeSessions--
+      if (this.#clients.peek(server.id) !== entry) this.#closeIfUnused(entry)
+    }
+    return withSession({ server, headers, fetch: entry.http.fetch, onClosed }, limits, use)
   }
 
-  /** Returns the HTTP client of a server, and replaces it when the server's address or time limits change. */
-  #findHttpClient({ id, url, transport, timeouts }: ToolServer): HttpClient {
+  /** Returns the client of a server, and replaces it when the server's address or time limits change. */
+  #findOrCreateClient({ id, url, transport, timeouts }: ToolServer): ClientEntry {
     const config = { url, transport, timeouts }
-    const known = this.#clients.get(id)
-    if (known && isDeepStrictEqual(known.config, config)) return known.http
+    const current = this.#clients.get(id)
+    if (current && isDeepStrictEqual(current.config, config)) return current
     const http = createHttpClient({
       connectTimeout: timeouts.connect ?? CONNECT_MS,
       byteTimeout: transport === 'sse' ? (timeouts.sseIdle ?? SSE_IDLE_MS) : (timeouts.read ?? this.#timeout),
       maxBytes: computeMaxResponseBytes(this.#maxResult),
       networkPolicy: 'configured',
     })
-    this.#clients.set(id, { config, http })
-    void known?.http.close()
-    return http
+    const entry = { config, http, activeSessions: 0 }
+    this.#all.add(entry)
+    this.#clients.set(id, entry)
+    return entry
+  }
+
+  /** Closes a replaced client, unless its last session will. */
+  #closeIfUnused(entry: ClientEntry): void {
+    if (entry.activeSessions > 0) return
+    this.#all.delete(entry)
+    void entry.http.close()
   }
 }
 

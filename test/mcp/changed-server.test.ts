@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
+import { ConnectedToolServers } from '../../server/mcp/tool-servers.ts'
+import { createVault } from '../../server/stores/vault.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
+
+test('a call that runs while its server is changed gets its result', async () => {
+  await using server = await startToolServer()
+  const released = Promise.withResolvers<void>()
+  server.behave = async ({ rpc }) => {
+    if (rpc.method === 'tools/call' && rpc.params?.name === 'slow') await released.promise
+    return false
+  }
+  const toolServers = new ConnectedToolServers({
+    vault: createVault('a key of thirty-two characters, or more'),
+    readConfig: async () => [],
+    path: undefined,
+    timeout: 60_000,
+    maxResult: 65_536,
+  })
+  const row: ToolServer = {
+    id: 1,
+    label: 'Tools',
+    url: server.url,
+    transport: 'http',
+    requireApproval: 'never',
+    protocolVersion: null,
+    timeouts: {},
+    apiKey: null,
+    additionalConfig: null,
+  }
+  const call = (name: string, more: Partial<ToolServer> = {}) =>
+    toolServers.call({ ...row, ...more }, { name, input: {}, person: 1 }, new AbortController().signal)
+  const running = call('slow')
+  await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
+
+  expect(await call('echo', { timeouts: { read: 50_000 } })).toBe('done')
+  released.resolve()
+
+  expect(await running).toBe('done')
+  await toolServers.close()
+})
