@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chown, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
+import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
@@ -121,14 +121,20 @@ export const verifyPassword = (hash: string, password: string) =>
 async function updateAccounts(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
   await mkdir(dirname(file), { recursive: true })
   const target = await realpath(file).catch(fallbackIfMissing(file))
-  const unlock = await lock(target, { realpath: false, retries: { retries: 100, minTimeout: 20, maxTimeout: 100 } })
+  const unlock = await lock(target, {
+    realpath: false,
+    retries: { retries: 100, minTimeout: 20, maxTimeout: 100 },
+    // By default the library throws in a timer, which would end the process. The file is replaced atomically anyway.
+    onCompromised: () => {},
+  })
   try {
     const edited = edit(await readAccounts(target)).map((entry) => ({ id: randomUUID(), ...entry }))
     const list = validateAccounts(file, edited)
     await replaceFile(target, target.endsWith('.json') ? `${JSON.stringify(list, null, 2)}\n` : stringify(list))
     return list
   } finally {
-    await unlock()
+    // A lost lock is released already.
+    await unlock().catch(() => {})
   }
 }
 
@@ -137,10 +143,7 @@ async function replaceFile(file: string, text: string): Promise<void> {
   const before = await stat(file).catch(fallbackIfMissing(undefined))
   const temporary = `${file}.${randomUUID()}`
   try {
-    const handle = await open(temporary, 'wx', before ? before.mode & 0o777 : 0o600)
-    await handle.writeFile(text)
-    await handle.sync()
-    await handle.close()
+    await writeFile(temporary, text, { flag: 'wx', mode: before ? before.mode & 0o777 : 0o600, flush: true })
     if (before) await chown(temporary, before.uid, before.gid).catch(() => {})
     await rename(temporary, file)
   } catch (error) {
