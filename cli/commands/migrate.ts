@@ -20,7 +20,7 @@ async function apply(context: CommandContext): Promise<void> {
 
 async function generate(context: CommandContext): Promise<void> {
   const { generateMigration } = await import('../../server/database/generate-migration.ts')
-  const file = (await generateMigration()) ?? null
+  const file = (await context.runInterruptible(generateMigration)) ?? null
   context.print({
     record: { file },
     text: file ? `Written: ${file}.` : 'The migrations make what the entities declare.',

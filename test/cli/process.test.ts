@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, inject, test, vi } from 'vitest'
 import { adaFlags, type CommandResult, runCommand } from '../kit/command-line.ts'
+import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 // Each test starts several processes, some of which make a database first.
 vi.setConfig({ testTimeout: 180_000 })
@@ -25,7 +26,6 @@ test("a command whose reader is gone ends silently with the signal's exit code",
   expect([exitCode, said]).toEqual([141, ''])
 })
 
-test('while the service is stopped, only migrate creates a missing data folder', async () => {
 test('a command that cannot open its services ends, though Redis is out of reach', async () => {
   await using machine = await dataFolder()
   await mkdir(machine.dataDir)
@@ -37,6 +37,7 @@ test('a command that cannot open its services ends, though Redis is out of reach
   expect(ended).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('out of order') })
 })
 
+test('while the service is stopped, only migrate creates a missing data folder', async () => {
   await using machine = await dataFolder()
 
   const refusals = await Promise.all([machine.inProcess(...token), machine.inProcess('models', 'list')])
@@ -107,6 +108,20 @@ test('the programs run by their files as under npx, and never prompt there', asy
   })
 })
 
+test('a migration whose generation is interrupted leaves no database running', async () => {
+  await using data = await createDataFolder()
+  const findFolder = async () => (await readdir(data.path)).find((name) => name.startsWith('svc-migration-'))
+  const hasStarted = async () => existsSync(join(data.path, String(await findFolder()), 'data/postmaster.pid'))
+  const command = [process.execPath, file('cli/svc.ts'), 'migrate', '--generate']
+  await using generating = startProcess({ TMPDIR: data.path }, command)
+  await expect.poll(hasStarted, { interval: 5 }).toBe(true)
+
+  generating.signalAll('SIGINT')
+
+  expect(await generating.ended).toBe(128 + constants.signals.SIGINT)
+  expect(await findFolder()).toBe(undefined)
+})
+
 /** Creates a data folder with an embedded database, and runs processes on it without any other setting. */
 async function dataFolder() {
   const folder = await mkdtemp(join(inject('runFolder'), 'process-'))
@@ -118,6 +133,8 @@ async function dataFolder() {
     dataDir: env.DATA_DIR,
     execute,
     svc: (...argv: string[]) => execute(process.execPath, [file('cli/svc.ts'), ...argv]),
+    svcWith: (settings: Record<string, string>, ...argv: string[]) =>
+      end(launch(process.execPath, [file('cli/svc.ts'), ...argv], settings)),
     /** Runs a command in the process of the test, which saves a second where that makes no difference. */
     inProcess: (...argv: string[]) => runCommand(argv, { env: { DATA_DIR: env.DATA_DIR, PORT: env.PORT } }),
     start: () => waitUntilListening(launch(process.execPath, [file('server/start.js')])),
@@ -133,8 +150,6 @@ async function end(child: ChildProcess): Promise<CommandResult> {
 }
 
 async function waitUntilListening(child: ChildProcess) {
-    svcWith: (settings: Record<string, string>, ...argv: string[]) =>
-      end(launch(process.execPath, [file('cli/svc.ts'), ...argv], settings)),
   const stdout = read(child, 'stdout')
   const stderr = read(child, 'stderr')
   const address = () => /"url":"(http:[^"]+)"|Address +(http:\S+)/.exec(stdout())?.slice(1).find(Boolean)
