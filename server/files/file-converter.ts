@@ -13,7 +13,7 @@ import type { ConverterResponseKind } from './sandbox/content-kinds.ts'
 /** An external service that converts files to text. */
 export interface Converter {
   /** Returns true if the service takes files of this media type; throws if it cannot be asked. */
-  accepts(mime: string): Promise<boolean>
+  accepts(mime: string, signal?: AbortSignal): Promise<boolean>
   /** Returns the response for a file as a stream; throws if the service responds with an error. */
   convert(file: FileToRead, signal?: AbortSignal): Promise<Readable>
   readonly responseKind: ConverterResponseKind
@@ -33,11 +33,11 @@ export function createConverter(env: Env): Converter | undefined {
 const httpOptions = { networkPolicy: 'configured', maxBytes: 64 * 1024 * 1024 } as const
 
 function createClient(protocol: Protocol, client: HttpClient): Converter {
-  const formats = cacheForADay(() => readFormats(protocol, client))
+  const formats = cacheForADay((signal) => readFormats(protocol, client, signal))
   return {
     responseKind: protocol.responseKind,
-    async accepts(type) {
-      const extensions = await formats()
+    async accepts(type, signal) {
+      const extensions = await formats(signal)
       return [...(mime.getAllExtensions(type) ?? [])].some((extension) => extensions.has(extension))
     },
     async convert(file, signal) {
@@ -63,12 +63,19 @@ function assertOk({ statusCode, body }: HttpResponse): Readable {
   throw new Error(`the file converter answered ${statusCode}`)
 }
 
-async function readFormats(protocol: Protocol, client: HttpClient): Promise<ReadonlySet<string>> {
-  const { formats } = protocol
+async function readFormats(
+  protocol: Protocol,
+  client: HttpClient,
+  callerSignal?: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const { formats, timeout } = protocol
   if (!('listedAt' in formats)) return new Set(formats)
-  const request = { method: 'GET', headers: buildAuthorization(protocol), body: null, signal: null } as const
-  const answer = formatList.parse(await json(assertOk(await client.send(formats.listedAt, request))))
-  const all = 'supported_formats' in answer ? answer.supported_formats : answer
+  // The client's own time limit begins anew with each byte.
+  const signal = AbortSignal.any([AbortSignal.timeout(timeout), ...(callerSignal ? [callerSignal] : [])])
+  const request = { method: 'GET', headers: buildAuthorization(protocol), body: null, signal } as const
+  const response = await client.send(formats.listedAt, request)
+  const content = formatList.parse(await json(assertOk(response)))
+  const all = 'supported_formats' in content ? content.supported_formats : content
   return new Set(
     all.map((format) => (typeof format === 'string' ? format : format.extension).replace(/^\./, '').toLowerCase()),
   )
@@ -77,10 +84,13 @@ async function readFormats(protocol: Protocol, client: HttpClient): Promise<Read
 const format = z.union([z.string(), z.object({ extension: z.string() })])
 const formatList = z.union([z.array(format), z.object({ supported_formats: z.array(format) })])
 
-function cacheForADay<Value>(read: () => Promise<Value>): () => Promise<Value> {
+type Read<Value> = (signal?: AbortSignal) => Promise<Value>
+
+function cacheForADay<Value>(read: Read<Value>): Read<Value> {
   let cached: { value: Value; until: number } | undefined
-  return async () => {
-    if (!cached || Date.now() > cached.until) cached = { value: await read(), until: Date.now() + FORMATS_LIFETIME_MS }
+  return async (signal) => {
+    if (!cached || Date.now() > cached.until)
+      cached = { value: await read(signal), until: Date.now() + FORMATS_LIFETIME_MS }
     return cached.value
   }
 }

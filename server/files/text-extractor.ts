@@ -36,7 +36,7 @@ async function convertFile(
   sandboxes: SandboxPool,
   signal?: AbortSignal,
 ): Promise<ExtractionResult | undefined> {
-  if (!(await accepts(file.mime))) return undefined
+  if (!(await accepts(file.mime, signal))) return undefined
   const result = await sandboxes.read(await convert(file, signal), responseKind, signal)
   if ('text' in result) return result
   throw new Error(`the answer of the file converter is ${result.unreadable}`)

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
@@ -105,6 +108,28 @@ test('where a converter fails with a file without our own parser, retries may su
   await using service = await startConverter({ answer: 'busy', status: 503, formats: { supported_formats: ['png'] } })
   const settings = { SVC_FILE_CONVERTER_API_URL: service.url, ...ownKey }
   await expect(extract(settings, 'image/png')).rejects.toThrow('answered 503')
+})
+
+/** Starts a converter whose list of formats never ends. */
+async function startEndlessList() {
+  const server = createServer((_, response) => {
+    const timer = setInterval(() => response.write(' '), 50)
+    response.on('close', () => clearInterval(timer))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    settings: { SVC_FILE_CONVERTER_API_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, ...ownKey },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+test('where the formats of a converter never end, our parsers read the file', async () => {
+  await using service = await startEndlessList()
+
+  expect(await extract({ ...service.settings, SVC_FILE_CONVERTER_TIMEOUT: '1s' })).toEqual(fromParser)
 })
 
 test.each([
