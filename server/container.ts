@@ -348,7 +348,7 @@ const toRedisAddress = ({ REDIS_URL, REDIS_SENTINELS, REDIS_SENTINEL_PASSWORD }:
 async function createChangeServices({ env, sql, log, concurrencyLimiter }: ChangeServiceOptions) {
   const changeBus = await createChangeBus(toRedisAddress(env), log)
   const changeStreams = new ChangeLogStreams({ sql, bus: changeBus, log })
-  const credentials = createCredentialWatch({ sql, bus: changeBus, sessionLifetime: env.SESSION_LIFETIME })
+  const credentials = createCredentialWatch({ sql, bus: changeBus, log, sessionLifetime: env.SESSION_LIFETIME })
   const quotas = { max: env.SUBSCRIPTIONS_MAX, maxPerPerson: env.SUBSCRIPTIONS_PER_PERSON }
   const subscriptions = createSubscriptions({ credentials, limiter: concurrencyLimiter, ...quotas })
   const roomDirectory = createRoomDirectory(sql, changeBus)

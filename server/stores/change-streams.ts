@@ -11,6 +11,7 @@ import type {
   StreamSubscription,
 } from '../../routers/ports/change-streams.ts'
 import type { Log } from '../../routers/ports/log.ts'
+import { startInterval } from './interval.ts'
 import { StreamCursor } from './stream-cursor.ts'
 
 /** Largest number of streams that one statement reads. */
@@ -47,7 +48,8 @@ export class ChangeLogStreams implements ChangeStreams {
   #isCatchingUp = false
   #isClosed = false
 
-  constructor({ sql, bus, log }: ChangeStreamsOptions) {
+  constructor(options: ChangeStreamsOptions) {
+    const { sql, bus, log } = options
     this.#sql = sql
     this.#bus = bus
     this.#log = log
@@ -67,7 +69,7 @@ export class ChangeLogStreams implements ChangeStreams {
       onInterruption,
       onMessage,
     })
-    this.#stops = [stopListening, startPositionChecks(sql, this.#streams, this.#markLagging)]
+    this.#stops = [stopListening, startPositionChecks(options, this.#streams, this.#markLagging)]
   }
 
   async follow(name: string, follower: StreamFollower): Promise<StreamSubscription> {
@@ -168,12 +170,11 @@ const MAX_POSITIONS = 5000
 
 /** Regularly compares the positions of streams with the log, in batches, and reports streams that have missed changes. Returns a function that stops it. */
 function startPositionChecks(
-  sql: Sql,
+  { sql, log }: ChangeStreamsOptions,
   streams: ReadonlyMap<string, StreamCursor>,
   onLagging: (stream: StreamCursor) => void,
 ): () => void {
   let next = 0
-  let isRunning = false
   const compare = async () => {
     const all = [...streams.values()]
     if (next >= all.length) next = 0
@@ -181,14 +182,8 @@ function startPositionChecks(
     next += MAX_POSITIONS
     for (const stream of await findLagging(sql, batch)) onLagging(stream)
   }
-  const timer = setInterval(async () => {
-    if (isRunning) return
-    isRunning = true
-    // Errors are ignored: the next run compares again.
-    await compare().catch(() => {})
-    isRunning = false
-  }, INTERVAL_MS).unref()
-  return () => clearInterval(timer)
+  const failure = 'positions could not be compared with the change log'
+  return startInterval(compare, { period: INTERVAL_MS, log, failure })
 }
 
 async function findLagging(sql: Sql, streams: readonly StreamCursor[]): Promise<StreamCursor[]> {

@@ -3,6 +3,8 @@ import { findEndedCredentials } from '../../entities/apps/credential-owner.sql.t
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import { startInterval } from './interval.ts'
 
 /** Milliseconds between queries for sessions and tokens that have ended. */
 const INTERVAL_MS = 600
@@ -21,6 +23,7 @@ const TOPIC = 'credentials-ended'
 interface WatchOptions {
   sql: Sql
   bus: ChangeBus
+  log: Log
   /** Milliseconds. */
   sessionLifetime: number
 }
@@ -29,7 +32,7 @@ interface WatchOptions {
  * Creates the watch on sessions and tokens. It listens for announced ends, and regularly queries the database for all watched
  * credentials in a few statements, because some expire and an announcement may be lost.
  */
-export function createCredentialWatch({ sql, bus, sessionLifetime }: WatchOptions): CredentialWatch {
+export function createCredentialWatch({ sql, bus, log, sessionLifetime }: WatchOptions): CredentialWatch {
   const watchers = new Set<Watcher>()
   const queryEnded = (credentials: readonly string[]) => findEnded(sql, sessionLifetime, credentials)
   const loader = new DataLoader<string, boolean>(
@@ -44,10 +47,12 @@ export function createCredentialWatch({ sql, bus, sessionLifetime }: WatchOption
     for (const watcher of concerned) watchers.delete(watcher)
     for (const { onEnded } of concerned) onEnded()
   }
-  const stopQueries = startInterval(async () => {
+  const notifyAllEnded = async () => {
     const all = [...new Set(Array.from(watchers, ({ credential }) => credential))]
     for (let from = 0; from < all.length; from += MAX_BATCH) notify(await queryEnded(all.slice(from, from + MAX_BATCH)))
-  })
+  }
+  const failure = 'ended sessions and tokens could not be queried'
+  const stopQueries = startInterval(notifyAllEnded, { period: INTERVAL_MS, log, failure })
   const stopListening = subscribeToReplicas(bus, notify)
   const add = (watcher: Watcher) => {
     watchers.add(watcher)
@@ -90,18 +95,6 @@ const subscribeToReplicas = (bus: ChangeBus, notify: (ended: ReadonlySet<string>
       if (topic === TOPIC) notify(new Set(content as string[]))
     },
   })
-
-/** Repeats a task, never concurrently; a failed run is retried at the next interval. Returns a function that stops it. */
-function startInterval(run: () => Promise<void>): () => void {
-  let isRunning = false
-  const timer = setInterval(async () => {
-    if (isRunning) return
-    isRunning = true
-    await run().catch(() => {})
-    isRunning = false
-  }, INTERVAL_MS).unref()
-  return () => clearInterval(timer)
-}
 
 async function findEnded(sql: Sql, sessionLifetime: number, credentials: readonly string[]): Promise<Set<string>> {
   const listIds = (prefix: string) =>
