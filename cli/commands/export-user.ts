@@ -1,5 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { rename, rm, stat } from 'node:fs/promises'
+import { createWriteStream, rmSync } from 'node:fs'
+import { rename, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { defineCommand } from 'citty'
@@ -31,11 +31,18 @@ async function writeArchive(context: CommandContext, user: Awaited<ReturnType<ty
     // An incomplete file has another name than a complete one.
     const draft = `${path}.part`
     const file = createWriteStream(draft, { mode: 0o600, flush: true })
-    await pipeline(content, file).catch(async (error: unknown) => {
-      await rm(draft, { force: true })
+    // An interrupted command exits without running the code below, so the draft is also removed at exit.
+    const removeDraft = () => rmSync(draft, { force: true })
+    process.once('exit', removeDraft)
+    try {
+      await pipeline(content, file)
+      await rename(draft, path)
+    } catch (error) {
+      removeDraft()
       throw error
-    })
-    await rename(draft, path)
+    } finally {
+      process.off('exit', removeDraft)
+    }
     return { username, file: path, bytes: file.bytesWritten }
   })
   context.print({ record, text: `The data of ${record.username} is in ${path}.` })

@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
@@ -11,9 +12,11 @@ import { runCommand } from '../kit/command-line.ts'
 import { KEY, NEWER } from '../kit/files/maintenance.ts'
 import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { fetchExport, makeExport, readCurrentExport, requestExport, unpackExport } from '../kit/person-export.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
 import { addMember as joinRoom } from '../kit/rooms/messages.ts'
 import { encodeText } from '../kit/rooms/older-routes.ts'
+import { root, startProcess } from '../kit/service-process.ts'
 
 let svc: JsonApiApp
 beforeAll(async () => {
@@ -300,4 +303,24 @@ test('the host has an export made for somebody, or writes it into a file', async
   expect(await runCommand(['export-user', '--username', 'tom', '--file', file], { env })).toMatchObject({ exitCode: 2 })
   const { entries } = await svc.host.audit.list({ actor: 'host', subject: `user:${id}`, act: 'personExports.' })
   expect(entries.map(({ act }) => act)).toEqual(['personExports.write', 'personExports.requestFor'])
+})
+
+test('an export into a file that is interrupted leaves nothing of it', async () => {
+  await personWithData('tim')
+  const { DATABASE_URL = '', DATA_DIR } = svc.env
+  await using blocker = await openClient(DATABASE_URL)
+  await blocker.query('begin; lock table usage_bills in access exclusive mode')
+  const argv = ['export-user', '--username', 'tim', '--file', join(svc.folder, 'tim.zip')]
+  await using exporting = startProcess({ DATABASE_URL, DATA_DIR }, [
+    process.execPath,
+    join(root, 'cli/svc.ts'),
+    ...argv,
+  ])
+  const files = async () => (await readdir(svc.folder)).filter((name) => name.startsWith('tim.zip'))
+  await expect.poll(files).toEqual(['tim.zip.part'])
+
+  exporting.signalAll('SIGINT')
+
+  expect(await exporting.ended).toBe(128 + constants.signals.SIGINT)
+  expect(await files()).toEqual([])
 })
