@@ -14,8 +14,8 @@ const RENEWAL_MS = 10 * 60_000
 
 /**
  * Sums the counts of all living replicas, and stores this replica's new count if the sum is within the limit. Keys: counts by
- * replica, heartbeat of this replica. Values: name and count of this replica, the limit, prefix of heartbeat keys, TTL of the
- * heartbeat, TTL of the counts.
+ * replica, heartbeat of this replica. Values: name of this replica, rank of the call in it, the limit, prefix of heartbeat keys,
+ * TTL of the heartbeat, TTL of the counts, count of this replica.
  */
 const ACQUIRE = `
   redis.call('set', KEYS[2], '1', 'PX', ARGV[5])
@@ -30,7 +30,7 @@ const ACQUIRE = `
     end
   end
   if sum > tonumber(ARGV[3]) then return 0 end
-  redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('hset', KEYS[1], ARGV[1], ARGV[7])
   redis.call('pexpire', KEYS[1], ARGV[6])
   return 1`
 
@@ -109,13 +109,15 @@ export function createRedisConcurrencyLimiter({
 
   return {
     async acquire(key, max) {
-      counts.add(key, 1)
+      const countAtCall = counts.add(key, 1)
       await waitForConnection()
       const count = counts.get(key)
-      const values = [replica, count, max, prefix + replicaKey(''), REPLICA_TTL_MS, TTL_MS]
+      // Later calls that wait, too, do not count against this one.
+      const rank = Math.min(countAtCall, count)
+      const values = [replica, rank, max, prefix + replicaKey(''), REPLICA_TTL_MS, TTL_MS, count]
       const granted = await redis
         .eval(ACQUIRE, 2, buildKey(key), replicaKey(replica), ...values)
-        .catch(() => count <= max)
+        .catch(() => rank <= max)
       if (granted) return true
       giveBack(key)
       return false

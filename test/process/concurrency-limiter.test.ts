@@ -4,6 +4,21 @@ import { createRedisConcurrencyLimiter } from '../../server/stores/concurrency-l
 import { startOwnRedis } from '../kit/parts/redis.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
 
+testWith('redis')('calls that wait for the connection do not refuse each other', async () => {
+  await using server = await startOwnRedis()
+  const redis = new Redis(server.url)
+  redis.on('error', () => {})
+  const connected = new Promise<void>((done) => redis.once('ready', done))
+  const limiter = createRedisConcurrencyLimiter({ redis, waitForConnection: () => connected, replica: 'one' })
+
+  const granted = await Promise.all([limiter.acquire('person', 1), limiter.acquire('person', 1)])
+
+  expect(granted).toEqual([true, false])
+  await expect.poll(() => redis.hget('places:person', 'one')).toBe('1')
+  limiter.close()
+  redis.disconnect()
+})
+
 testWith('redis')('a count whose last write failed is written again after a reconnect', async () => {
   await using server = await startOwnRedis()
   const admin = new Redis(server.url)
