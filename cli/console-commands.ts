@@ -70,10 +70,10 @@ export const replacedCommands: Readonly<Record<string, string>> = {
   'cache:clear': 'There is no cache to clear; restart the service.',
   down: 'Stop the service; it finishes what is under way.',
   up: 'Start the service with `npm start`.',
-  'backup:run': '`pg_dump` copies the database; copy the folder of the files, too.',
-  'backup:list': 'Backups are where `pg_dump` put them.',
-  'backup:clean': 'Backups are where `pg_dump` put them.',
-  'backup:monitor': 'Backups are where `pg_dump` put them.',
+  'backup:run': '`svc backup create FOLDER` copies the database and the files into a new folder.',
+  'backup:list': 'Each backup is the folder that `svc backup create FOLDER` wrote.',
+  'backup:clean': 'Each backup is the folder that `svc backup create FOLDER` wrote; delete it.',
+  'backup:monitor': '`svc backup verify FOLDER` checks a backup.',
 }
 
 /** Returns all older names: each one either works or says what replaces it. */
