@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { LocalAccounts } from '../../routers/ports/local-accounts.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -42,7 +43,8 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
       throw new Problem('unavailable', { detail: UNUSABLE, cause: error })
     })
   const find = async (username: string) => (await hideErrors(read())).get(normalizeUsername(username))
-  const readDummyHash = createDummyHash()
+  // Verified for unknown accounts, so that they take as long as a wrong password.
+  const createDummyHash = lazyPromise(() => hashPassword(randomUUID()))
 
   return {
     inUse,
@@ -52,7 +54,7 @@ export function createLocalAccounts(options: LocalOptions, log: Log): OpenedLoca
     },
     async verify(name, password) {
       const account = await find(name)
-      const dummyHash = await readDummyHash()
+      const dummyHash = await createDummyHash()
       const matches = await verifyPassword(account?.hash ?? dummyHash, password)
       if (!account || !matches) return undefined
       return toIdentity(account)
@@ -89,18 +91,6 @@ function toIdentity({ hash: _, id, ...person }: Account): Identity {
 }
 
 const normalizeUsername = (input: string) => input.trim().toLowerCase().normalize('NFC')
-
-/** Creates a hash to verify for unknown accounts, so that they take as long as a wrong password. */
-function createDummyHash(): () => Promise<string> {
-  let hash: Promise<string> | undefined
-  return () => {
-    hash ??= hashPassword(randomUUID()).catch((error: unknown) => {
-      hash = undefined
-      throw error
-    })
-    return hash
-  }
-}
 
 /** Reads the file again whenever it has changed. */
 function createAccountsReader({ file, allowExamples }: LocalOptions, log: Log): () => Promise<Map<string, Account>> {

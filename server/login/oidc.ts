@@ -1,4 +1,5 @@
 import * as client from 'openid-client'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
@@ -65,9 +66,8 @@ export function createOidc(options: OidcOptions, log: Log): RedirectSource {
 }
 
 /** Discovers the provider at the first use, and again only after a failure. */
-function createDiscovery({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) {
-  let configuration: Promise<client.Configuration> | undefined
-  const discover = () =>
+const createDiscovery = ({ issuer, clientId, clientSecret, allowHttp }: OidcOptions) =>
+  lazyPromise(() =>
     client.discovery(
       new URL(issuer),
       clientId,
@@ -77,15 +77,8 @@ function createDiscovery({ issuer, clientId, clientSecret, allowHttp }: OidcOpti
         timeout: TIMEOUT_SECONDS,
         execute: [client.enableNonRepudiationChecks, ...(allowHttp ? [client.allowInsecureRequests] : [])],
       },
-    )
-  return () => {
-    configuration ??= discover().catch((error: unknown) => {
-      configuration = undefined
-      throw error
-    })
-    return configuration
-  }
-}
+    ),
+  )
 
 /** Sends the client secret in the way that the provider supports. */
 const createClientAuth =

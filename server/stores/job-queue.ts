@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Pool } from 'pg'
 import { type Clock, type Job, PgBoss } from 'pg-boss'
 import { statement, unboundedStatement } from '../../entities/sql/statement.ts'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { runStatement } from '../../routers/core/run-statement.ts'
 import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../../routers/ports/job-queue.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -45,7 +46,7 @@ export class DatabaseJobQueue implements JobQueue {
     this.#boss = boss
     this.#parts = { log, traces }
     this.#limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
-    this.prepare = memoizeSuccess(() => startBoss(boss))
+    this.prepare = lazyPromise(() => startBoss(boss))
   }
 
   async enqueue<Name extends JobName>(em: EntityManager, name: Name, { input, priority = 0 }: PlannedJob<Name>) {
@@ -132,8 +133,8 @@ function createBoss({ pool, log, heartbeat }: JobQueueOptions & { heartbeat: num
     superviseIntervalSeconds: Math.ceil(heartbeat / 3),
     monitorIntervalSeconds: Math.ceil(heartbeat / 3),
   })
-  boss.on('error', (error) => log.error({ error }, 'jobs cannot be looked after'))
-  boss.on('warning', (warning) => log.warn(warning, 'jobs pile up'))
+  boss.on('error', (error) => log.error({ error }, 'the job queue failed'))
+  boss.on('warning', (warning) => log.warn(warning, 'the job queue reports a warning'))
   return boss
 }
 
@@ -181,15 +182,3 @@ const findLostInputs = unboundedStatement<{ input: object }>(
     where not exists (select from ${SCHEMA}.job j
       where j.name = any($1::text[]) and j.state in ('created', 'retry', 'active') and j.data = input)`,
 )
-
-/** Runs the work at the first call and shares its result; runs it again only after a failure. */
-function memoizeSuccess(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | undefined
-  return () => {
-    running ??= work().catch((error) => {
-      running = undefined
-      throw error
-    })
-    return running
-  }
-}
