@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { text } from 'node:stream/consumers'
+import { runUntilAborted } from '../routers/core/timeout.ts'
 import { readEnv } from '../server/config/env.ts'
 import type { ClusterUse } from '../server/database/embedded-database.ts'
 import { createLog, createPrettyOutput, shouldPrettyPrint } from '../server/ops/log.ts'
@@ -80,7 +81,7 @@ async function withCore<T>({ terminal, env: source, use }: CoreOptions, task: (c
     const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', output)
     const core = await openCore({ env, log, notify, signal: interruption.signal }, use)
     try {
-      return await interruption.runUntilAborted(() => task(core))
+      return await runUntilAborted(() => task(core), interruption.signal)
     } finally {
       await core.close()
     }
@@ -109,8 +110,6 @@ const SAME_SIGNAL_MS = 500
 interface Interruption {
   /** Aborts when a signal arrives or standard output cannot be written any more. */
   signal: AbortSignal
-  /** Runs a task, and rejects as soon as `signal` aborts. Does not start the task after that. */
-  runUntilAborted<T>(task: () => Promise<T>): Promise<T>
   /** Stops catching signals; ends the process with 128 and the signal number if a signal arrived. */
   release(): void
 }
@@ -121,10 +120,6 @@ interface Interruption {
  */
 function catchInterruption(): Interruption {
   const ending = new AbortController()
-  const { signal } = ending
-  const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  // Avoids an unhandled rejection, since no task may be running yet.
-  aborted.catch(() => {})
   let caught: { name: NodeJS.Signals; at: number } | undefined
   const exit = (name: NodeJS.Signals) => process.exit(128 + constants.signals[name])
   const onSignal = (name: NodeJS.Signals) => {
@@ -136,11 +131,7 @@ function catchInterruption(): Interruption {
   for (const name of signals) process.on(name, onSignal)
   process.stdout.on('error', onError)
   return {
-    signal,
-    async runUntilAborted(task) {
-      signal.throwIfAborted()
-      return await Promise.race([aborted, task()])
-    },
+    signal: ending.signal,
     release() {
       for (const name of signals) process.off(name, onSignal)
       process.stdout.off('error', onError)
