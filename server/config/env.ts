@@ -11,8 +11,8 @@ export function readEnv(source?: NodeJS.ProcessEnv): Env {
   const { values, problems } = source ? { values: source, problems: [] } : readProcessEnv()
   const present = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
   const parsed = settings.safeParse(present)
-  const all = [...problems, ...(parsed.error?.issues ?? []).map((issue) => formatIssue(issue, present))]
-  if (!parsed.success || all.length > 0) throw new SettingsError(all)
+  if (!parsed.success) throw new SettingsError([...problems, ...formatIssues(parsed.error.issues, present)])
+  if (problems.length > 0) throw new SettingsError(problems)
   return { ...parsed.data, variables: present }
 }
 
@@ -42,7 +42,8 @@ export function readProcessEnv(): { values: NodeJS.ProcessEnv; problems: string[
 function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
   try {
     const added = parseEnv(readFileSync('.env', 'utf8'))
-    return { added, problems: Object.keys(added).flatMap(findMisspelling) }
+    const names = describeSettings().map((setting) => setting.name)
+    return { added, problems: Object.keys(added).flatMap((name) => findMisspelling(name, names)) }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     return { added: {}, problems: code === 'ENOENT' ? [] : [`The file .env cannot be read: ${message}`] }
@@ -50,18 +51,19 @@ function readDotEnv(): { added: NodeJS.Dict<string>; problems: string[] } {
 }
 
 /** Reports only names that resemble a setting, since other programs may read the same file. */
-function findMisspelling(name: string): string[] {
-  const names = describeSettings().map((setting) => setting.name)
+function findMisspelling(name: string, names: readonly string[]): string[] {
   const meant = names.includes(name) ? undefined : findNearest(name, names)
   return meant ? [`${name} in .env is no setting. Did you mean ${meant}?`] : []
 }
 
-/** Formats a problem with a setting's name and, unless it is a secret, its value. */
-function formatIssue(issue: z.core.$ZodIssue, values: NodeJS.Dict<string>): string {
-  const name = String(issue.path[0])
-  const secret = describeSettings().some((setting) => setting.name === name && setting.secret)
-  const value = values[name] === undefined || secret ? '' : `=${formatValue(values[name])}`
-  return `${name}${value}: ${formatMessage(issue)}`
+/** Formats problems with the settings' names and, unless they are secrets, their values. */
+function formatIssues(issues: readonly z.core.$ZodIssue[], values: NodeJS.Dict<string>): string[] {
+  const secrets = new Set(describeSettings().flatMap(({ name, secret }) => (secret ? [name] : [])))
+  return issues.map((issue) => {
+    const name = String(issue.path[0])
+    const value = values[name] === undefined || secrets.has(name) ? '' : `=${formatValue(values[name])}`
+    return `${name}${value}: ${formatMessage(issue)}`
+  })
 }
 
 const formatValue = (value: string) =>
