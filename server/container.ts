@@ -11,7 +11,6 @@ import type { Settings } from '../routers/core/settings.ts'
 import { resources } from '../routers/index.ts'
 import type { ChangeStreams } from '../routers/ports/change-streams.ts'
 import type { ConcurrencyLimiter } from '../routers/ports/concurrency-limiter.ts'
-import type { CredentialWatch } from '../routers/ports/credential-watch.ts'
 import { EXPORTS } from '../routers/ports/files/storage.ts'
 import type { Log } from '../routers/ports/log.ts'
 import type { Traces } from '../routers/ports/traces.ts'
@@ -62,7 +61,6 @@ import { createVault, deriveCookieSecret, readOrCreateAppKey } from './stores/va
 export interface Container {
   services: Services
   authenticator: Authenticator
-  credentials: CredentialWatch
   concurrencyLimiter: ConcurrencyLimiter
   /** Unique name of this process among the replicas. */
   replica: string
@@ -90,7 +88,6 @@ export async function createContainer(options: ContainerOptions): Promise<Contai
   return {
     services: await createServices(options, parts),
     authenticator,
-    credentials: changes.services.credentials,
     concurrencyLimiter: keyValue.concurrencyLimiter,
     replica: keyValue.replica,
     jobQueue,
@@ -120,13 +117,13 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
   const appKey = env.APP_KEY ?? (await readOrCreateAppKey(env.DATA_DIR))
   const settings = buildSettings(env, appKey)
   const vault = createVault(appKey, env.APP_PREVIOUS_KEYS)
+  const metrics = createServiceMetrics(database)
+  const configReaders = createConfigReaders(env, log)
+  const hooks = createServiceHooks(configReaders.announcementText)
   // Loaded before anything connects to Redis: if one of them fails, no connection keeps the process running.
   const extensions = extend(hooks, await loadExtensions(env.EXTENSIONS), log)
   const labels = await loadLabels(env.LABELS_DIR)
   const blobs = await openBlobs(env)
-  const metrics = createServiceMetrics(database)
-  const configReaders = createConfigReaders(env, log)
-  const hooks = createServiceHooks(configReaders.announcementText)
   const keyValue = await createKeyValue(toRedisAddress(env))
   const { concurrencyLimiter } = keyValue
   const changes = await createChangeServices({ env, sql, log, concurrencyLimiter })
@@ -135,14 +132,14 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     appKey,
     settings,
     vault,
-    extensions,
-    labels,
     metrics,
     configReaders,
     hooks,
+    extensions,
+    labels,
     keyValue,
     changes,
-    outbound: createOutboundClients({ env, log, metrics, vault, settings }),
+    outbound: createOutboundClients({ env, log, metrics, vault, settings, configReaders }),
     authenticator: createAuthenticator(sql, settings, log),
     jobQueue: new DatabaseJobQueue({ pool, log, traces }),
     texts: openTextExtractor(env, log),
@@ -231,15 +228,17 @@ const createModelCallServices = ({ sql, hooks, log, changeStreams }: ModelCallOp
 
 interface OutboundOptions
   extends Pick<ContainerOptions, 'env' | 'log'>,
-    Pick<Services, 'metrics' | 'vault' | 'settings'> {}
+    Pick<Services, 'metrics' | 'vault' | 'settings'> {
+  configReaders: Pick<Services, 'modelConfig'>
+}
 
 /** Creates the clients of model providers, of tool servers and of the web sites that people link to. */
-function createOutboundClients({ env, log, metrics, vault, settings }: OutboundOptions) {
+function createOutboundClients({ env, log, metrics, vault, settings, configReaders }: OutboundOptions) {
   const outageReports = new OutageReports(log, metrics)
   const models = createGateway({ vault, log, outages: outageReports })
   const toolServers = new ConnectedToolServers({
     vault,
-    readConfig: async () => (await createConfigReaders(env, log).modelConfig()).mcpServers,
+    readConfig: async () => (await configReaders.modelConfig()).mcpServers,
     path: env.variables['PATH'],
     timeout: env.AI_TOOL_TIMEOUT,
     maxResult: env.AI_TOOL_RESULT_MAX,

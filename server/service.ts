@@ -174,7 +174,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     const app = await buildApp({ ...core, env, log, traces, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
-    core.services.metrics.watch(() => realtime.gauges())
+    core.services.metrics.watch(() => realtime.readGauges())
     const metricsPort = await openMetricsIfEnabled(core.services, env)
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }

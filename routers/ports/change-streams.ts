@@ -37,6 +37,6 @@ export interface ChangeStreams {
   /** Sends an event to the current followers of a stream, on all replicas. */
   sendEphemeral(stream: string, event: EphemeralEvent): void
   /** Numbers of followed streams, and of those that wait for a read from the log. */
-  counts(): { streams: number; behind: number }
+  countStreams(): { streams: number; behind: number }
   close(): void
 }

@@ -38,7 +38,12 @@ export async function connect(options: DatabaseOptions): Promise<Database> {
   const orm = openOrm(options)
   await orm.connect()
   const pool = await connectionOf(orm).getNativeClient()
-  if (poolerUrl) await assertLimits(pool, limits).catch((error) => orm.close().then(() => Promise.reject(error)))
+  try {
+    if (poolerUrl) await assertLimits(pool, limits)
+  } catch (error) {
+    await orm.close()
+    throw error
+  }
   const longPool = openLongPool(url, limits)
   let isClosed = false
   return {
@@ -223,7 +228,7 @@ function releaseLostConnections(connection: PostgreSqlConnection): void {
 }
 
 function withRelease(driver: Driver): Driver {
-  const orRelease =
+  const releaseOnError =
     <Rest extends unknown[]>(run: (connection: DatabaseConnection, ...rest: Rest) => Promise<void>) =>
     async (connection: DatabaseConnection, ...rest: Rest): Promise<void> => {
       try {
@@ -234,8 +239,8 @@ function withRelease(driver: Driver): Driver {
       }
     }
   return Object.assign(driver, {
-    beginTransaction: orRelease(driver.beginTransaction),
-    rollbackTransaction: orRelease(driver.rollbackTransaction),
+    beginTransaction: releaseOnError(driver.beginTransaction),
+    rollbackTransaction: releaseOnError(driver.rollbackTransaction),
   })
 }
 

@@ -8,7 +8,6 @@ import { withTimeout } from '../../routers/core/timeout.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
 import type { ChangeStreams } from '../../routers/ports/change-streams.ts'
 import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
-import type { CredentialWatch } from '../../routers/ports/credential-watch.ts'
 import { deepChecks } from '../../routers/ports/health.ts'
 import type { Gauges } from '../../routers/ports/metrics.ts'
 import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
@@ -36,7 +35,6 @@ const STOPPING = 'The service stops here. Come back.'
 interface RealtimeOptions {
   env: Env
   services: Services
-  credentials: CredentialWatch
   concurrencyLimiter: ConcurrencyLimiter
   /** Name of this replica. */
   replica: string
@@ -59,7 +57,7 @@ export class Realtime {
   readonly #stopReporting: () => void
   #isDraining = false
 
-  constructor({ env, services, credentials: watch, concurrencyLimiter, replica, server }: RealtimeOptions) {
+  constructor({ env, services, concurrencyLimiter, replica, server }: RealtimeOptions) {
     const { settings, changeBus: bus, roomDirectory: directory, kv, hooks, sql } = services
     const { baseUrl, realtime: keys } = settings
     this.#streams = services.changeStreams
@@ -77,18 +75,18 @@ export class Realtime {
       own: replica,
       kv,
       bus,
-      stats: () => this.#stats(),
+      stats: () => this.#collectStats(),
       findFailing: () => findFailing(services),
     })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
     this.#channels = new Channels(services.changeStreams, this.#presence)
-    this.#credentials = new ConnectionCredentials(watch)
-    const { connections, channels, credentials } = this.#parts
+    this.#credentials = new ConnectionCredentials(services.credentials)
+    const channels = this.#channels
     const subscriber = new Subscriber({
       keys,
       channels,
-      connections,
-      credentials,
+      connections: this.#connections,
+      credentials: this.#credentials,
       directory,
       presence: this.#presence,
       maxChannels: this.#maxChannels,
@@ -120,32 +118,28 @@ export class Realtime {
     this.#replicas.close()
   }
 
-  get #parts() {
-    return { connections: this.#connections, channels: this.#channels, credentials: this.#credentials }
-  }
-
   #connect(ws: WebSocket, refusal: Refusal | undefined) {
     ws.on('error', ignoreError)
     const connection = new Connection(ws, this.#maxChannels)
     if (refusal) return connection.close(refusal.code, refusal.message)
     if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
-    const hear = () => this.#frames.acceptActivity(connection)
-    ws.on('ping', hear).on('pong', hear)
+    const recordActivity = () => this.#frames.acceptActivity(connection)
+    ws.on('ping', recordActivity).on('pong', recordActivity)
     ws.on('message', (bytes, isBinary) => this.#frames.handle(connection, String(bytes), isBinary))
     ws.on('close', () => this.#disconnect(connection))
     connection.send(writeEstablished(connection.id, ACTIVITY_SECONDS))
   }
 
   /** Returns the gauges of this replica for the metrics. */
-  gauges(): Gauges {
-    const { connections, subscriptions, lagMs } = this.#stats()
+  readGauges(): Gauges {
+    const { connections, subscriptions, lagMs } = this.#collectStats()
     return { svc_sockets: connections, svc_streams: subscriptions, svc_change_lag_seconds: lagMs / 1000 }
   }
 
-  #stats(): ReplicaStats {
+  #collectStats(): ReplicaStats {
     const { size: connections, people } = this.#connections
-    const { behind } = this.#streams.counts()
+    const { behind } = this.#streams.countStreams()
     const [channels, subscriptions] = [this.#channels.size, this.#subscriptions.count()]
     return { connections, people, channels, subscriptions, behind, lagMs: this.#channels.readLag() }
   }

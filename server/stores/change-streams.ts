@@ -94,7 +94,7 @@ export class ChangeLogStreams implements ChangeStreams {
     void this.#bus.broadcast(TOPIC, { stream, event } satisfies StreamEvent)
   }
 
-  counts() {
+  countStreams() {
     return { streams: this.#streams.size, behind: this.#lagging.size }
   }
 
