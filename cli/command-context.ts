@@ -34,18 +34,18 @@ export interface CommandContext {
   /** True if the command has printed a failure, so that the exit code is 1. */
   hasFailed: boolean
   /** True with --json. */
-  json: boolean
+  isJson: boolean
   /** Writes text in chunks. */
   write(chunks: AsyncIterable<string>): Promise<void>
 }
 
 export interface CommandContextOptions {
   terminal: Terminal
-  json: boolean
+  isJson: boolean
   env?: NodeJS.ProcessEnv | undefined
 }
 
-export const createCommandContext = ({ terminal, json, env }: CommandContextOptions): CommandContext => ({
+export const createCommandContext = ({ terminal, isJson, env }: CommandContextOptions): CommandContext => ({
   env,
   hasFailed: false,
   prompts: new TerminalPrompts(terminal),
@@ -56,9 +56,9 @@ export const createCommandContext = ({ terminal, json, env }: CommandContextOpti
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
   runInterruptible,
-  json,
+  isJson,
   write: (chunks) => writeChunks(terminal.stdout, chunks),
-  print: (result) => void terminal.stdout.write(`${json ? JSON.stringify(result.record) : result.text}\n`),
+  print: (result) => void terminal.stdout.write(`${isJson ? JSON.stringify(result.record) : result.text}\n`),
 })
 
 interface CoreOptions {
@@ -75,7 +75,7 @@ async function withCore<T>({ terminal, env: source, use }: CoreOptions, task: (c
   const interruption = catchInterruption()
   try {
     // By default only errors are logged, since other messages would appear between questions and answers.
-    const output = shouldPrettyPrint(env.LOG_FORMAT, terminal.interactive)
+    const output = shouldPrettyPrint(env.LOG_FORMAT, terminal.isInteractive)
       ? await createPrettyOutput(terminal.stderr, false)
       : terminal.stderr
     const log = createLog(env.variables['LOG_LEVEL'] ? env.LOG_LEVEL : 'error', output)

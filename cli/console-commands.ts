@@ -1,14 +1,14 @@
 import { type CommandDef, defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
-import { make, publish } from './commands/announcement.ts'
-import { createApp, listApps, removeApp } from './commands/apps.ts'
-import { updateAvatar } from './commands/avatar.ts'
-import { makeMigration } from './commands/make-migration.ts'
-import { checkServers, listServers, listTools, syncServers } from './commands/mcp.ts'
+import { makeAnnouncementCommand, publishAnnouncementCommand } from './commands/announcement.ts'
+import { createAppCommand, listAppsCommand, removeAppCommand } from './commands/apps.ts'
+import { updateAvatarCommand } from './commands/avatar.ts'
+import { makeMigrationCommand } from './commands/make-migration.ts'
+import { checkServersCommand, listServersCommand, listToolsCommand, syncServersCommand } from './commands/mcp.ts'
 import { migrateCommand } from './commands/migrate.ts'
-import { checkModels, listModels, syncModels } from './commands/models.ts'
+import { checkModelsCommand, listModelsCommand, syncModelsCommand } from './commands/models.ts'
 import { tokenCommand } from './commands/token.ts'
-import { removeUser } from './commands/users.ts'
+import { removeUserCommand } from './commands/users.ts'
 import { UsageError } from './errors.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: so does citty declare a command with any arguments.
@@ -17,25 +17,25 @@ type CommandFactory = (context: CommandContext) => CommandDef<any>
 /** Commands under the names of the specification and of earlier versions. */
 export const aliases: Readonly<Record<string, CommandFactory>> = {
   'app:token': tokenCommand,
-  'app:removeuser': removeUser,
-  'hawki:update-avatar': updateAvatar,
-  'svc:update-avatar': updateAvatar,
-  'announcement:make': make,
-  'announcement:publish': publish,
-  'ext-app:create': createApp,
-  'ext-app:list': listApps,
-  'ext-app:remove': removeApp,
-  'ai:models:list': listModels,
-  'ai:config:sync': withIgnoredFlags(syncModels, { force: 'Every sync is whole' }),
-  'ai:models:sync': withIgnoredFlags(syncModels, { force: 'Every sync is whole' }),
-  'ai:check-status': checkModels,
-  'ai:models:check-status': checkModels,
-  'check:model-status': checkModels,
-  'ai:tools:check-status': checkServers,
-  'ai:tools:list': listTools,
-  'ai:tools:sync': withIgnoredFlags(syncServers, { 'mcp-only': 'There are no other tools to ask for' }),
-  'ai:tools:mcp:list': listServers,
-  'make:frontend-migration': makeMigration,
+  'app:removeuser': removeUserCommand,
+  'hawki:update-avatar': updateAvatarCommand,
+  'svc:update-avatar': updateAvatarCommand,
+  'announcement:make': makeAnnouncementCommand,
+  'announcement:publish': publishAnnouncementCommand,
+  'ext-app:create': createAppCommand,
+  'ext-app:list': listAppsCommand,
+  'ext-app:remove': removeAppCommand,
+  'ai:models:list': listModelsCommand,
+  'ai:config:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is whole' }),
+  'ai:models:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is whole' }),
+  'ai:check-status': checkModelsCommand,
+  'ai:models:check-status': checkModelsCommand,
+  'check:model-status': checkModelsCommand,
+  'ai:tools:check-status': checkServersCommand,
+  'ai:tools:list': listToolsCommand,
+  'ai:tools:sync': withIgnoredFlags(syncServersCommand, { 'mcp-only': 'There are no other tools to ask for' }),
+  'ai:tools:mcp:list': listServersCommand,
+  'make:frontend-migration': makeMigrationCommand,
   migrate: migrateCommand,
 }
 

@@ -30,8 +30,8 @@ export async function main(
   terminal: Terminal,
   env?: NodeJS.ProcessEnv,
 ): Promise<number> {
-  const json = argv.includes('--json')
-  const context = createCommandContext({ terminal, json, env })
+  const isJson = argv.includes('--json')
+  const context = createCommandContext({ terminal, isJson, env })
   try {
     if (argv[0] === '--version') {
       context.print({ record: { name: program.name, version: manifest.version }, text: manifest.version })
@@ -53,7 +53,7 @@ export async function main(
     return Number(context.hasFailed)
   } catch (error) {
     const { exitCode, code, message } = toExitError(error)
-    if (json) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)
+    if (isJson) terminal.stdout.write(`${JSON.stringify({ error: { code, message } })}\n`)
     if (!isBrokenPipe(error)) terminal.stderr.write(`${message}\n`)
     return exitCode
   }

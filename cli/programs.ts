@@ -3,15 +3,15 @@ import type { CommandContext } from './command-context.ts'
 import { announcementCommand } from './commands/announcement.ts'
 import { appCommand } from './commands/apps.ts'
 import { auditCommand } from './commands/audit.ts'
-import { updateAvatar } from './commands/avatar.ts'
+import { updateAvatarCommand } from './commands/avatar.ts'
 import { backupCommand, restoredCommand } from './commands/backup.ts'
 import { completionCommand } from './commands/completion.ts'
 import { deprecationsCommand } from './commands/deprecations.ts'
-import { exportUser } from './commands/export-user.ts'
+import { exportUserCommand } from './commands/export-user.ts'
 import { filesCommand } from './commands/files.ts'
 import { invitationCommand } from './commands/invitation.ts'
 import { limitsCommand } from './commands/limits.ts'
-import { makeMigration } from './commands/make-migration.ts'
+import { makeMigrationCommand } from './commands/make-migration.ts'
 import { mcpCommand } from './commands/mcp.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { modelsCommand } from './commands/models.ts'
@@ -21,14 +21,14 @@ import { settingsCommand } from './commands/settings.ts'
 import { tokenCommand } from './commands/token.ts'
 import { usageCommand } from './commands/usage.ts'
 import {
-  addUser,
-  bindUser,
-  removeUser,
-  renameUser,
-  setGroups,
-  setPassword,
-  setRole,
-  switchUser,
+  addUserCommand,
+  bindUserCommand,
+  removeUserCommand,
+  renameUserCommand,
+  setGroupsCommand,
+  setPasswordCommand,
+  setRoleCommand,
+  setUserDisabledCommand,
   usersCommand,
 } from './commands/users.ts'
 import { listConsoleCommands } from './console-commands.ts'
@@ -45,19 +45,19 @@ export const svc: Program = {
   description: 'Administration on the host',
   commands: (context) => ({
     token: tokenCommand(context),
-    'add-user': addUser(context),
+    'add-user': addUserCommand(context),
     invitation: invitationCommand(context),
     users: usersCommand(context),
-    'set-role': setRole(context),
-    'set-groups': setGroups(context),
-    'set-password': setPassword(context),
-    'disable-user': switchUser(context, true),
-    'enable-user': switchUser(context, false),
-    'rename-user': renameUser(context),
-    'bind-user': bindUser(context),
-    'export-user': exportUser(context),
-    'remove-user': removeUser(context),
-    'update-avatar': updateAvatar(context),
+    'set-role': setRoleCommand(context),
+    'set-groups': setGroupsCommand(context),
+    'set-password': setPasswordCommand(context),
+    'disable-user': setUserDisabledCommand(context, true),
+    'enable-user': setUserDisabledCommand(context, false),
+    'rename-user': renameUserCommand(context),
+    'bind-user': bindUserCommand(context),
+    'export-user': exportUserCommand(context),
+    'remove-user': removeUserCommand(context),
+    'update-avatar': updateAvatarCommand(context),
     backup: backupCommand(context),
     models: modelsCommand(context),
     mcp: mcpCommand(context),
@@ -73,7 +73,7 @@ export const svc: Program = {
     migrate: migrateCommand(context),
     restored: restoredCommand(context),
     announcement: announcementCommand(context),
-    'migration:make': makeMigration(context),
+    'migration:make': makeMigrationCommand(context),
     completion: completionCommand(context, 'svc', () => svc.commands(context)),
   }),
 }

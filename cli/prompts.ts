@@ -12,14 +12,14 @@ export interface Terminal {
   /** For questions and errors. */
   stderr: Writable
   /** True if a person can answer questions. */
-  interactive: boolean
+  isInteractive: boolean
 }
 
 export const getProcessTerminal = (): Terminal => ({
   input: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  interactive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
+  isInteractive: Boolean(process.stdin.isTTY && process.stderr.isTTY),
 })
 
 /** A value to read from a flag or, at a terminal, from a prompt. */
@@ -36,7 +36,7 @@ interface Choice<S extends z.ZodType> extends Question<S> {
 
 export interface Prompts {
   /** True if a person can answer. */
-  readonly interactive: boolean
+  readonly isInteractive: boolean
   askText<S extends z.ZodType>(question: Question<S>): Promise<z.output<S>>
   askChoice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
   /** Asks twice for a secret without showing it; once if the first input is empty and the schema allows that. */
@@ -63,13 +63,13 @@ class SkippedQuestionError extends Error {}
 
 /** Asks questions at a terminal. */
 export class TerminalPrompts implements Prompts {
-  readonly interactive: boolean
+  readonly isInteractive: boolean
   /** The streams for questions and answers. */
   readonly #streams: { input: Terminal['input']; output: Terminal['stderr'] }
   #isRefused = false
 
-  constructor({ input, stderr: output, interactive }: Terminal) {
-    this.interactive = interactive
+  constructor({ input, stderr: output, isInteractive }: Terminal) {
+    this.isInteractive = isInteractive
     this.#streams = { input, output }
   }
 
@@ -101,7 +101,7 @@ export class TerminalPrompts implements Prompts {
   }
 
   requireTerminal(flag: string): void {
-    if (!this.interactive) throw new UsageError(`${flag} is missing.`)
+    if (!this.isInteractive) throw new UsageError(`${flag} is missing.`)
   }
 
   show(lines: string): void {

@@ -14,10 +14,14 @@ const folder = z.string().min(1)
 export const announcementCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'What people should read, and what they must accept' },
-    subCommands: { make: make(context), publish: publish(context), list: list(context) },
+    subCommands: {
+      make: makeAnnouncementCommand(context),
+      publish: publishAnnouncementCommand(context),
+      list: listCommand(context),
+    },
   })
 
-export const make = (context: CommandContext) =>
+export const makeAnnouncementCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Write the files of a new announcement, one for each language, to be edited and published' },
     args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
@@ -50,7 +54,7 @@ const publishArgs = {
   json,
 } as const satisfies ArgsDef
 
-export const publish = (context: CommandContext) =>
+export const publishAnnouncementCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show an announcement to everybody, or to some' },
     args: publishArgs,
@@ -83,7 +87,7 @@ async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Pr
   }
 }
 
-const list = (context: CommandContext) =>
+const listCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the announcements with how many people have seen and accepted each' },
     args: { json },

@@ -13,14 +13,14 @@ export const appCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The external apps that people can link to their account' },
     subCommands: {
-      create: createApp(context),
-      list: listApps(context),
-      show: showApp(context),
-      rotate: rotateApp(context),
-      off: switchApp(context, false),
-      on: switchApp(context, true),
-      remove: removeApp(context),
-      sync: syncApps(context),
+      create: createAppCommand(context),
+      list: listAppsCommand(context),
+      show: showAppCommand(context),
+      rotate: rotateAppCommand(context),
+      off: setAppActiveCommand(context, false),
+      on: setAppActiveCommand(context, true),
+      remove: removeAppCommand(context),
+      sync: syncAppsCommand(context),
     },
   })
 
@@ -31,7 +31,7 @@ const credentialExpires = {
   description: 'How long the credential works, such as 90d or 1y; for ever when absent',
 } as const
 
-export const listApps = (context: CommandContext) =>
+export const listAppsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the external apps' },
     args: { json },
@@ -41,7 +41,7 @@ export const listApps = (context: CommandContext) =>
     },
   })
 
-const showApp = (context: CommandContext) =>
+const showAppCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show an external app, and when its credentials were used' },
     args: { id: appId, json },
@@ -61,7 +61,7 @@ const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
 
 const requiredText = z.string().trim().min(1, 'must not be empty')
 
-export const createApp = (context: CommandContext) =>
+export const createAppCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make an external app, and show its credential and its private key once' },
     args: {
@@ -140,7 +140,7 @@ async function readOptions(prompts: Prompts, { redirect, description, logo, ...a
 
 const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_080))
 
-const rotateApp = (context: CommandContext) =>
+const rotateAppCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give an external app another credential, or another key for which secrets are sealed' },
     args: {
@@ -190,7 +190,7 @@ const toPem = (key: string) =>
     .trimEnd()
 
 /** Switching off works for apps of the configuration file, too, until somebody switches them on. */
-const switchApp = (context: CommandContext, active: boolean) =>
+const setAppActiveCommand = (context: CommandContext, active: boolean) =>
   defineCommand({
     meta: {
       description: active
@@ -204,7 +204,7 @@ const switchApp = (context: CommandContext, active: boolean) =>
     },
   })
 
-export const removeApp = (context: CommandContext) =>
+export const removeAppCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove an external app with all its links; what it has under way stops' },
     args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
@@ -219,7 +219,7 @@ export const removeApp = (context: CommandContext) =>
     },
   })
 
-const syncApps = (context: CommandContext) =>
+const syncAppsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Bring external apps to what EXT_APPS says' },
     args: { json },

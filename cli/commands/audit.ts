@@ -8,10 +8,10 @@ import { formatProperties, formatTable } from '../output.ts'
 export const auditCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The audit log: who did what, to whom, when and from where' },
-    subCommands: { list: list(context), verify: verify(context), export: exportAll(context) },
+    subCommands: { list: listCommand(context), verify: verifyCommand(context), export: exportAllCommand(context) },
   })
 
-const list = (context: CommandContext) =>
+const listCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show entries, the newest first' },
     args: {
@@ -40,7 +40,7 @@ const list = (context: CommandContext) =>
     },
   })
 
-const verify = (context: CommandContext) =>
+const verifyCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Prove that no entry was changed, removed or moved; exit code 1 where one was' },
     args: {
@@ -80,7 +80,7 @@ async function readAnchors(path: string) {
   return anchors
 }
 
-const exportAll = (context: CommandContext) =>
+const exportAllCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Print all entries as JSON, one a line, the oldest first, with the digests that prove them' },
     args: { json },

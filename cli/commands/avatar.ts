@@ -3,7 +3,7 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { type CommandContext, json } from '../command-context.ts'
 
-export const updateAvatar = (context: CommandContext) =>
+export const updateAvatarCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Replace the avatar of the AI user by an image' },
     args: {

@@ -8,10 +8,10 @@ import { formatProperties } from '../output.ts'
 export const backupCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Copies of the whole installation: database, files, accounts, announcements; never the keys' },
-    subCommands: { create: create(context), verify: verify(context), restore: restore(context) },
+    subCommands: { create: createCommand(context), verify: verifyCommand(context), restore: restoreCommand(context) },
   })
 
-const create = (context: CommandContext) =>
+const createCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Copy the installation into a folder, while the service runs' },
     args: { folder: createFolderArgument('A folder that is not there yet, or is empty'), json },
@@ -25,7 +25,7 @@ const create = (context: CommandContext) =>
     },
   })
 
-const verify = (context: CommandContext) =>
+const verifyCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Prove that a backup is whole, and that the keys of this installation open it' },
     args: { folder: createFolderArgument('The folder of the backup'), json },
@@ -35,7 +35,7 @@ const verify = (context: CommandContext) =>
     },
   })
 
-const restore = (context: CommandContext) =>
+const restoreCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description: 'Put a backup into an empty installation, whose keys are in place and whose service does not run',

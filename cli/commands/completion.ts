@@ -30,7 +30,7 @@ const shells = ['bash', 'zsh'] as const
 type Shell = (typeof shells)[number]
 
 /** Words that may follow a command, by the path of the command; the root has an empty path. */
-export type WordsByCommand = Map<string, string[]>
+type WordsByCommand = Map<string, string[]>
 
 /** Lists the subcommands and flags of all commands. */
 async function listWords(commands: SubCommandsDef, path: string[] = []): Promise<WordsByCommand> {

@@ -11,7 +11,7 @@ export const deprecationsCommand = (context: CommandContext) =>
     meta: { description: 'Show who still calls deprecated routes, by which token, how often and when last' },
     args: { json },
     async run() {
-      const limit = context.json ? MAX_RECORDS : MAX_LINES
+      const limit = context.isJson ? MAX_RECORDS : MAX_LINES
       const record = await context.open(({ host }) => host.deprecations.callers({ limit }))
       context.print({ record, text: formatTable(record, 'Nobody has called a deprecated route.') })
     },

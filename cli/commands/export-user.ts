@@ -7,7 +7,7 @@ import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { chooseUser, userFlags } from '../user-flags.ts'
 
-export const exportUser = (context: CommandContext) =>
+export const exportUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Have a copy made of all that belongs to a user, who then finds it in their settings' },
     args: {

@@ -7,14 +7,14 @@ export const filesCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The files of messages, and the pictures of people and rooms, where they are stored' },
     subCommands: {
-      stats: stats(context),
-      verify: verify(context),
-      rotate: rotate(context),
-      expired: expired(context),
+      stats: statsCommand(context),
+      verify: verifyCommand(context),
+      rotate: rotateCommand(context),
+      expired: expiredCommand(context),
     },
   })
 
-const stats = (context: CommandContext) =>
+const statsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
@@ -30,7 +30,7 @@ const stats = (context: CommandContext) =>
     },
   })
 
-const verify = (context: CommandContext) =>
+const verifyCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
@@ -50,7 +50,7 @@ const verify = (context: CommandContext) =>
     },
   })
 
-const rotate = (context: CommandContext) =>
+const rotateCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
@@ -64,7 +64,7 @@ const rotate = (context: CommandContext) =>
     },
   })
 
-const expired = (context: CommandContext) =>
+const expiredCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show by room what RETENTION_FILES_MONTHS lets the service delete; deletes nothing' },
     args: {

@@ -8,10 +8,10 @@ export const invitationCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Invite people to local accounts, by links with which they set their password' },
     subCommands: {
-      create: create(context),
-      renew: renew(context),
-      list: list(context),
-      end: end(context),
+      create: createCommand(context),
+      renew: renewCommand(context),
+      list: listCommand(context),
+      end: endCommand(context),
     },
   })
 
@@ -24,7 +24,7 @@ interface InvitationLink {
 const writeLink = ({ username, link, expiresAt }: InvitationLink) =>
   `Send this link to ${username}. It works once, until ${expiresAt}, and is not shown again:\n${link}`
 
-const create = (context: CommandContext) =>
+const createCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Add a user, and print a link with which they set their password' },
     args: {
@@ -40,7 +40,7 @@ const create = (context: CommandContext) =>
 
 const user = { type: 'positional', description: 'Their username', required: true } as const
 
-const renew = (context: CommandContext) =>
+const renewCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Print another link for a user without an account; the one before ends' },
     args: { user, json },
@@ -50,7 +50,7 @@ const renew = (context: CommandContext) =>
     },
   })
 
-const list = (context: CommandContext) =>
+const listCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the invitations that still work' },
     args: { json },
@@ -60,7 +60,7 @@ const list = (context: CommandContext) =>
     },
   })
 
-const end = (context: CommandContext) =>
+const endCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'End the invitation of a user' },
     args: { user, json },

@@ -18,7 +18,7 @@ const APPROXIMATIONS = `A call is counted when it began, by what it took in the 
 under way, and may refuse more. Calls that were refused then are not recorded. Roles and groups are those of today; calls
 of people and tokens that were removed count for nobody's own limit. What was topped up is not counted.`
 
-const simulate = (context: CommandContext) =>
+const simulateCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Tell what limits would have refused of the calls that are recorded, and change nothing' },
     args: {
@@ -61,7 +61,7 @@ async function printSimulation(
   csv = false,
 ): Promise<void> {
   if (csv) return context.write(writeCsvRows(refusals, names))
-  if (context.json) return context.write(writeJsonRows(refusals))
+  if (context.isJson) return context.write(writeJsonRows(refusals))
   const rows: Refusals[] = []
   let count = 0
   for await (const batch of refusals) {
@@ -86,12 +86,12 @@ export const limitsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The limits of calls of models, and what is used of them' },
     subCommands: {
-      list: list(context),
-      show: show(context),
-      set: set(context),
-      remove: remove(context),
-      'top-up': topUp(context),
-      simulate: simulate(context),
+      list: listCommand(context),
+      show: showCommand(context),
+      set: setCommand(context),
+      remove: removeCommand(context),
+      'top-up': topUpCommand(context),
+      simulate: simulateCommand(context),
     },
   })
 
@@ -105,7 +105,7 @@ const formatStates = (record: States, none: string) =>
 
 const name = { type: 'positional', description: 'Name of the limit', required: true } as const
 
-const list = (context: CommandContext) =>
+const listCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the limits with all who were counted in the running period' },
     args: { json },
@@ -115,7 +115,7 @@ const list = (context: CommandContext) =>
     },
   })
 
-const show = (context: CommandContext) =>
+const showCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show one limit with all who were counted in the running period' },
     args: { name, json },
@@ -125,7 +125,7 @@ const show = (context: CommandContext) =>
     },
   })
 
-const set = (context: CommandContext) =>
+const setCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make a limit, or change one; what is used of it stays' },
     args: {
@@ -168,7 +168,7 @@ const set = (context: CommandContext) =>
     },
   })
 
-const remove = (context: CommandContext) =>
+const removeCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove a limit, and what was counted by it' },
     args: { name, json },
@@ -178,7 +178,7 @@ const remove = (context: CommandContext) =>
     },
   })
 
-const topUp = (context: CommandContext) =>
+const topUpCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give more of a limit for the period that runs' },
     args: {

@@ -10,7 +10,7 @@ const migration = z
   .regex(/^[a-z][a-z0-9_]{0,149}$/, 'must hold only small letters, digits and _, as after_passkey_new_keys')
 
 /** Needs no database: the service registers the files of the folder at its next start. */
-export const makeMigration = (context: CommandContext) =>
+export const makeMigrationCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Write the file of a new frontend migration into FRONTEND_MIGRATIONS' },
     args: {

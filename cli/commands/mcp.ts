@@ -46,17 +46,17 @@ export const mcpCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Tool servers of the Model Context Protocol, and what their tools may do' },
     subCommands: {
-      sync: syncServers(context),
-      check: checkServers(context),
-      list: listServers(context),
-      tools: listTools(context),
-      approve: approve(context),
+      sync: syncServersCommand(context),
+      check: checkServersCommand(context),
+      list: listServersCommand(context),
+      tools: listToolsCommand(context),
+      approve: approveCommand(context),
     },
   })
 
 const none = 'There are no tool servers. AI_CONFIG names some under mcpServers; administrators add others.'
 
-export const syncServers = (context: CommandContext) =>
+export const syncServersCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every tool server which tools it offers; new and changed ones wait for an approval' },
     args: { json },
@@ -79,7 +79,7 @@ export const syncServers = (context: CommandContext) =>
     },
   })
 
-export const checkServers = (context: CommandContext) =>
+export const checkServersCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Ask every tool server whether it answers' },
     args: { json },
@@ -89,7 +89,7 @@ export const checkServers = (context: CommandContext) =>
     },
   })
 
-export const listServers = (context: CommandContext) =>
+export const listServersCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the tool servers as they were when they were last asked' },
     args: { json },
@@ -109,7 +109,7 @@ export const listServers = (context: CommandContext) =>
     },
   })
 
-export const listTools = (context: CommandContext) =>
+export const listToolsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the tools of all tool servers' },
     args: { json },
@@ -125,7 +125,7 @@ export const listTools = (context: CommandContext) =>
     },
   })
 
-const approve = (context: CommandContext) =>
+const approveCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show how tools describe themselves now, and let models call them' },
     args: {

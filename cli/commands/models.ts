@@ -7,16 +7,16 @@ export const modelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'The AI models of this installation' },
     subCommands: {
-      list: listModels(context),
-      sync: syncModels(context),
-      check: checkModels(context),
-      import: importModels(context),
-      groups: setGroups(context),
-      explain: explain(context),
+      list: listModelsCommand(context),
+      sync: syncModelsCommand(context),
+      check: checkModelsCommand(context),
+      import: importModelsCommand(context),
+      groups: setGroupsCommand(context),
+      explain: explainCommand(context),
     },
   })
 
-export const listModels = (context: CommandContext) =>
+export const listModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the models' },
     args: {
@@ -48,7 +48,7 @@ const toRow = ({
     .join(' and '),
 })
 
-export const syncModels = (context: CommandContext) =>
+export const syncModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Bring providers and models to what AI_CONFIG says' },
     args: { json },
@@ -60,7 +60,7 @@ export const syncModels = (context: CommandContext) =>
     },
   })
 
-export const checkModels = (context: CommandContext) =>
+export const checkModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description: 'Ask every provider which models it offers now, and list names in files that lead to nothing',
@@ -79,7 +79,7 @@ export const checkModels = (context: CommandContext) =>
     },
   })
 
-const setGroups = (context: CommandContext) =>
+const setGroupsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Say which groups may use a model, or the models of a provider' },
     args: {
@@ -97,7 +97,7 @@ const setGroups = (context: CommandContext) =>
     },
   })
 
-const explain = (context: CommandContext) =>
+const explainCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Say why a user can ask a model, or cannot' },
     args: {
@@ -115,7 +115,7 @@ const explain = (context: CommandContext) =>
     },
   })
 
-const importModels = (context: CommandContext) =>
+const importModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description: "Add the models of a provider's own list, switched off, and the limits and prices that others lack",

@@ -8,10 +8,10 @@ import { formatTable } from '../output.ts'
 export const pricesCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'What the models cost' },
-    subCommands: { import: importList(context), check: check(context) },
+    subCommands: { import: importListCommand(context), check: checkCommand(context) },
   })
 
-const importList = (context: CommandContext) =>
+const importListCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give models the prices of a list; what was asked before keeps its cost' },
     args: {
@@ -27,7 +27,7 @@ const importList = (context: CommandContext) =>
     },
   })
 
-const check = (context: CommandContext) =>
+const checkCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description: 'List the models that are switched on and have no price, none for web search, or an outdated one',

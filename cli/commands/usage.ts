@@ -30,7 +30,7 @@ export const usageCommand = (context: CommandContext) =>
       csv: { type: 'boolean', description: 'Print comma separated values; needs --by' },
       json,
     },
-    subCommands: { close: closeMonth(context) },
+    subCommands: { close: closeMonthCommand(context) },
     run({ args: { month, locale, ...report } }) {
       if (month === undefined) return printReport(context, report)
       if (report.from ?? report.to) throw new UsageError('--month leaves no room for --from and --to.')
@@ -67,7 +67,7 @@ async function printGrouped(
   names: readonly string[] | undefined,
 ): Promise<void> {
   if (names) return context.write(writeCsvRows(batches, names))
-  if (context.json) return context.write(writeJsonRows(batches))
+  if (context.isJson) return context.write(writeJsonRows(batches))
   const rows: GroupedUsage[] = []
   for await (const batch of batches) {
     rows.push(...batch.slice(0, MAX_LINES + 1 - rows.length))
@@ -128,7 +128,7 @@ function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }
     const first = await read(1)
     const batches = readBillRows(first, read)
     if (csv) return context.write(writeCsvRows(batches, billColumns, form))
-    if (context.json) return context.write(writeJsonRows(batches))
+    if (context.isJson) return context.write(writeJsonRows(batches))
     const state = first.closedAt ? `Closed at ${first.closedAt}.` : 'Not closed: the sums may still change.'
     const more = first.hasMore ? ['There are more rows: --csv prints all of them.'] : []
     const text = [formatTable(first.rows.map(toBillLine), 'No model was used in this month.'), ...more, state].join(
@@ -164,7 +164,7 @@ async function* readBillRows(first: Bill, read: (page: number) => Promise<Bill>)
   }
 }
 
-const closeMonth = (context: CommandContext) =>
+const closeMonthCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Keep the sums of a month as they are now; what is recorded later counts in the next one' },
     args: { month: { type: 'positional', description: 'The month in UTC, as 2026-01', required: true }, json },

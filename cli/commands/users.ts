@@ -16,7 +16,7 @@ export const usersCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'List the users, or show one' },
     ...createListing(context),
-    subCommands: { list: listUsers(context), show: showUser(context) },
+    subCommands: { list: listUsersCommand(context), show: showUserCommand(context) },
   })
 
 interface ListFlags {
@@ -46,10 +46,10 @@ const createListing = (context: CommandContext) => ({
   },
 })
 
-const listUsers = (context: CommandContext) =>
+const listUsersCommand = (context: CommandContext) =>
   defineCommand({ meta: { description: 'List the users' }, ...createListing(context) })
 
-const showUser = (context: CommandContext) =>
+const showUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
     args: { ...userFlags, json },
@@ -60,7 +60,7 @@ const showUser = (context: CommandContext) =>
     },
   })
 
-export const addUser = (context: CommandContext) =>
+export const addUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Add a user' },
     args: {
@@ -80,11 +80,11 @@ export const addUser = (context: CommandContext) =>
 
 /** Asks for an optional password if local accounts are in use and somebody is at the terminal. */
 async function offerPassword(context: CommandContext): Promise<string> {
-  if (!context.prompts.interactive || !usesLocalAccounts(readEnv(context.env))) return ''
+  if (!context.prompts.isInteractive || !usesLocalAccounts(readEnv(context.env))) return ''
   return readPassword(context, { optional: true })
 }
 
-export const setPassword = (context: CommandContext) =>
+export const setPasswordCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give a user a new password for the local accounts; their sessions end' },
     args: { ...userFlags, ...passwordStdin, json },
@@ -92,7 +92,7 @@ export const setPassword = (context: CommandContext) =>
       const user = await chooseKnownUser(
         context,
         args,
-        args['password-stdin'] && !context.prompts.interactive ? [] : ['--password-stdin'],
+        args['password-stdin'] && !context.prompts.isInteractive ? [] : ['--password-stdin'],
       )
       const password = await readPassword(context)
       const record = await context.open(({ host }) => host.password.set({ user, password }))
@@ -107,8 +107,8 @@ const passwordStdin = {
 
 /** Reads a new password: typed twice at a terminal, perhaps left empty if it is optional, or piped in. */
 async function readPassword({ prompts, readStdin: piped }: CommandContext, { optional = false } = {}): Promise<string> {
-  if (prompts.interactive && !optional) return prompts.askNewPassword('New password', newPassword)
-  if (prompts.interactive)
+  if (prompts.isInteractive && !optional) return prompts.askNewPassword('New password', newPassword)
+  if (prompts.isInteractive)
     return prompts.askNewPassword(
       'Password; none for somebody who only uses tokens',
       z.union([newPassword, z.literal('')]),
@@ -118,7 +118,7 @@ async function readPassword({ prompts, readStdin: piped }: CommandContext, { opt
   return data
 }
 
-export const setRole = (context: CommandContext) =>
+export const setRoleCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Make a user an administrator, or an ordinary user again' },
     args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
@@ -136,7 +136,7 @@ export const setRole = (context: CommandContext) =>
     },
   })
 
-export const setGroups = (context: CommandContext) =>
+export const setGroupsCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Say which groups a user is in, for usage limits' },
     args: {
@@ -153,7 +153,7 @@ export const setGroups = (context: CommandContext) =>
   })
 
 /** Tokens and keys are kept, and work again once the user is enabled. */
-export const switchUser = (context: CommandContext, disabled: boolean) =>
+export const setUserDisabledCommand = (context: CommandContext, disabled: boolean) =>
   defineCommand({
     meta: {
       description: disabled
@@ -168,7 +168,7 @@ export const switchUser = (context: CommandContext, disabled: boolean) =>
     },
   })
 
-export const renameUser = (context: CommandContext) =>
+export const renameUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Give a user another username, as when somebody else has theirs at the login source' },
     args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
@@ -185,7 +185,7 @@ export const renameUser = (context: CommandContext) =>
     },
   })
 
-export const bindUser = (context: CommandContext) =>
+export const bindUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Say who signs in as a user, in place of whoever did; their sessions end' },
     args: {
@@ -206,7 +206,7 @@ export const bindUser = (context: CommandContext) =>
     },
   })
 
-export const removeUser = (context: CommandContext) =>
+export const removeUserCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Remove a user with everything they own; usage records stay without the person' },
     args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking' }, json },

@@ -35,7 +35,7 @@ export async function runCommand(
   const input = new PassThrough()
   const stdout = createCollector()
   const stderr = createCollector()
-  const terminal = { input, stdout, stderr, interactive: typing !== undefined }
+  const terminal = { input, stdout, stderr, isInteractive: typing !== undefined }
   const ended = main(program, argv, terminal, env)
   if (piped !== undefined) input.end(piped)
   await typeInput(typing ?? [], stderr, input)

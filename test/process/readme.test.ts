@@ -132,7 +132,7 @@ describe('the guides', () => {
     if (/^svc-console$|^curl …/.test(text)) return undefined
     const [, quoted] = /^(?:eval "\$\()?(?:npm run (?:--silent )?)?svc(?: --)? ?(.*?)(?:\)")?$/.exec(text) ?? []
     const words = quoted?.split(' ').filter((word) => word !== '' && word !== 'help')
-    const root = createRoot(svc, createCommandContext({ terminal: getProcessTerminal(), json: false }))
+    const root = createRoot(svc, createCommandContext({ terminal: getProcessTerminal(), isJson: false }))
     const known = words && findCommand(root, ['svc'], words)
     return (
       known
