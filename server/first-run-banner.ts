@@ -17,12 +17,12 @@ interface BannerOptions {
  * Prints the address of the started service and the next command to type. In development, if there are no people yet, it
  * creates a demo user and prints an example request.
  */
-export async function printBanner(service: Service, { env, isPretty: isInWords, print }: BannerOptions): Promise<void> {
+export async function printBanner(service: Service, { env, isPretty, print }: BannerOptions): Promise<void> {
   const url = env.BASE_URL ?? service.url
   const created = env.NODE_ENV === 'development' ? await createDemoUser(service) : undefined
   if (created) return print(await describeDemo(service, url, created))
   const next = `${findCommand(env)} ${(await hasPeople(service)) ? 'token' : 'add-user'}`
-  if (isInWords) print(`\n${formatLabels({ Address: url, 'Next:': next })}\n`)
+  if (isPretty) print(`\n${formatLabels({ Address: url, 'Next:': next })}\n`)
   else service.services.log.info({ url, next }, 'ready')
 }
 

@@ -28,7 +28,7 @@ try {
   const notify = (sentence: string) => log.warn(sentence)
   const service = await startService({ env, log, telemetry, appSource, notify, signal: stopping.signal })
   try {
-    await printBanner(service, { env, isPretty: isPretty, print: (text) => out.write(text) })
+    await printBanner(service, { env, isPretty, print: (text) => out.write(text) })
     // The compile cache is written now, because a killed process never reaches its exit handlers.
     flushCompileCache()
     log.info({ signal: await stopSignal }, 'stopping')

@@ -73,10 +73,10 @@ function rejectErrorResponse(answer: GenerateResult): GenerateResult {
 }
 
 async function* batchEach(
-  openParts: AsyncIterable<LanguageModelV4StreamPart>,
+  parts: AsyncIterable<LanguageModelV4StreamPart>,
   readUsage: UsageReader,
 ): AsyncGenerator<PartBatch, void> {
-  for await (const part of openParts) {
+  for await (const part of parts) {
     yield [part.type === 'raw' ? { type: 'usage', tokens: readUsage(part.rawValue) } : part]
   }
 }

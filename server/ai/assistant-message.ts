@@ -134,12 +134,14 @@ export class AssistantMessage {
       if (part.type === 'tool-call') {
         const { type, toolCallId, toolName, providerExecuted, providerMetadata } = part
         const executed = providerExecuted && { providerExecuted }
-        return [{ type, toolCallId, toolName, input: part.input, ...executed, ...toProviderOptions(providerMetadata) }]
+        return [
+          { type, toolCallId, toolName, input: part.input, ...executed, ...withProviderOptions(providerMetadata) },
+        ]
       }
       if (part.type === 'tool-result') return [toProviderResult(part)]
       const { type, text, metadata } = part
       // Providers refuse a text that has only white space.
-      return text.trim() || metadata ? [{ type, text, ...toProviderOptions(metadata) }] : []
+      return text.trim() || metadata ? [{ type, text, ...withProviderOptions(metadata) }] : []
     })
   }
 
@@ -213,10 +215,11 @@ export const toToolUse =
 /** Returns the result of a provider tool unchanged, since the provider expects it back. */
 function toProviderResult({ toolCallId, toolName, result, isError, providerMetadata }: LanguageModelV4ToolResult) {
   const output = { type: isError ? ('error-json' as const) : ('json' as const), value: result }
-  return { type: 'tool-result' as const, toolCallId, toolName, output, ...toProviderOptions(providerMetadata) }
+  return { type: 'tool-result' as const, toolCallId, toolName, output, ...withProviderOptions(providerMetadata) }
 }
 
-const toProviderOptions = (metadata: SharedV4ProviderMetadata | undefined) => metadata && { providerOptions: metadata }
+const withProviderOptions = (metadata: SharedV4ProviderMetadata | undefined) =>
+  metadata && { providerOptions: metadata }
 
 /** Merges metadata, since a provider sends that of a reasoning block in several events. */
 function mergeMetadata(known: SharedV4ProviderMetadata = {}, more: SharedV4ProviderMetadata): SharedV4ProviderMetadata {

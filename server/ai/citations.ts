@@ -56,7 +56,7 @@ function findPagesInMetadata(metadata: SharedV4ProviderMetadata | undefined): La
   return fetched.map(({ retrievedUrl }) => toSource(retrievedUrl))
 }
 
-const toSource = (url: string, title?: string): LanguageModelV4Source => ({
+export const toSource = (url: string, title?: string): LanguageModelV4Source => ({
   type: 'source',
   sourceType: 'url',
   id: url,

@@ -4,7 +4,6 @@ import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
-  LanguageModelV4Source,
   LanguageModelV4ToolCall,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
@@ -12,7 +11,8 @@ import type {
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { createFetch, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
 import type { ChatModel, ModelConnection, Part, PartBatch } from './chat-model.ts'
-import { type AssembledCall, type Citation, CompletionReader } from './completion-reader.ts'
+import { toSource } from './citations.ts'
+import { type AssembledCall, CompletionReader } from './completion-reader.ts'
 import {
   createEndWatch,
   cutAfterDone,
@@ -115,7 +115,7 @@ function readEvent(parts: CompletionPartReader, { data }: StreamEvent): Part[] {
   }
 }
 
-interface CompletionEnd {
+interface CompletionFinish {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: LanguageModelV4ToolCall[]
@@ -139,28 +139,20 @@ class CompletionPartReader {
     if (error) parts.push({ type: 'error', error })
     for (const { type, text } of texts) parts.push({ type: `${type}-delta`, id: '0', delta: text })
     for (const { at, arguments: delta } of calls) parts.push({ type: 'tool-input-delta', id: `${at}`, delta })
-    for (const citation of cited) parts.push(toSource(citation))
+    for (const { url, title } of cited) parts.push(toSource(url, title))
     return parts
   }
 
   /** Returns everything that was not yielded yet. */
-  end(): CompletionEnd {
+  end(): CompletionFinish {
     const { calls, stopSequence, ...end } = this.#reader.end()
     const metadata = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
-    return { ...end, ...metadata, calls: calls.map(toToolCall) }
+    return { ...end, ...metadata, calls: calls.map(toSdkToolCall) }
   }
 }
 
-const toSource = ({ url, title }: Citation): LanguageModelV4Source => ({
-  type: 'source',
-  sourceType: 'url',
-  id: url,
-  url,
-  ...(title && { title }),
-})
-
 /** Google needs its thought signature back with the call. */
-function toToolCall({ id = '', name: toolName, arguments: input, extraContent }: AssembledCall) {
+function toSdkToolCall({ id = '', name: toolName, arguments: input, extraContent }: AssembledCall) {
   const { google } = (extraContent ?? {}) as { google?: { thought_signature?: unknown } | null }
   const thoughtSignature = google?.thought_signature
   return {

@@ -11,7 +11,7 @@ type Members = Readonly<Record<string, unknown>>
 /** A piece of text or reasoning, in the order of the event. */
 export type TextPiece = { type: 'text' | 'reasoning'; text: string }
 
-export interface Citation {
+interface Citation {
   url: string
   title: string | undefined
 }
@@ -26,7 +26,7 @@ interface CompletionPiece {
   citations: readonly Citation[]
 }
 
-interface CompletionEnd {
+interface CompletionFinish {
   finishReason: LanguageModelV4FinishReason
   usage: LanguageModelV4Usage
   calls: readonly AssembledCall[]
@@ -74,7 +74,7 @@ export class CompletionReader {
   }
 
   /** Returns the end of the answer; throws if the answer is truncated. */
-  end(): CompletionEnd {
+  end(): CompletionFinish {
     const raw = this.#finish ?? (this.#isDocument && !this.#isEmpty ? 'stop' : undefined)
     if (raw === undefined) throw new Error('the stream ended early')
     const unified = unifyReason(raw)

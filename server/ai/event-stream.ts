@@ -62,11 +62,11 @@ export function createEndWatch(start: () => (event: StreamEvent) => StreamProgre
   }
 }
 
-function watchStream(progressAt: (event: StreamEvent) => StreamProgress): EndDetector {
+function watchStream(readProgress: (event: StreamEvent) => StreamProgress): EndDetector {
   const parser = new EventParser()
   let progress: StreamProgress = 'running'
   return (piece) => {
-    for (const event of parser.feed(piece)) progress = progress === 'over' ? progress : progressAt(event)
+    for (const event of parser.feed(piece)) progress = progress === 'over' ? progress : readProgress(event)
     return waitsByProgress[progress]
   }
 }
@@ -186,7 +186,7 @@ export const DONE = '[DONE]'
 
 /** The end of a protocol's streams. */
 export interface StreamEnding {
-  progressAt: ProgressReader
+  readProgress: ProgressReader
   /** The last event, without which the library does not read the end. */
   lastEvent?: StreamEvent
 }
@@ -195,25 +195,25 @@ type Event = Readonly<Record<string, unknown>>
 
 /** Events are parsed only if their text matches the pattern, to save time. */
 const createProgressReader =
-  (pattern: RegExp, progressOf: (event: Event) => StreamProgress): ProgressReader =>
+  (pattern: RegExp, readProgress: (event: Event) => StreamProgress): ProgressReader =>
   (data) => {
     if (data === DONE) return 'over'
     const event = pattern.test(data) ? tryParseJson(data) : undefined
-    return typeof event === 'object' && event !== null ? progressOf(event as Event) : 'running'
+    return typeof event === 'object' && event !== null ? readProgress(event as Event) : 'running'
   }
 
 const responseEnds = new Set<unknown>(['response.completed', 'response.incomplete', 'response.failed'])
 
 /** OpenAI's Responses API ends a stream with one of several events. */
 export const openaiStreamEnding: StreamEnding = {
-  progressAt: createProgressReader(/"response\.(completed|incomplete|failed)"/, ({ type }) =>
+  readProgress: createProgressReader(/"response\.(completed|incomplete|failed)"/, ({ type }) =>
     responseEnds.has(type) ? 'over' : 'running',
   ),
 }
 
 /** Anthropic sends the finish reason and the usage before its last event. */
 export const anthropicStreamEnding: StreamEnding = {
-  progressAt: createProgressReader(/"(message_stop|stop_reason)"/, ({ type, delta }) => {
+  readProgress: createProgressReader(/"(message_stop|stop_reason)"/, ({ type, delta }) => {
     if (type === 'message_stop') return 'over'
     const { stop_reason: reason } = (delta ?? {}) as { stop_reason?: unknown }
     return type === 'message_delta' && reason ? 'complete' : 'running'
@@ -223,7 +223,7 @@ export const anthropicStreamEnding: StreamEnding = {
 
 /** Google has no last event. */
 export const googleStreamEnding: StreamEnding = {
-  progressAt: createProgressReader(/"finishReason"/, ({ candidates, usageMetadata }) => {
+  readProgress: createProgressReader(/"finishReason"/, ({ candidates, usageMetadata }) => {
     const [candidate] = Array.isArray(candidates) ? candidates : []
     if (!candidate?.finishReason) return 'running'
     return usageMetadata ? 'complete' : 'ended'

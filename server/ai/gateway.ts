@@ -208,5 +208,5 @@ async function meterAttempt<T>(
 }
 
 class ToolRoundLimitError extends Error {
-  override name = 'EndlessTools'
+  override name = 'ToolRoundLimitError'
 }

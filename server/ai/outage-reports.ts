@@ -80,7 +80,7 @@ export class OutageReports {
     for (let report = this.#queued.get(provider); report; report = this.#queued.get(provider)) {
       this.#queued.delete(provider)
       await report(listener).catch((error: unknown) =>
-        this.#log.warn({ provider, error }, 'the outage of an AI provider could not be written down'),
+        this.#log.warn({ provider, error }, 'the outage of an AI provider could not be recorded'),
       )
     }
     this.#delivering.delete(provider)

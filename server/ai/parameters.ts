@@ -14,8 +14,15 @@ export function buildCallOptions(call: ModelCall): CallOptions {
   const maxOutputTokens = computeMaxOutputTokens(call)
   const budget = computeThinkingBudget(call, maxOutputTokens)
   return {
-    ...pickDefined({ temperature, topP, topK: parameters.topK, seed: parameters.seed, reasoning: parameters.effort }),
-    ...pickDefined({ presencePenalty: parameters.presencePenalty, frequencyPenalty: parameters.frequencyPenalty }),
+    ...pickDefined({
+      temperature,
+      topP,
+      topK: parameters.topK,
+      seed: parameters.seed,
+      reasoning: parameters.effort,
+      presencePenalty: parameters.presencePenalty,
+      frequencyPenalty: parameters.frequencyPenalty,
+    }),
     ...(parameters.stop && { stopSequences: [...parameters.stop] }),
     ...(format && { responseFormat: toResponseFormat(format) }),
     ...(Number.isFinite(maxOutputTokens) && !findLimitName(call) && { maxOutputTokens }),

@@ -10,7 +10,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../routers/ports/ai/messages.ts'
-import { inlineFile, preamble, sanitizeParts, stripMarks, toProviderOptions, writeSkipped } from './sanitize-parts.ts'
+import { inlineFile, preamble, sanitizeParts, splitSignature, stripMarks, writeSkipped } from './sanitize-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
 interface PromptContext {
@@ -159,7 +159,7 @@ const toFilePart = ({ mime, name }: FilePart | StoredFilePart, data: string) => 
 /** The arguments of tool calls stay text. */
 function toAssistantPart(part: AssistantPart) {
   if (part.type === 'text') return { type: 'text' as const, text: part.text }
-  const providerOptions = toProviderOptions(part.signature)
+  const providerOptions = splitSignature(part.signature)
   if (part.type === 'reasoning') return { type: 'reasoning' as const, text: part.text, providerOptions }
   const { id, name: toolName, input } = part
   return { type: 'tool-call' as const, toolCallId: stripMarks(id), toolName, input, providerOptions }

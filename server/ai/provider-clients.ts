@@ -165,18 +165,18 @@ function decryptServers(provider: CallableProvider, vault: Vault, log: Log): Ser
 }
 
 function createProviderClient(
-  model: CallableProvider,
+  provider: CallableProvider,
   addresses: readonly ServerAddress[],
   outages: OutageReports,
 ): ProviderClient {
-  const outage = createOutageWatch(model.providerId, outages)
-  const onRetry = () => recordRetry(model.providerId, outages)
+  const outage = createOutageWatch(provider.providerId, outages)
+  const onRetry = () => recordRetry(provider.providerId, outages)
   const events = { onChange: () => outage.update(servers), onAnswer: outage.recordAnswer, onRetry }
-  const servers = addresses.map((address) => createServer(model, address, events))
+  const servers = addresses.map((address) => createServer(provider, address, events))
   const [{ connection }] = servers as [ProviderServer]
   return {
     connection,
-    adapter: model.adapter as Adapter,
+    adapter: provider.adapter as Adapter,
     async attempt(ask, caller) {
       const [first, ...others] = orderServers(servers) as [ProviderServer, ...ProviderServer[]]
       let server = first
@@ -240,12 +240,12 @@ const sortByLoad = (servers: readonly ProviderServer[]) =>
   servers.toSorted((a, b) => a.activeRequests - b.activeRequests)
 
 function createServer(
-  model: CallableProvider,
+  provider: CallableProvider,
   { apiUrl, apiKey }: ServerAddress,
   events: CircuitEvents,
 ): ProviderServer {
-  const adapter = model.adapter as Adapter
-  const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = model.providerSettings
+  const adapter = provider.adapter as Adapter
+  const { timeouts: { connect, firstByte = 60_000 } = {}, continuousUsage = false, circuit } = provider.providerSettings
   const httpClient = createHttpClient({
     connectTimeout: connect,
     byteTimeout: firstByte,

@@ -8,7 +8,7 @@ import type { Phase } from '../net/response-handler.ts'
  * a status for unreadable responses; those say nothing about the provider's health.
  */
 export class ProviderStatusError extends Error {
-  override name = 'Refusal'
+  override name = 'ProviderStatusError'
   readonly status: number
   /** In seconds, or a date. */
   readonly retryAfter: string | undefined
@@ -34,7 +34,7 @@ const contentCode = /"code"\s*:\s*"content_(?:filter|policy_violation)"/
  * because it may quote the conversation.
  */
 export class ProviderReportedError extends Error {
-  override name = 'ToldRefusal'
+  override name = 'ProviderReportedError'
   /** The equivalent HTTP status; undefined if the provider sends no number. */
   readonly status: number | undefined
   /** True if the provider refused the content of the question. */
@@ -209,7 +209,7 @@ export class UnparsableResponse extends Error {
   constructor(cause: unknown, body?: string) {
     super('the answer cannot be read', { cause })
     const { name, code, responseBody } = (cause ?? {}) as Partial<UnparsableResponse>
-    this.name = name ?? 'UnreadAnswer'
+    this.name = name ?? 'UnparsableResponse'
     this.code = code
     this.responseBody = body ?? responseBody
   }

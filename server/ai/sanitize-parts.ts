@@ -126,7 +126,7 @@ export function joinSignatures(metadata: SharedV4ProviderMetadata = {}): string 
 }
 
 /** Splits a signature into the provider options that each SDK sends back. */
-export function toProviderOptions(signature: string | undefined): SharedV4ProviderOptions {
+export function splitSignature(signature: string | undefined): SharedV4ProviderOptions {
   const options: SharedV4ProviderOptions = {}
   for (const [index, proof] of (signature ?? '').split(' ').entries()) {
     const [provider, member] = signatureMembers[index] ?? []

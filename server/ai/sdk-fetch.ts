@@ -29,30 +29,29 @@ const currentRequest = new AsyncLocalStorage<SdkRequest>()
  */
 export function createSdkFetch(
   connection: Pick<HttpClient, 'read' | 'send'>,
-  end: StreamEnding = { progressAt: () => 'running' },
+  end: StreamEnding = { readProgress: () => 'running' },
 ): HttpClient['fetch'] {
   const read = createFetch(async (url, request) => {
-    const readProgress = ({ data }: StreamEvent) => end.progressAt(data)
-    const watch = createEndWatch(() => readProgress)
-    const answer = await readResponse(connection, url, request, watch)
-    if (isStream(answer.body)) throw new UnexpectedFormError(appendLastEvent(answer.body, end))
-    return answer
+    const watch = createEndWatch(() => (event) => end.readProgress(event.data))
+    const response = await readResponse(connection, url, request, watch)
+    if (isStream(response.body)) throw new UnexpectedFormError(appendLastEvent(response.body, end))
+    return response
   })
   const open = createFetch(async (url, request) => {
-    const answer = await openResponse(connection, url, request)
-    return { ...answer, body: await openEventStream(answer.body, end) }
+    const response = await openResponse(connection, url, request)
+    return { ...response, body: await openEventStream(response.body, end) }
   })
   return async (input, init) => {
     const request = currentRequest.getStore()
     if (request?.received !== undefined) return new Response(request.received)
-    const answer = await (request?.isForStream ? open : read)(input, init)
+    const response = await (request?.isForStream ? open : read)(input, init)
     if (request) request.hasResponse = true
-    return answer
+    return response
   }
 }
 
 /** Waits for the first event, because SDKs report nothing before it, and returns the stream. */
-async function openEventStream(body: Readable, { progressAt, lastEvent }: StreamEnding): Promise<Readable> {
+async function openEventStream(body: Readable, { readProgress, lastEvent }: StreamEnding): Promise<Readable> {
   let progress: StreamProgress = 'running'
   const batches = readEvents(body, () => progress)
   const { value: first = [] } = await batches.next()
@@ -62,7 +61,7 @@ async function openEventStream(body: Readable, { progressAt, lastEvent }: Stream
   const request = currentRequest.getStore()
   if (request) request.firstEvent = first[0]?.data
   const write = (events: readonly StreamEvent[]) => {
-    for (const { data } of events) progress = progress === 'over' ? progress : progressAt(data)
+    for (const { data } of events) progress = progress === 'over' ? progress : readProgress(data)
     return Buffer.from(events.map(writeEvent).join(''))
   }
   async function* streamEvents() {
@@ -81,8 +80,8 @@ const writeEvent = ({ event, data }: StreamEvent): string =>
   `${event ? `event: ${event}\n` : ''}data: ${data.replaceAll(/\r?\n/g, '\ndata: ')}\n\n`
 
 /** Appends the last event that the SDK waits for, if it is missing. */
-function appendLastEvent(text: string, { progressAt, lastEvent }: StreamEnding): string {
-  const reached = parseEvents(text).map(({ data }) => progressAt(data))
+function appendLastEvent(text: string, { readProgress, lastEvent }: StreamEnding): string {
+  const reached = parseEvents(text).map(({ data }) => readProgress(data))
   const isMissing = lastEvent && reached.includes('complete') && !reached.includes('over')
   return isMissing ? `${text}\n\n${writeEvent(lastEvent)}` : text
 }

@@ -95,7 +95,7 @@ export class UnsentParameters {
     if (unsupported.length > 0)
       this.#log.warn(
         { model: model.modelId, parameters: unsupported },
-        'parameters of a model are nothing that it takes',
+        'the model does not support its default parameters',
       )
     return warnings
   }

@@ -173,7 +173,7 @@ const MAX_PAUSE_MS = 1000
 function drainUnreadBodies(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, _, done) => {
     if (!isUnread(request.raw)) return done()
-    discard(request.raw).then((isComplete) => {
+    discardBody(request.raw).then((isComplete) => {
       if (!isComplete) reply.header('connection', 'close')
       done()
     }, done)
@@ -185,7 +185,7 @@ const isUnread = ({ headers, complete, destroyed }: IncomingMessage): boolean =>
   !complete && !destroyed && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
 
 /** Discards a body; resolves with whether it was read to its end. */
-async function discard(body: IncomingMessage): Promise<boolean> {
+async function discardBody(body: IncomingMessage): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let bytes = 0
   const giveUp = () => resolve(false)

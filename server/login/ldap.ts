@@ -136,7 +136,7 @@ async function tryBind(runStep: RunStep, dn: string, password: string): Promise<
 const serverErrorCodes = new Set([1, 2, 3, 7, 8, 11, 13, 51, 52])
 
 /** Names of the attributes that describe a person. */
-export interface LdapAttributes {
+interface LdapAttributes {
   /** Attributes with a permanent id; the first one that an entry has counts. */
   subject: readonly string[]
   username: string
@@ -155,15 +155,15 @@ const fallbackNameAttributes = ['cn', 'givenName', 'sn']
  * Returns the attributes to request. Directories send operational attributes, such as permanent ids, only if they are
  * named.
  */
-export const listAttributes = ({ subject, username, email, name, groups }: LdapAttributes): string[] => [
+const listAttributes = ({ subject, username, email, name, groups }: LdapAttributes): string[] => [
   ...new Set([...subject, username, email, ...name, ...fallbackNameAttributes, ...(groups ? [groups] : [])]),
 ]
 
 /** Returns the attributes with binary values, in the spelling of the directories and of the settings. */
-export const listBinaryAttributes = ({ subject }: LdapAttributes): string[] => ['objectGUID', 'GUID', ...subject]
+const listBinaryAttributes = ({ subject }: LdapAttributes): string[] => ['objectGUID', 'GUID', ...subject]
 
 /** Returns the attributes of a directory entry. Its DN identifies the person if it has no permanent id. */
-export function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecord {
+function readEntry(entry: Entry, attributes: LdapAttributes): SourceRecord {
   const { email, groups } = attributes
   const id = attributes.subject.map((name) => readBytes(entry, name)).find((bytes) => bytes !== undefined)
   return {
@@ -197,7 +197,7 @@ function readNames(entry: Entry, { name, invertName }: LdapAttributes): string[]
 }
 
 const swapNames = (name: string) =>
-  name.replace(/^([^,]+),([^,]+)$/, (_, last, readFirst) => `${readFirst.trim()} ${last.trim()}`)
+  name.replace(/^([^,]+),([^,]+)$/, (_, last, first) => `${first.trim()} ${last.trim()}`)
 
 /** Returns the value as text if it is printable, and in hexadecimal digits otherwise, as for `objectGUID`. */
 function toText(bytes: Buffer): string {

@@ -49,11 +49,11 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   const agent = createAgent(network, options)
   let busy = 0
 
-  async function dispatch<Answer>(
+  async function dispatch<Result>(
     address: string,
     { method, headers, body, signal }: OutboundRequest,
-    createHandler: (signal: AbortSignal | null) => ResponseHandler<Answer>,
-  ): Promise<Answer> {
+    createHandler: (signal: AbortSignal | null) => ResponseHandler<Result>,
+  ): Promise<Result> {
     const url = new URL(address)
     assertHttpUrl(url)
     if (network !== 'configured') network.assertAllowed(url)
@@ -95,13 +95,13 @@ interface ReceivedResponse extends ResponseHead {
 export const createFetch =
   (send: (url: string, init: OutboundRequest) => Promise<ReceivedResponse>): typeof fetch =>
   async (input, init = {}) => {
-    const answer = await send(input instanceof Request ? input.url : String(input), {
+    const response = await send(input instanceof Request ? input.url : String(input), {
       method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
       headers: init.headers as Record<string, string>,
       body: (init.body ?? null) as string | null,
       signal: init.signal ?? null,
     })
-    return toResponse(answer)
+    return toResponse(response)
   }
 
 function createAgent(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {

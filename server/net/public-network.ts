@@ -7,7 +7,7 @@ export class OutboundError extends Error {
 }
 
 /** Returns all IPv4 and IPv6 addresses of a host name; an empty list if there are none. */
-export type ResolveHost = (hostname: string) => Promise<string[]>
+type ResolveHost = (hostname: string) => Promise<string[]>
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
 

@@ -5,7 +5,7 @@ import { createHttpClient } from '../net/http-client.ts'
 
 const CONNECT_MS = 5000
 const SEND_MS = 10_000
-const MAX_ANSWER_BYTES = 64 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024
 
 interface CollectorOptions {
   /** Address of OTLP over HTTP, without the path of a signal. */
@@ -19,7 +19,7 @@ export class Collector {
   readonly #client = createHttpClient({
     connectTimeout: CONNECT_MS,
     byteTimeout: SEND_MS,
-    maxBytes: MAX_ANSWER_BYTES,
+    maxBytes: MAX_RESPONSE_BYTES,
     networkPolicy: 'configured',
   })
   /** Signals that the collector refuses at present; some collectors accept only traces. */

@@ -97,9 +97,18 @@ class PersonArchive {
   }
 
   #createManifest(person: Manifest['person']): Manifest {
-    const { baseUrl, version, public: open } = this.#services.settings
-    const facts = { format: 1 as const, createdAt: new Date().toISOString(), service: baseUrl, version }
-    return { ...facts, salts: open.salts, person, types: {}, files: {}, damagedFiles: [] }
+    const { settings } = this.#services
+    return {
+      format: 1,
+      createdAt: new Date().toISOString(),
+      service: settings.baseUrl,
+      version: settings.version,
+      salts: settings.public.salts,
+      person,
+      types: {},
+      files: {},
+      damagedFiles: [],
+    }
   }
 
   #buildRowParts({ id: viewer, groups }: User): RowParts {

@@ -98,10 +98,10 @@ function openClient(address: RedisAddress): Redis {
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms).unref())
 
 /** Creates a rate limiter in Redis; while Redis is unavailable, each replica counts alone. */
-export function createRedisRateLimiter(redis: Redis, waitForConnection: () => Promise<void>): RateLimiter {
+function createRedisRateLimiter(redis: Redis, waitForConnection: () => Promise<void>): RateLimiter {
   const fallback = createLocalRateLimiter()
   const limiters = new Map<string, RateLimiterRedis>()
-  const limiterFor = async (limit: number, seconds = 60) => {
+  const findOrCreateLimiter = async (limit: number, seconds = 60) => {
     await waitForConnection()
     const name = `rate:${limit}:${seconds}`
     const options = { storeClient: redis, keyPrefix: name, points: limit, duration: seconds }
@@ -111,7 +111,7 @@ export function createRedisRateLimiter(redis: Redis, waitForConnection: () => Pr
   }
   return {
     async consume(key, limit, seconds, points = 1) {
-      const limiter = await limiterFor(limit, seconds)
+      const limiter = await findOrCreateLimiter(limit, seconds)
       try {
         const { remainingPoints, msBeforeNext } = await limiter.consume(key, points)
         return toAllowance(limit, remainingPoints, msBeforeNext)
@@ -122,7 +122,7 @@ export function createRedisRateLimiter(redis: Redis, waitForConnection: () => Pr
       }
     },
     async refund(key, limit, seconds) {
-      const limiter = await limiterFor(limit, seconds)
+      const limiter = await findOrCreateLimiter(limit, seconds)
       try {
         const { consumedPoints } = await limiter.reward(key)
         // The window has ended: the returned point must not enlarge the next window.
@@ -132,7 +132,7 @@ export function createRedisRateLimiter(redis: Redis, waitForConnection: () => Pr
       }
     },
     async clear(key, limit, seconds) {
-      const limiter = await limiterFor(limit, seconds)
+      const limiter = await findOrCreateLimiter(limit, seconds)
       await Promise.all([limiter.delete(key).catch(() => {}), fallback.clear(key, limit, seconds)])
     },
   }

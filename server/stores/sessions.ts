@@ -40,11 +40,11 @@ export function createSessionStore(
   lifetime: number,
   credentials: Pick<CredentialWatch, 'announce'>,
 ): SessionStore {
-  const since = () => Date.now() - lifetime
+  const computeOldestRenewal = () => Date.now() - lifetime
 
   async function find(handle: string): Promise<SessionRow | undefined> {
     const rows = await sql(findSessions, [[handle]])
-    return rows.find((row) => row.handle === handle && row.renewedAt > since())
+    return rows.find((row) => row.handle === handle && row.renewedAt > computeOldestRenewal())
   }
 
   async function save(session: Session, record: RequestSession, handle: string): Promise<void> {

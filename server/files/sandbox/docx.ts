@@ -135,11 +135,11 @@ class WordNumbers {
   writeLabel(properties: Element | undefined): string | undefined {
     const numbering = findChild(properties, 'w:numPr')
     const style = attributeOf(findChild(properties, 'w:pStyle'))
-    const listId = attributeOf(findChild(numbering, 'w:numId')) ?? this.#listOfStyle(style)?.list
+    const listId = attributeOf(findChild(numbering, 'w:numId')) ?? this.#findNumberedStyle(style)?.list
     const list = listId === undefined ? undefined : this.#lists.get(listId)
     const levels = list && this.#definitions.get(list.definition)
     if (listId === undefined || !list || !levels) return undefined
-    const at = readLevelNumber(findChild(numbering, 'w:ilvl')) ?? this.#levelOfStyle(style, levels)
+    const at = readLevelNumber(findChild(numbering, 'w:ilvl')) ?? this.#findStyleLevel(style, levels)
     const level = levels.get(at)
     if (!level) return undefined
     const counts = this.#count(listId, list, at, levels)
@@ -158,16 +158,16 @@ class WordNumbers {
     return counts
   }
 
-  #listOfStyle(name: string | undefined): Style | undefined {
+  #findNumberedStyle(name: string | undefined): Style | undefined {
     let style = name === undefined ? undefined : this.#styles.get(name)
     for (let depth = 0; style && style.list === undefined && depth < MAX_STYLES; depth++)
       style = style.basedOn === undefined ? undefined : this.#styles.get(style.basedOn)
     return style
   }
 
-  #levelOfStyle(name: string | undefined, levels: ReadonlyMap<number, Level>): number {
+  #findStyleLevel(name: string | undefined, levels: ReadonlyMap<number, Level>): number {
     for (const [at, { style }] of levels) if (style !== undefined && style === name) return at
-    return this.#listOfStyle(name)?.level ?? 0
+    return this.#findNumberedStyle(name)?.level ?? 0
   }
 
   #addStyle(style: Element): void {

@@ -27,7 +27,7 @@ function assertStart(bytes: Buffer, start: string): void {
 }
 
 /** Checks an archive before a parser opens it. Encrypted Office documents are OLE containers instead of archives. */
-export async function assertSafeContainer(bytes: Buffer, text: TextCollector): Promise<void> {
+async function assertSafeContainer(bytes: Buffer, text: TextCollector): Promise<void> {
   if (bytes.toString('latin1', 0, 4) === '\xd0\xcf\x11\xe0') throw new UnreadableError('encrypted')
   const names = await inspectZip(bytes)
   // A vector drawing is stored beside a raster copy for programs that cannot show it, so only the copy is counted.
@@ -43,7 +43,7 @@ const countNames = (names: ReadonlySet<string>, ...patterns: RegExp[]): number =
   [...names].filter((name) => patterns.every((pattern) => pattern.test(name))).length
 
 /** Throws the reason why a parser failed. */
-export function throwUnreadable(error: Error & { code?: unknown }): never {
+function throwUnreadable(error: Error & { code?: unknown }): never {
   throw new UnreadableError(/PASSWORD/.test(`${error.code}`) ? 'encrypted' : 'damaged', error)
 }
 
@@ -51,7 +51,7 @@ type Node = OfficeContentNode
 type Metadata<Name extends Node['type']> = Extract<Node, { type: Name }>['metadata']
 
 /** Adds the headers, blocks, notes and footers of a document. */
-export function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: TextCollector): void {
+function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: TextCollector): void {
   const writer = new DocumentWriter(content.filter(({ type }) => type === 'sheet').length > 1)
   addOnce(auxiliary?.headers, writer, text)
   for (const node of content) {
@@ -187,9 +187,24 @@ class DocumentWriter {
 
 const MAX_COLUMNS = 16_384
 
-const blocks: ReadonlySet<Node['type']> = new Set([
-  ...(['paragraph', 'heading', 'table', 'list', 'slide', 'sheet', 'row', 'page', 'note', 'header', 'footer'] as const),
-  ...(['admonition', 'definitionList', 'definitionTerm', 'definitionDescription', 'slideMaster', 'chart'] as const),
+const blocks: ReadonlySet<Node['type']> = new Set<Node['type']>([
+  'paragraph',
+  'heading',
+  'table',
+  'list',
+  'slide',
+  'sheet',
+  'row',
+  'page',
+  'note',
+  'header',
+  'footer',
+  'admonition',
+  'definitionList',
+  'definitionTerm',
+  'definitionDescription',
+  'slideMaster',
+  'chart',
 ])
 
 const isBlock = (node: Node | undefined): boolean => node !== undefined && blocks.has(node.type)

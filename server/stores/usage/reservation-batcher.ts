@@ -68,11 +68,11 @@ export class ReservationBatcher {
 
   /** Reserves for a call. Throws `CatalogueOutdated` if its model may have changed meanwhile. */
   async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
-    const { usageWriter: ended } = this.#options
-    if (ended.unwritten.length > 0) {
+    const { usageWriter } = this.#options
+    if (usageWriter.unwritten.length > 0) {
       const reserved = await this.#load({ request, isLast: false })
       if (!(reserved instanceof QuotaExceeded)) return reserved
-      await ended.flush()
+      await usageWriter.flush()
     }
     return this.#load({ request, isLast: true })
   }
@@ -98,7 +98,7 @@ export class ReservationBatcher {
     const outcomes = new Map<ReserveRequest, Outcome>()
     let open = attempts
     for (let tries = 0; open.length > 0; tries++) {
-      if (tries === MAX_TRIES) throw new Error('the limits changed while calls were judged by them, again and again')
+      if (tries === MAX_TRIES) throw new Error('the limits changed during every attempt to reserve')
       open = await this.#reserveOpen(open, outcomes)
     }
     return attempts.map(({ request }) => outcomes.get(request) as Outcome)

@@ -87,7 +87,7 @@ export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): 
 
 const startRepeating = (ms: number, work: () => Promise<unknown>, log: Log) =>
   setInterval(
-    () => void work().catch((error) => log.warn({ error }, 'the accounts of calls could not be kept')),
+    () => void work().catch((error) => log.warn({ error }, 'usage leases could not be maintained')),
     ms,
   ).unref()
 
