@@ -21,7 +21,7 @@ export interface Drain {
 }
 
 export function createDrain(): Drain {
-  // Responses are counted, not collected: V8 would move the tables of a busy Set to its old generation, and with them each response.
+  // The responses are counted, because a Set of them doubles the p99 of the suite `reads` in test/bench.
   let responses = 0
   const idle = new EventTarget()
   let phase: 'serving' | 'draining' | 'refusing' = 'serving'

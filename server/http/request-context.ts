@@ -122,7 +122,7 @@ function toProblem(error: unknown, requestId: string): Problem {
   return problem
 }
 
-/** Created once, because an exception of its own takes a fiftieth of a short model call. */
+/** The abort reason that all ended responses share. */
 const RESPONSE_ENDED = new DOMException('The answer has ended.', 'AbortError')
 
 /** Creates a signal that is aborted when the response is complete or its connection is closed, because nobody needs further results then. */

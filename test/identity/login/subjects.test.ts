@@ -176,14 +176,12 @@ test('several sources bind nobody from before unless a setting names one', async
   expect((await openBrowser(later.url).login('cyd', 'correct horse')).body['redirectUri']).toBe('/register')
 })
 
+const addLocalAda = (svc: TestApp) =>
+  svc.host.admin.addUser({ username: 'ada', email: 'ada@example.org', name: 'Ada', password: 'correct horse' })
+
 test('a local account binds by its own id, which stays when it is renamed', async () => {
   await using svc = await startApp()
-  const { id } = await svc.host.admin.addUser({
-    username: 'ada',
-    email: 'ada@example.org',
-    name: 'Ada',
-    password: 'correct horse',
-  })
+  const { id } = await addLocalAda(svc)
   const subject = (await userNamed(svc, 'ada'))?.['subject']
   expect(subject).toMatch(/^local:[\da-f-]{36}$/)
 
@@ -197,12 +195,7 @@ test('a local account binds by its own id, which stays when it is renamed', asyn
 
 test('a local account has the last of two usernames that are given concurrently', async () => {
   await using svc = await startApp()
-  const { id } = await svc.host.admin.addUser({
-    username: 'ada',
-    email: 'ada@example.org',
-    name: 'Ada',
-    password: 'correct horse',
-  })
+  const { id } = await addLocalAda(svc)
   await using lock = await holdLock(svc, 'select from users where id = $1 for update', [id])
   const first = svc.host.admin.renameUser({ user: { id }, to: 'lovelace' })
   await lock.waitForWaiter()
