@@ -1,6 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import { type BodySize, metaOf } from '../../routers/core/trpc.ts'
 
 export type BodyLimits = Readonly<Record<BodySize, number>>
@@ -55,6 +56,8 @@ export function reserveBodyMemory(
   maxBytes: number,
 ) {
   if (maxBytes === 0 || caller.type !== 'user') return
+  // The client may have left during the authentication; `close` would not fire again.
+  if (reply.raw.closed) throw new Problem('client_gone')
   const announced = request.headers['content-length']
   const bytes = announced === undefined ? maxBytes : Math.min(Number(announced), maxBytes)
   const reservation = services.aiBytes.acquire(`${caller.person.id}`, bytes)

@@ -2,6 +2,8 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answers, neverEnds } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
+import { waitForLocks } from '../../kit/locks.ts'
+import { openClient } from '../../kit/postgres-client.ts'
 
 const MAX = 40_000
 
@@ -64,5 +66,24 @@ test('a body without a length counts as the largest, until its answer ends', asy
   await app.svc.send('POST', '/v1/chat/completions', asked)
   await expectBytes(JSON.stringify(body).length)
   controller.abort()
+  await expectBytes(0)
+})
+
+test('a client that leaves during its authentication reserves nothing', async () => {
+  await expectBytes(0)
+  const isGone = (line: string) => JSON.parse(line).msg === 'client_gone'
+  const before = app.svc.log.filter(isGone).length
+  await using client = await openClient(app.svc.env.DATABASE_URL)
+  await client.query('begin')
+  await client.query('lock table access_tokens in access exclusive mode')
+  const sent = await announce(app.token, '/v1/chat/completions', MAX)
+  await waitForLocks(app.svc.env.DATABASE_URL)
+
+  sent[Symbol.dispose]()
+  await expect.poll(() => app.svc.log.filter(isGone).length).toBeGreaterThan(before)
+  await client.query('commit')
+
+  app.upstream.behave = answers('Good.')
+  expect((await app.ask()).status).toBe(200)
   await expectBytes(0)
 })
