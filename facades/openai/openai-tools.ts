@@ -13,7 +13,7 @@ export function pickReferences(tools: readonly unknown[] | null | undefined): Pi
   return references.length > 0 ? { modelTools: references } : {}
 }
 
-/** A selection of tools; the name is a member of the entry, or of an object named by its type. */
+/** A selection of tools; the name is a member of the entry, or of an object named by its type. Hosted tools have none. */
 export const allowedTools = {
   mode: z.enum(['auto', 'required']),
   tools: z.array(z.looseObject({ type: z.string(), name: z.string().nullish() })),
@@ -28,7 +28,7 @@ export function filterAllowed<Tool extends object>(
 ): readonly (Tool | string)[] {
   if (!allowed) return tools
   const names = new Set(
-    allowed.tools.map(({ type, name, ...more }) => name ?? (more[type] as { name?: unknown })?.name),
+    allowed.tools.map(({ type, name, ...more }) => name ?? (more[type] as { name?: unknown })?.name ?? type),
   )
   return tools.filter((tool) => !isDeclaration(tool) || names.has(readName(tool)))
 }

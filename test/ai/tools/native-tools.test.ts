@@ -84,6 +84,21 @@ test.for(Object.entries(fetchers))(
   },
 )
 
+test.for([
+  [{ type: 'web_search' }, ['weather', 'web_search']],
+  [{ type: 'function', name: 'own' }, ['own', 'weather']],
+] as const)("of the caller's tools only the allowed %j is declared to the provider", async ([allowed, sent]) => {
+  const { upstream, send, takeRecords } = native
+  const tools = [{ type: 'web_search' }, { type: 'function', name: 'own', parameters: fn.function.parameters }]
+  const choice = { type: 'allowed_tools', mode: 'auto', tools: [allowed] }
+  const response = await send('/v1/responses', { model: 'openai', input: 'Hello', tools, tool_choice: choice })
+
+  expect(response.status, await response.text()).toBe(200)
+  await takeRecords()
+  const declared = (upstream.requests[0]?.body.tools ?? []) as { type: string; name?: string }[]
+  expect(declared.map(({ type, name }) => name ?? type).sort()).toEqual(sent)
+})
+
 test.each([
   ['openai without', searchTool, {}, 'tools[0]'],
   ['openai off', searchTool, {}, 'tools[0]'],
