@@ -35,7 +35,7 @@ function writeNames(names: readonly string[]): string {
 /** Encodes a name, truncated at a whole character. */
 function encodeName(name: string): string {
   let encoded = ''
-  for (const character of name) {
+  for (const character of name.toWellFormed()) {
     const next = encoded + encodeURIComponent(character)
     if (next.length > MAX_NAME) break
     encoded = next

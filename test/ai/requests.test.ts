@@ -65,6 +65,19 @@ describe('a member that is not known', () => {
     expect(app.svc.log.join('')).not.toContain('top_a')
   })
 
+  test('a name with half of a surrogate pair is refused before any call', async () => {
+    const { payload } = asking
+    const response = await send('/api/ai-req', { payload: { ...payload, '\ud800': 1 } })
+
+    expect([response.status, await response.json()]).toMatchObject([422, { code: 'invalid' }])
+    expect(app.upstream.requests).toEqual([])
+    const beside = await send('/api/ai-req', { payload: { ...payload }, '\ud800': 1 })
+    expect([beside.status, beside.headers.get('x-ignored-parameters')?.split(', ')]).toEqual([
+      200,
+      ['%EF%BF%BD', 'payload.messages.content.mood', 'payload.top_a'],
+    ])
+  })
+
   test('ignored parameters are listed up to twenty names of 64 characters, then counted', async () => {
     const long = `ä${'x'.repeat(98)}`
     const unknown = Object.fromEntries(
