@@ -98,7 +98,8 @@ const versionConstraint = {
     headers['anthropic-version'] === undefined ? undefined : 'sent',
 }
 
-const pageQuery = z.strictObject({
+/** Unknown parameters are ignored, because earlier clients add `beta=true`. */
+const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1000).default(20),
   after_id: z.string().optional(),
   before_id: z.string().optional(),

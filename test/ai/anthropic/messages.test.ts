@@ -214,6 +214,13 @@ test("the client of Anthropic lists its user's models at the shared address", as
   expect(await refusedBy(client.models.retrieve('other'))).toMatchObject({ status: 404, type: 'not_found_error' })
 })
 
+test('parameters of earlier clients are ignored in the list of models', async () => {
+  const headers = { 'anthropic-version': '2023-06-01' }
+  const response = await app.svc.send('GET', '/v1/models?beta=true&limit=5', { token: app.token, headers })
+
+  expect([response.status, await response.json()]).toMatchObject([200, { data: [{ id: 'mock-1' }] }])
+})
+
 test('tokens are estimated rather too high without any call, bill or answer', async () => {
   const before = (await readUsageRecords(app.svc)).length
   const tools = [{ name: 'weather', description: 'x'.repeat(400), input_schema: { type: 'object' as const } }]
