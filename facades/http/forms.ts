@@ -1,4 +1,4 @@
-import multipart, { type Multipart, type MultipartFile } from '@fastify/multipart'
+import multipart, { type Multipart, type MultipartFile, type MultipartValue } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 
@@ -25,37 +25,35 @@ export async function registerForms(app: FastifyInstance): Promise<void> {
 /** Drops the CSRF token of earlier front ends; requests are judged by their headers. */
 const dropToken = ({ _token, ...fields }: Record<string, unknown>) => fields
 
+/** Limits of a form whose fields are the body; the route limits the file. */
+const FIELD_LIMITS = { fields: 20, fieldNameSize: 100, fieldSize: 200_000, files: 1, parts: 21, headerPairs: 20 }
+
 async function readFields(request: FastifyRequest): Promise<Record<string, unknown>> {
   const { bodyLimit } = request.routeOptions
   const fields: Record<string, unknown> = {}
-  const limits = {
-    fields: 20,
-    fieldNameSize: 100,
-    fieldSize: 200_000,
-    files: 1,
-    parts: 21,
-    headerPairs: 20,
-    fileSize: bodyLimit,
-  }
   let length = 0
   try {
-    for await (const part of request.parts({ limits })) {
-      const value = part.type === 'file' ? (await part.toBuffer()).toString('base64') : part.value
+    for await (const part of request.parts({ limits: { ...FIELD_LIMITS, fileSize: bodyLimit } })) {
+      const value = part.type === 'file' ? (await part.toBuffer()).toString('base64') : readField(part)
       fields[part.fieldname] = value
       length += String(value).length
       // A file has a third more characters in base64.
       if (length > bodyLimit * 1.5) throw new Problem('too_large')
     }
   } catch (error) {
-    if (error instanceof Problem) throw error
-    const isTooLarge = (error as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE'
-    throw new Problem(isTooLarge ? 'too_large' : 'invalid_document', { cause: error })
+    throw toFormProblem(error, request)
   }
   return dropToken(fields)
 }
 
+/** Reads a field; the parser truncates one that is too long instead of refusing it. */
+function readField({ value, valueTruncated }: MultipartValue): unknown {
+  if (valueTruncated) throw new Problem('too_large')
+  return value
+}
+
 /** Limits of a form beside its file; the procedure limits the file. */
-const limits = { fields: 10, fieldNameSize: 100, fieldSize: 1000, files: 1, parts: 11, headerPairs: 20 }
+const UPLOAD_LIMITS = { fields: 10, fieldNameSize: 100, fieldSize: 1000, files: 1, parts: 11, headerPairs: 20 }
 
 interface Upload {
   /** The fields of the form and the file name. */
@@ -71,14 +69,14 @@ export async function readUpload(request: FastifyRequest): Promise<Upload> {
     const part = step.value
     if (part.type === 'file')
       return { input: { ...input, name: readFileName(part) }, content: readContent(part, parts, request) }
-    input[part.fieldname] = part.value
+    input[part.fieldname] = readField(part)
   }
   return { input, content: undefined }
 }
 
 async function* readParts(request: FastifyRequest): AsyncGenerator<Multipart, void> {
   try {
-    yield* request.parts({ limits: { ...limits, fileSize: Number.POSITIVE_INFINITY } })
+    yield* request.parts({ limits: { ...UPLOAD_LIMITS, fileSize: Number.POSITIVE_INFINITY } })
   } catch (error) {
     throw toFormProblem(error, request)
   }
@@ -105,6 +103,7 @@ function readFileName(part: MultipartFile): string {
 /** Converts a form error; an aborted request becomes `client_gone`. */
 function toFormProblem(error: unknown, { raw }: FastifyRequest): Problem {
   if (error instanceof Problem) return error
+  if ((error as { code?: string }).code === 'FST_REQ_FILE_TOO_LARGE') return new Problem('too_large', { cause: error })
   if (raw.destroyed && !raw.complete) return new Problem('client_gone', { cause: error })
   return new Problem('invalid_document', { detail: 'The body is not a valid form.', cause: error })
 }

@@ -62,3 +62,13 @@ test('a login form that is too large or malformed is refused', async () => {
   expect((await post('/req/login', large)).status).toBe(413)
   expect(broken.status).toBe(422)
 })
+
+test('a form field that is too long is refused instead of truncated', async () => {
+  const { browser } = await signIn(svc, 'cem')
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const update = (length: number) =>
+    post('/req/profile/update', multipartOf({ displayName: 'Cem', unread: 'x'.repeat(length) }), { cookie })
+
+  expect((await update(200_000)).status).toBe(200)
+  expect((await update(200_001)).status).toBe(413)
+})

@@ -79,6 +79,12 @@ test.for<[string, () => FormData]>([
   expect([status, code, kept]).toEqual([422, expect.stringMatching(/^invalid/), [0, 0]])
 })
 
+test('a form with too long a field is refused, and nothing is kept', async () => {
+  const form = formOf(['clientEncrypted', 'x'.repeat(1001)], ['file', PNG])
+
+  expect(await refused(await sendForm(svc, token, form))).toEqual([413, 'too_large', 0, 0])
+})
+
 function formOf(...parts: [name: string, value: string | Buffer][]): FormData {
   const form = new FormData()
   for (const [name, value] of parts) {
