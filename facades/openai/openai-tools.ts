@@ -35,13 +35,16 @@ export function filterAllowed<Tool extends object>(
 
 type Path = readonly (string | number)[]
 
-/** Maps a path in our tools and references to the client's list, which holds both. */
-export function mapToolPath(tools: readonly (object | string)[] | null | undefined, path: Path): Path {
+type ClientTools = readonly (object | string)[] | null | undefined
+
+/** Maps a path in our tools and references to the client's list, which holds both; we may have sent only some of them. */
+export function mapToolPath(tools: ClientTools, path: Path, selected: ClientTools = tools): Path {
   const [list, at, member, ...rest] = path
   if (typeof at !== 'number' || (list !== 'tools' && list !== 'modelTools')) return path
-  const isMeant = (tool: object | string) => isDeclaration(tool) === (list === 'tools')
-  const places = [...(tools ?? []).entries()].filter(([, tool]) => isMeant(tool))
-  const [index = at, tool] = places[at] ?? []
+  const sent = new Set(selected)
+  const isSent = (tool: object | string) => isDeclaration(tool) === (list === 'tools') && sent.has(tool)
+  const entries = [...(tools ?? []).entries()].filter(([, tool]) => isSent(tool))
+  const [index = at, tool] = entries[at] ?? []
   const inner = typeof tool === 'object' ? ['function', 'custom'].filter((name) => name in tool) : []
   const named = member === undefined ? [] : [...inner, member === 'inputSchema' ? 'parameters' : member]
   return ['tools', index, ...named, ...rest]

@@ -124,11 +124,7 @@ export type ChatRequest = z.output<typeof chatRequest>
 
 export function toAiRequest(request: ChatRequest): CoreRequest {
   const { model, messages, tool_choice: choice, response_format: format } = request
-  const tools = filterAllowed(
-    request.tools ?? [],
-    typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice.allowed_tools : undefined,
-    readToolName,
-  )
+  const tools = selectTools(request)
   return {
     model,
     messages: toMessages(messages),
@@ -141,6 +137,14 @@ export function toAiRequest(request: ChatRequest): CoreRequest {
     parameters: toParameters(request),
   }
 }
+
+/** Selects the tools that the request allows. */
+const selectTools = ({ tools, tool_choice: choice }: Pick<ChatRequest, 'tools' | 'tool_choice'>) =>
+  filterAllowed(
+    tools ?? [],
+    typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice.allowed_tools : undefined,
+    readToolName,
+  )
 
 const readToolName = (tool: Tool) => (tool.type === 'custom' ? tool.custom.name : tool.function.name)
 
@@ -193,9 +197,10 @@ function toParameters(request: ChatRequest): CallParameters {
 type Path = readonly (string | number)[]
 
 /** Maps a path of our request to the client's request. */
-export function mapChatErrorPath({ messages, tools, ...request }: ChatRequest, path: Path): Path {
+export function mapChatErrorPath(request: ChatRequest, path: Path): Path {
   const [root, name] = path
   if (root === 'parameters' && name === 'maxTokens' && request.max_completion_tokens != null)
     return ['max_completion_tokens']
-  return root === 'messages' ? mapMessagePath(messages, path) : mapToolPath(tools, path)
+  if (root === 'messages') return mapMessagePath(request.messages, path)
+  return mapToolPath(request.tools, path, selectTools(request))
 }

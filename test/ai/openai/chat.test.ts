@@ -117,6 +117,19 @@ const refused: [name: string, body: object, status: number, param: string, code:
     'messages[1].tool_call_id',
     'invalid_value',
   ],
+  [
+    'a bad name among allowed tools',
+    {
+      tools: ['unused', 'a b'].map((name) => ({ type: 'function', function: { name } })),
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'a b' } }] },
+      },
+    },
+    400,
+    'tools[1].function.name',
+    'invalid_value',
+  ],
   ['a tool that must be called and is not there', { tool_choice: 'required' }, 400, 'tool_choice', 'invalid_value'],
   [
     'an image that is to be fetched',
