@@ -9,7 +9,7 @@ import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { getReservedBytes, reserveBodyMemory } from './http/body-limits.ts'
-import { toFailure } from './http/failure.ts'
+import { type Failure, startErrorResponse } from './http/failure.ts'
 import { findExcess } from './http/json-text.ts'
 import { setRetryAfter } from './http/limit-headers.ts'
 import { type FacadeOptions, findProcedure, getBodyLimit } from './http/procedures.ts'
@@ -138,16 +138,14 @@ function limitBody(body: Readable, { headers }: FastifyRequest, limit: number): 
 }
 
 function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const error = Object.assign(toTRPCError(thrown), { requestId: request.id })
+  const error = Object.assign(toTRPCError(startErrorResponse(thrown, request, reply)), { requestId: request.id })
   const config = appRouter._def._config
   const { path } = request.params as { path?: string }
   const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined })
-  if (shape.data.httpStatus >= 500) request.log.error({ error: error.cause ?? error, path }, 'a procedure failed')
   return reply.code(shape.data.httpStatus).send({ error: shape })
 }
 
 /** Converts an error from before the tRPC handler. */
-function toTRPCError(thrown: unknown) {
-  const { code, error } = toFailure(thrown)
+function toTRPCError({ code, error }: Failure) {
   return code === 'too_large' || code === 'unsupported_media_type' ? new Problem(code) : error
 }

@@ -75,7 +75,7 @@ export async function sendAnswer<Part>(
     const parts = await stream()
     setRateLimitHeaders(reply, ctx.hints.rateLimit)
     reply.headers(toLimitHeaders(ctx.hints))
-    return await sendEventStream(reply, { parts, writer, heartbeat })
+    return await sendEventStream(reply, { parts, writer, heartbeat, signal: ctx.signal() })
   } finally {
     if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
   }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { type Failure, isFinal, toFailure } from '../http/failure.ts'
+import { type Failure, isFinal, startErrorResponse } from '../http/failure.ts'
 
 /** Anthropic's error types by status; other statuses have a default type. */
 const errorTypes: Partial<Record<number, string>> = {
@@ -54,8 +54,7 @@ function writeMessage({ error, message }: Failure): string {
 }
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const failure = toFailure(thrown)
-  if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
+  const failure = startErrorResponse(thrown, request, reply)
   return reply.code(chooseStatus(failure)).send(toErrorBody(failure, request.id))
 }
 

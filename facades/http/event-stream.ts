@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
+import { logServerFailure, toFailure } from './failure.ts'
 
 /** Writes the events of a stream in the format of a face. */
 export interface EventWriter<Part> {
@@ -17,12 +18,14 @@ interface EventStreamOptions<Part> {
   writer: EventWriter<Part>
   /** Milliseconds between two keep-alive frames. */
   heartbeat: number
+  /** Aborts when the client disconnects; otherwise writing would wait for ever. */
+  signal: AbortSignal
 }
 
 /** Sends a stream as server-sent events in the format of a face. */
 export async function sendEventStream<Part>(
   reply: FastifyReply,
-  { parts, writer, heartbeat }: EventStreamOptions<Part>,
+  { parts, writer, heartbeat, signal }: EventStreamOptions<Part>,
 ): Promise<FastifyReply> {
   reply.hijack()
   const { raw } = reply
@@ -37,14 +40,14 @@ export async function sendEventStream<Part>(
     () => raw.writableNeedDrain || raw.write(writer.keepAlive ?? ': still here\n\n'),
     heartbeat,
   )
-  const closed = createCloseSignal(reply)
   try {
     for await (const part of parts) {
       out.write(writer.writePart(part))
-      if (raw.writableNeedDrain) await once(raw, 'drain', { signal: closed })
+      if (raw.writableNeedDrain) await once(raw, 'drain', { signal })
     }
     out.write(writer.writeEnd())
   } catch (thrown) {
+    if (!signal.aborted) logServerFailure(toFailure(thrown), reply.log)
     out.write(writer.writeError(thrown))
   } finally {
     clearInterval(heartbeatTimer)
@@ -70,14 +73,4 @@ function createBufferedWriter(raw: FastifyReply['raw']) {
       waiting = ''
     },
   }
-}
-
-/** Creates a signal that aborts when the client disconnects; otherwise writing would wait for ever. */
-function createCloseSignal({ raw }: FastifyReply): AbortSignal {
-  const closed = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) closed.abort()
-  })
-  if (raw.destroyed) closed.abort()
-  return closed.signal
 }

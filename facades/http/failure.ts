@@ -1,6 +1,6 @@
 import { getTRPCErrorFromUnknown, TRPCError } from '@trpc/server'
 import { getHTTPStatusCodeFromError } from '@trpc/server/http'
-import type { FastifyError } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { translateDatabaseError } from '../../routers/core/database-errors.ts'
 import { type DetailedIssue, truncateIssues } from '../../routers/core/issues.ts'
@@ -48,6 +48,19 @@ export function toFailure(thrown: unknown): Failure {
   if (known) return failure(...known)
   if (thrown instanceof SyntaxError && statusCode === 400) return failure('invalid', 'The body is not valid JSON.')
   return statusCode < 500 ? { ...failure('bad_request'), status: statusCode } : failure('internal')
+}
+
+/** Converts a thrown value for an error response: logs a failure of the service, and sets the challenge of a 401. */
+export function startErrorResponse(thrown: unknown, { log }: FastifyRequest, reply: FastifyReply): Failure {
+  const failure = toFailure(thrown)
+  logServerFailure(failure, log)
+  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
+  return failure
+}
+
+/** Logs a failure with its cause unless the client caused it. */
+export function logServerFailure({ status, code, error }: Failure, log: FastifyRequest['log']): void {
+  if (status >= 500) log.error({ error: error.cause ?? error }, code)
 }
 
 /** Messages by the dotted path of their field. */

@@ -6,6 +6,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { assertMayCall } from '../../routers/core/trpc.ts'
 import { createCaller } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
+import { startErrorResponse } from '../http/failure.ts'
 import { parseJson } from '../http/json-text.ts'
 import { previewPath, toPreview } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/method-not-allowed.ts'
@@ -127,6 +128,7 @@ const hasBody = ({ headers }: FastifyRequest) =>
 
 function handleErrors(app: FastifyInstance, documentContext: DocumentContext): void {
   app.setErrorHandler((thrown, request, reply) => {
+    startErrorResponse(thrown, request, reply)
     const { route, isPlain } = configOf(request)
     const { status, body } = buildErrorDocument(thrown, {
       requestId: request.id,
@@ -136,9 +138,6 @@ function handleErrors(app: FastifyInstance, documentContext: DocumentContext): v
       valueStatus: isPlain ? 422 : undefined,
       documentContext,
     })
-    if (status >= 500)
-      request.log.error({ error: (thrown as Error).cause ?? thrown }, body.errors[0]?.code ?? 'internal')
-    if (status === 401) reply.header('www-authenticate', 'Bearer')
     return reply.serializer(passThrough).code(status).type(mediaType).send(JSON.stringify(body))
   })
   app.setNotFoundHandler(refuseUnrouted)

@@ -1,17 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
 import { getErrorKind } from '../../routers/core/problems.ts'
-import { type Failure, type FieldErrors, toFailure, toFieldErrors } from '../http/failure.ts'
+import { type Failure, type FieldErrors, startErrorResponse, toFieldErrors } from '../http/failure.ts'
 
 /** Sets the error handler of legacy programs; `member` names the part of the body that holds the input. */
 export function setLegacyErrorHandler(app: FastifyInstance, member?: string): void {
   app.setErrorHandler((thrown, request, reply) => {
-    const failure = toFailure(thrown)
-    const { code, message, error } = failure
+    const failure = startErrorResponse(thrown, request, reply)
+    const { code, message } = failure
     const status = chooseStatus(failure)
-    if (status === 401) reply.header('www-authenticate', 'Bearer')
     if (isProviderError(failure)) setProviderRetryAfter(reply, request)
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const body =
       status === 422
         ? toValidationError(failure, request.id, member)

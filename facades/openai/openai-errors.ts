@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
 import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems.ts'
-import { type Failure, isFinal, toFailure } from '../http/failure.ts'
+import { type Failure, isFinal, startErrorResponse } from '../http/failure.ts'
 
 /** An error body of OpenAI's API. */
 export interface OpenAiError {
@@ -60,10 +60,8 @@ const chooseStatus = (failure: Failure, { code }: OpenAiError) =>
   code === 'model_not_found' ? 404 : failure.status === 422 || isFinal(failure) ? 400 : failure.status
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const failure = toFailure(thrown)
+  const failure = startErrorResponse(thrown, request, reply)
   const error = toOpenAiError(failure, request.routeOptions.url === '/v1/responses' ? 'responses' : 'chat')
-  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
-  if (failure.status >= 500) request.log.error({ error: failure.error.cause ?? failure.error }, failure.code)
   return reply.code(chooseStatus(failure, error)).send({ error })
 }
 

@@ -3,7 +3,14 @@ import type { Context } from '../../routers/core/context.ts'
 import { readIssues } from '../../routers/core/issues.ts'
 import { isAccountProblem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
-import { type Failure, type FieldErrors, toFailure, toFieldErrors } from '../http/failure.ts'
+import {
+  type Failure,
+  type FieldErrors,
+  logServerFailure,
+  startErrorResponse,
+  toFailure,
+  toFieldErrors,
+} from '../http/failure.ts'
 import { registerForms } from '../http/forms.ts'
 import { isNavigation, isPreferred } from '../http/negotiation.ts'
 import { type ContextOf, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
@@ -155,9 +162,9 @@ async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: ()
   try {
     return reply.redirect((await step()).redirectUri)
   } catch (thrown) {
-    const { status, code, error } = toFailure(thrown)
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
-    return reply.redirect(`/login?error=${code}`)
+    const failure = toFailure(thrown)
+    logServerFailure(failure, request.log)
+    return reply.redirect(`/login?error=${failure.code}`)
   }
 }
 
@@ -236,11 +243,10 @@ export interface Refusal {
 /** Creates an error handler with a body in the shape of the surface. */
 function createErrorHandler(toBody: (refusal: Refusal) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const failure = toFailure(thrown)
-    const { status, code, message, error } = failure
     // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const failure = startErrorResponse(thrown, request, reply)
+    const { status, code, message } = failure
     const body = toBody({ code, message, requestId: request.id, ...readFieldErrors(failure) })
     return reply.code(status).send({ success: false, ...body })
   }

@@ -66,6 +66,20 @@ describe('a personal access token', () => {
     expect((await ask(svc, token)).status).toBe(200)
   })
 
+  test.for([
+    ['GET', '/api/svc/v1/users'],
+    ['GET', '/v1/models'],
+    ['GET', '/trpc/users.me'],
+    ['GET', '/req/profile/fetch-tokens'],
+    ['GET', '/req/announcement/fetchLatestPolicy'],
+  ] as const)('a wrong token is answered with a challenge at %s %s', async ([method, path]) => {
+    for (const headers of [{}, { 'anthropic-version': '2023-06-01' }]) {
+      const response = await svc.send(method, path, { token: 'svc_1_wrong', headers })
+
+      expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    }
+  })
+
   test('a personal access token is refused in any other kind of header', async () => {
     const { token } = await svc.user()
 

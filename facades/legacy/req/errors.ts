@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { type DetailedIssue, readIssues, truncateIssues } from '../../../routers/core/issues.ts'
 import { getErrorKind, Problem } from '../../../routers/core/problems.ts'
-import { type Failure, toFailure } from '../../http/failure.ts'
+import { type Failure, startErrorResponse, toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/negotiation.ts'
 
 /** Legacy names of input members, by the first step of their path. */
@@ -29,9 +29,8 @@ export function parseAs<S extends z.ZodType>(schema: S, body: unknown): z.output
 export function createErrorHandler(names: MemberNames, extraMembers: (failure: Failure) => object = () => ({})) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     if (isNavigation(request)) throw thrown
-    const failure = toFailure(toNotFoundIfInPath(thrown, request))
+    const failure = startErrorResponse(toNotFoundIfInPath(thrown, request), request, reply)
     const { status, code, message, error } = failure
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
     const issues = truncateIssues(readIssues(error))
     const entry = { status: String(status), code, title: getErrorKind(code).title, meta: { requestId: request.id } }
     const errors =

@@ -212,6 +212,19 @@ describe('a provider that fails', () => {
     expect(await refusedBy(read())).toMatchObject({ type: 'server_error', code: 'provider_failed' })
     expect(app.upstream.requests).toHaveLength(1)
   })
+
+  test('a stream that breaks off is logged once as an error', async () => {
+    app.upstream.behave = breaksOff('reset')
+    const before = app.svc.log.length
+    const response = await app.svc.send('POST', '/v1/chat/completions', {
+      token: app.token,
+      body: { model: 'mock-1', messages, stream: true },
+    })
+
+    expect(await response.text()).toContain('provider_failed')
+    const lines = app.svc.log.slice(before).map((line) => JSON.parse(line))
+    expect(lines.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'provider_failed' }])
+  })
 })
 
 test('a client that goes away ends the call of the provider', async () => {
