@@ -99,7 +99,7 @@ export function toWholeResponse(
 }
 
 /** Converts a failure to the few error codes of a response. */
-const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
+export const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
   code: code === 'limit_reached' || code === 'limit_held' ? 'rate_limit_exceeded' : 'server_error',
   message,
 })

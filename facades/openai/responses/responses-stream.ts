@@ -14,6 +14,7 @@ import {
   toCallItem,
   toMessageItem,
   toReasoningItem,
+  toResponseError,
 } from './responses-response.ts'
 import type { ToolTable } from './responses-tools.ts'
 
@@ -59,11 +60,17 @@ export class ResponseEvents implements EventWriter<StreamPart> {
   }
 
   writeError(thrown: unknown): string {
-    const error = toOpenAiError(toFailure(thrown), 'responses')
-    const { code, message } = error
-    const response = { ...this.#response, status: 'failed', error: { code, message }, output: this.#output }
-    // Some programs read the first event, some the second.
-    return this.#writeBegin() + this.#writeEvent('response.failed', { response }) + this.#writeEvent('error', { error })
+    const failure = toFailure(thrown)
+    const error = toOpenAiError(failure, 'responses')
+    const { code, message, param } = error
+    const responseError = toResponseError({ code: failure.code, message })
+    const response = { ...this.#response, status: 'failed', error: responseError, output: this.#output }
+    // Some programs read the first event, some the second; OpenAI's client reads the nested error.
+    return (
+      this.#writeBegin() +
+      this.#writeEvent('response.failed', { response }) +
+      this.#writeEvent('error', { code, message, param, error })
+    )
   }
 
   #writeBegin(): string {

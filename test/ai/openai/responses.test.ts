@@ -239,6 +239,19 @@ test("a response that fails is the client's error before and after its first eve
   expect(app.upstream.requests).toHaveLength(4)
 })
 
+test('the last events of a failed stream have the members that OpenAI documents', async () => {
+  app.upstream.behave = breaksOff('error')
+  const body = { ...question, stream: true }
+  const stream = await (await app.svc.send('POST', '/v1/responses', { token: app.token, body })).text()
+
+  const events = [...stream.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data))
+  const message = expect.any(String)
+  expect(events.slice(-2)).toMatchObject([
+    { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message } } },
+    { type: 'error', code: 'provider_failed', message, param: null, error: { code: 'provider_failed', message } },
+  ])
+})
+
 test('a client that goes away from a response ends the call of the provider', async () => {
   app.upstream.behave = neverEnds
   for await (const _ of await client.responses.create({ ...question, stream: true })) break
