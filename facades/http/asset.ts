@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { createEntityTag, matchesIfNoneMatch } from './conditional.ts'
 
 /** Supported content codings, the preferred one first. */
@@ -19,13 +20,17 @@ export class Asset {
   readonly #body: string
   readonly #etag: string
   readonly #caching: string
-  readonly #compressed = new Map<Coding, Promise<Buffer>>()
+  readonly #compressed: Readonly<Record<Coding, () => Promise<Buffer>>>
 
   constructor(type: string, body: string, caching = 'no-cache') {
     this.#type = type
     this.#caching = caching
     this.#body = body
     this.#etag = createEntityTag(body)
+    this.#compressed = {
+      br: lazyPromise(() => compressors.br(body)),
+      gzip: lazyPromise(() => compressors.gzip(body)),
+    }
   }
 
   async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -34,12 +39,6 @@ export class Asset {
     reply.type(this.#type)
     const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
     if (!coding) return reply.send(this.#body)
-    return reply.header('content-encoding', coding).send(await this.#compress(coding))
-  }
-
-  #compress(coding: Coding): Promise<Buffer> {
-    const compressed = this.#compressed.get(coding) ?? compressors[coding](this.#body)
-    this.#compressed.set(coding, compressed)
-    return compressed
+    return reply.header('content-encoding', coding).send(await this.#compressed[coding]())
   }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { ViteDevServer } from 'vite'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { APP_BASE, createAppConfig } from './app-build.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 
@@ -10,6 +11,7 @@ const ENTRY = '/assets/app-dev.js'
 export class AppDevServer implements AppSource {
   /** Vite inserts inline styles and opens a web socket. */
   readonly relaxations = { 'style-src': "'self' 'unsafe-inline'", 'connect-src': "'self' ws:" }
+  readonly #start = lazyPromise(startVite)
   #vite: Promise<ViteDevServer> | undefined
 
   async entry(): Promise<AppEntry> {
@@ -19,12 +21,12 @@ export class AppDevServer implements AppSource {
   serve(app: FastifyInstance): void {
     app.get(ENTRY, async (_, reply) => reply.type('text/javascript').send(await buildEntryScript()))
     app.get(`${APP_BASE}*`, async (request, reply) => {
-      this.#vite ??= startVite()
+      this.#vite = this.#start()
       const { middlewares } = await this.#vite
       reply.hijack()
       middlewares(request.raw, reply.raw, () => reply.raw.writeHead(404).end())
     })
-    app.addHook('onClose', async () => (await this.#vite)?.close())
+    app.addHook('onClose', async () => (await this.#vite?.catch(() => undefined))?.close())
   }
 }
 
