@@ -65,8 +65,17 @@ async function findWritable(folders: readonly string[]): Promise<string> {
 
 /** Lists earlier builds that are still kept. */
 export async function listEarlierBuilds(folders: readonly string[]): Promise<string[]> {
-  const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [])))
+  const names = await Promise.all(folders.map((folder) => readdir(folder).catch(ignoreMissing)))
   return folders.flatMap((folder, at) => (names[at] ?? []).map((name) => join(folder, name)))
+}
+
+/** The errors of a missing file. Requests choose the names, and a folder of builds may contain files. */
+const missingCodes: readonly (string | undefined)[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']
+
+/** Ignores the error of a missing file or folder; throws any other. */
+export function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (missingCodes.includes(error.code)) return undefined
+  throw error
 }
 
 export const MANIFEST = '.vite/manifest.json'

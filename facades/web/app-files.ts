@@ -6,7 +6,15 @@ import mime from 'mime'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { contentCodings } from '../http/asset.ts'
-import { APP_BASE, ARCHIVE_PAGE, buildIfChanged, listBuildFolders, listEarlierBuilds, MANIFEST } from './app-build.ts'
+import {
+  APP_BASE,
+  ARCHIVE_PAGE,
+  buildIfChanged,
+  ignoreMissing,
+  listBuildFolders,
+  listEarlierBuilds,
+  MANIFEST,
+} from './app-build.ts'
 
 /** The files that the page of the app loads first; their addresses change with the content. */
 export interface AppEntry {
@@ -47,7 +55,7 @@ export class AppFiles implements AppSource {
 
   /** Reads a file of the newest build, or of an earlier one for pages opened before a restart. */
   async read(name: string): Promise<Buffer | undefined> {
-    const read = (folder: string) => readFile(join(folder, name)).catch(() => undefined)
+    const read = (folder: string) => readFile(join(folder, name)).catch(ignoreMissing)
     const newest = await read(await this.build())
     if (newest) return newest
     for (const folder of await listEarlierBuilds(this.#folders)) {
