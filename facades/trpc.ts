@@ -27,8 +27,8 @@ interface TrpcOptions extends FacadeOptions {
 }
 
 /** Registers the tRPC endpoint for first-party programs. */
-export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: TrpcOptions) {
-  const handlerOptions = createHandlerOptions(contextOf, heartbeat)
+export async function trpc(app: FastifyInstance, { resolveContext, bodyLimits, heartbeat }: TrpcOptions) {
+  const handlerOptions = createHandlerOptions(resolveContext, heartbeat)
   // Loaded lazily, because it loads all of Node's `fetch`.
   const adapter = lazyPromise(() => import('@trpc/server/adapters/fastify'))
   app.setErrorHandler(sendError)
@@ -41,7 +41,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
     bodyLimit: Math.max(...Object.values(bodyLimits)),
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const names = listNames(request)
       assertMayCallAny(ctx, names)
       assertTakesStreams(request)
@@ -49,7 +49,7 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
       reserveBodyMemory(ctx, request, reply, getReservedBytes(procedures, bodyLimits))
     },
     preParsing: async (request, reply, body) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const open = listNames(request).filter((name) => findAccessError(ctx, name) === undefined)
       const limits = open.map((name) => getBodyLimit(findProcedure(name), bodyLimits))
       return limitBody(body as Readable, request, Math.max(...limits))
@@ -62,11 +62,11 @@ export async function trpc(app: FastifyInstance, { contextOf, bodyLimits, heartb
   })
 }
 
-const createHandlerOptions = (contextOf: FacadeOptions['contextOf'], heartbeat: number) =>
+const createHandlerOptions = (resolveContext: FacadeOptions['resolveContext'], heartbeat: number) =>
   ({
     router: createRouter(heartbeat),
     maxBatchSize: MAX_CALLS,
-    createContext: ({ req, res }) => contextOf(req, res),
+    createContext: ({ req, res }) => resolveContext(req, res),
     onError: ({ error, req, path, ctx }) => {
       if (!ctx) Object.assign(error, { requestId: req.id })
       if (getHTTPStatusCodeFromError(error) >= 500)

@@ -70,10 +70,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   setErrorHandlers(app, env, services)
   readJsonBodies(app)
 
-  const { tokenContextOf, guestContextOf } = contexts
-  await app.register(health, { guestContextOf, isDraining: drain.isDraining })
-  await app.register(metrics, { contextOf: tokenContextOf })
-  await registerTokenRoutes(app, { contextOf: tokenContextOf, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  const { resolveTokenContext, resolveGuestContext } = contexts
+  await app.register(health, { resolveGuestContext, isDraining: drain.isDraining })
+  await app.register(metrics, { resolveContext: resolveTokenContext })
+  await registerTokenRoutes(app, { resolveContext: resolveTokenContext, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
@@ -84,7 +84,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app
 }
 
-type BrowserRouteOptions = Pick<Contexts, 'contextOf' | 'peekContextOf'> & {
+type BrowserRouteOptions = Pick<Contexts, 'resolveContext' | 'peekContext'> & {
   surface: Required<Omit<JsonApiOptions, keyof FacadeOptions>> & { names: WireNames }
 }
 
@@ -92,17 +92,17 @@ type BrowserRouteOptions = Pick<Contexts, 'contextOf' | 'peekContextOf'> & {
 async function registerBrowserRoutes(
   app: FastifyInstance,
   options: AppOptions,
-  { contextOf, peekContextOf, surface }: BrowserRouteOptions,
+  { resolveContext, peekContext, surface }: BrowserRouteOptions,
 ): Promise<LegacyRoute[]> {
   const { env } = options
-  const shared = { contextOf, bodyLimits: readBodyLimits(env) }
+  const shared = { resolveContext, bodyLimits: readBodyLimits(env) }
   const legacyRoutes: LegacyRoute[] = []
   const recordRoute = (route: LegacyRoute) => legacyRoutes.push(route)
   await app.register(async (scope) => {
     await registerSessions(scope, createSessionOptions(options))
-    await scope.register(webActions, { ...shared, peekContextOf })
+    await scope.register(webActions, { ...shared, peekContext })
     await scope.register(legacyRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, recordRoute })
-    await scope.register(web, { contextOf, appSource: options.appSource })
+    await scope.register(web, { resolveContext, appSource: options.appSource })
     await scope.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
     await scope.register(legacyLinkPreview, api)
@@ -116,17 +116,17 @@ async function registerBrowserRoutes(
 async function registerChannelAuth(
   app: FastifyInstance,
   options: AppOptions,
-  { tokenContextOf, peekContextOf }: Contexts,
+  { resolveTokenContext, peekContext }: Contexts,
 ): Promise<void> {
   const bodyLimits = readBodyLimits(options.env)
-  const signing = { path: '/api/broadcasting/auth', contextOf: tokenContextOf, bodyLimits }
+  const signing = { path: '/api/broadcasting/auth', resolveContext: resolveTokenContext, bodyLimits }
   await app.register(broadcastingAuth, signing)
   await app.register(async (scope) => {
     const sessions = createSessionOptions(options)
     await registerSessions(scope, { ...sessions, store: createSessionCache(sessions.store) })
     await scope.register(broadcastingAuth, {
       path: '/broadcasting/auth',
-      contextOf: peekContextOf,
+      resolveContext: peekContext,
       bodyLimits,
     })
   })

@@ -3,7 +3,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { type EventWriter, sendEventStream } from '../http/event-stream.ts'
 import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
-import type { ContextOf } from '../http/procedures.ts'
+import type { ContextResolver } from '../http/procedures.ts'
 
 /** The request of the service, into which all faces translate theirs. */
 export type CoreRequest = Parameters<Api['ai']['complete']>[0]
@@ -15,7 +15,7 @@ export type StreamPart =
   Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
 interface AnswerOptions {
-  contextOf: ContextOf
+  resolveContext: ContextResolver
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
   input: CoreRequest
@@ -30,9 +30,9 @@ interface AnswerOptions {
 export async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { contextOf, heartbeat, input, toBody, writer, nameParameter = (path) => path.at(-1) }: AnswerOptions,
+  { resolveContext, heartbeat, input, toBody, writer, nameParameter = (path) => path.at(-1) }: AnswerOptions,
 ): Promise<object> {
-  const ctx = await contextOf(request, reply)
+  const ctx = await resolveContext(request, reply)
   const { ai } = createCaller(ctx)
   return sendAnswer(ctx, reply, {
     complete: async () => {

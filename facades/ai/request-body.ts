@@ -6,7 +6,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
 import { alternatives } from '../http/alternatives.ts'
 import { toFailure } from '../http/failure.ts'
-import type { ContextOf } from '../http/procedures.ts'
+import type { ContextResolver } from '../http/procedures.ts'
 import { reportedMembers } from './members.ts'
 
 /** Parses a body by its schema; throws the same error as a procedure. */
@@ -23,10 +23,10 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknow
  */
 export async function readRequest<Schema extends z.ZodType>(
   schema: Schema,
-  contextOf: ContextOf,
+  resolveContext: ContextResolver,
   ...[request, reply]: [FastifyRequest, FastifyReply]
 ): Promise<z.output<Schema>> {
-  const { services, hints } = await contextOf(request, reply)
+  const { services, hints } = await resolveContext(request, reply)
   const { value, ignored } = parseLeniently(schema, request.body, services.settings.strictParameters)
   hints.ignoredParameters = ignored
   return value

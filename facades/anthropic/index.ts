@@ -18,12 +18,12 @@ interface AnthropicOptions extends FacadeOptions {
 
 /** Registers the routes of Anthropic's API. */
 export async function anthropic(app: FastifyInstance, options: AnthropicOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'request-id': request.id })
     takeApiKey(request)
     // The caller is authenticated before the body is read.
-    await contextOf(request, reply)
+    await resolveContext(request, reply)
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
@@ -32,23 +32,23 @@ export async function anthropic(app: FastifyInstance, options: AnthropicOptions)
   messageRoute(app, options)
 }
 
-function modelRoutes(app: FastifyInstance, { contextOf }: AnthropicOptions): void {
+function modelRoutes(app: FastifyInstance, { resolveContext }: AnthropicOptions): void {
   // OpenAI's clients ask for models at the same address, without the header `anthropic-version`.
   app.addConstraintStrategy(versionConstraint)
   const constraints = { anthropicVersion: 'sent' }
   app.get('/v1/models', { constraints }, async (request, reply) => {
     const page = parseBody(pageQuery, request.query)
-    return toModelPage(await listModels(await contextOf(request, reply), ['chat']), page)
+    return toModelPage(await listModels(await resolveContext(request, reply), ['chat']), page)
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', { constraints }, async (request, reply) => {
-    return toModel(await findModel(await contextOf(request, reply), request.params['*'], ['chat']))
+    return toModel(await findModel(await resolveContext(request, reply), request.params['*'], ['chat']))
   })
 }
 
 function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages/count_tokens', procedureRoute('ai.countTokens', options), async (request, reply) => {
-    const ctx = await options.contextOf(request, reply)
-    const { input, mapPath } = translateRequest(await readRequest(countRequest, options.contextOf, request, reply))
+    const ctx = await options.resolveContext(request, reply)
+    const { input, mapPath } = translateRequest(await readRequest(countRequest, options.resolveContext, request, reply))
     try {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
@@ -62,7 +62,7 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
 
 function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages', procedureRoute('ai.complete', options), async (request, reply) => {
-    const body = await readRequest(messageRequest, options.contextOf, request, reply)
+    const body = await readRequest(messageRequest, options.resolveContext, request, reply)
     const header = { id: `msg_${request.id}`, model: body.model }
     const { input, mapPath } = translateRequest(body)
     return answer(request, reply, {

@@ -47,10 +47,10 @@ declare module 'fastify' {
 }
 
 /** Creates the context of a request with its caller once, and returns it from then on. */
-export type ContextOf = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
+export type ContextResolver = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
 export interface FacadeOptions {
-  contextOf: ContextOf
+  resolveContext: ContextResolver
   bodyLimits: BodyLimits
 }
 
@@ -76,14 +76,14 @@ export interface LegacyRoute extends RouteMeta {
  * Creates route options for a procedure: access is checked before the body is read, and the body limit is that of the
  * procedure.
  */
-export function procedureRoute(name: string, { contextOf, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
+export function procedureRoute(name: string, { resolveContext, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   return {
     bodyLimit: getBodyLimit(procedure, bodyLimits),
     config: { routeMeta: { procedure: name, ...input } },
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       assertMayCall(ctx, accessOf(procedure))
       reserveBodyMemory(ctx, request, reply, getReservedBytes([procedure], bodyLimits))
     },

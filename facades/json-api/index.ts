@@ -11,7 +11,7 @@ import { parseJson } from '../http/json-text.ts'
 import { previewPath, toPreview } from '../http/link-preview.ts'
 import { refuseMethod, refuseUnrouted } from '../http/method-not-allowed.ts'
 import { addVary } from '../http/negotiation.ts'
-import { type ContextOf, type FacadeOptions, getBodyLimit } from '../http/procedures.ts'
+import { type ContextResolver, type FacadeOptions, getBodyLimit } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { buildErrorDocument } from './errors.ts'
 import { RouteHandler, SharedResponses } from './handler.ts'
@@ -38,7 +38,7 @@ export interface JsonApiOptions extends FacadeOptions {
 
 /** Registers a route for every procedure that is exposed by a resource. */
 export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
-  const { router, resources, contextOf, baseUrl, members = declaredMembers } = options
+  const { router, resources, resolveContext, baseUrl, members = declaredMembers } = options
   const documentContext: DocumentContext = {
     resources: new Map(resources.map((resource) => [resource.type as string, resource])),
     members,
@@ -47,15 +47,15 @@ export async function jsonApi(app: FastifyInstance, options: JsonApiOptions) {
     baseUrl: baseUrl + app.prefix,
   }
   readDocuments(app)
-  registerAdmission(app, contextOf)
+  registerAdmission(app, resolveContext)
   handleErrors(app, documentContext)
-  await app.register(appLogos, { contextOf })
-  await app.register(linkPreview, { prefix: previewPath, contextOf, baseUrl: documentContext.baseUrl })
+  await app.register(appLogos, { resolveContext })
+  await app.register(linkPreview, { prefix: previewPath, resolveContext, baseUrl: documentContext.baseUrl })
   await serveRoutes(app, buildRoutes(router, members), { ...options, documentContext })
 }
 
 /** Checks the accepted media types and the access before the body is read. */
-function registerAdmission(app: FastifyInstance, contextOf: ContextOf): void {
+function registerAdmission(app: FastifyInstance, resolveContext: ContextResolver): void {
   app.addHook('onRequest', async (request, reply) => {
     // Fastify would add a charset to the media type, which must not have one.
     reply.header('cache-control', 'private, no-cache').serializer(passThrough)
@@ -63,7 +63,7 @@ function registerAdmission(app: FastifyInstance, contextOf: ContextOf): void {
     if (request.is404 && request.method === 'OPTIONS') return refuseUnrouted(request, reply)
     const { route, isPlain } = configOf(request)
     if (route?.answers !== 'file' && !isPlain) assertAcceptable(request.headers.accept)
-    const ctx = await contextOf(request, reply)
+    const ctx = await resolveContext(request, reply)
     // Unknown addresses are refused regardless of the body.
     if (request.is404) return refuseUnrouted(request, reply)
     if (route) assertServed(route, ctx)
@@ -206,10 +206,10 @@ interface LogoRequest {
 const logoPath = '/ext-apps/actions/proxy-logo/:id'
 
 /** Serves logos of external apps; only errors are documents. */
-async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: ContextOf }) {
+async function appLogos(app: FastifyInstance, { resolveContext }: { resolveContext: ContextResolver }) {
   app.get<LogoRequest>(logoPath, { config: { isPlain: true } as object }, async (request, reply) => {
     const query = dropForeignParameters(request.query) as LogoRequest['Querystring']
-    const logos = createCaller(await contextOf(request, reply)).appLogos
+    const logos = createCaller(await resolveContext(request, reply)).appLogos
     const payload = sendFile(request, reply, await logos.read({ ...query, id: request.params.id }))
     reply.header('cache-control', 'private, max-age=3600')
     return payload
@@ -217,7 +217,7 @@ async function appLogos(app: FastifyInstance, { contextOf }: { contextOf: Contex
 }
 
 interface LinkPreviewOptions {
-  contextOf: ContextOf
+  resolveContext: ContextResolver
   /** Base URL of the JSON:API. */
   baseUrl: string
 }
@@ -231,10 +231,10 @@ const readPreviewInput = ({ query }: FastifyRequest<PreviewRequest>) =>
   dropForeignParameters(query) as PreviewRequest['Querystring']
 
 /** Serves link previews as plain JSON and pictures; only errors are documents. */
-async function linkPreview(app: FastifyInstance, { contextOf, baseUrl }: LinkPreviewOptions) {
+async function linkPreview(app: FastifyInstance, { resolveContext, baseUrl }: LinkPreviewOptions) {
   const config = { isPlain: true } as object
   const previewsFor = async (request: FastifyRequest, reply: FastifyReply) =>
-    createCaller(await contextOf(request, reply)).linkPreviews
+    createCaller(await resolveContext(request, reply)).linkPreviews
 
   app.get<PreviewRequest>('/metadata', { config }, async (request, reply) => {
     const preview = await (await previewsFor(request, reply)).metadata(readPreviewInput(request))

@@ -23,11 +23,11 @@ interface LegacyOptions extends FacadeOptions {
 }
 
 /** The token-authenticated endpoints that predate v1. */
-export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, heartbeat }: LegacyOptions) {
+export async function legacyApi(app: FastifyInstance, { resolveContext, bodyLimits, heartbeat }: LegacyOptions) {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // The caller is authenticated before the body is read.
-    await contextOf(request, reply)
+    await resolveContext(request, reply)
   })
   app.removeContentTypeParser('text/plain')
 
@@ -35,9 +35,9 @@ export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, h
 
   app.post<{ Body: Record<string, unknown> | null }>(
     '/api/ai-req',
-    procedureRoute('ai.ask', { contextOf, bodyLimits }),
+    procedureRoute('ai.ask', { resolveContext, bodyLimits }),
     async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { ai } = createCaller(ctx)
       const payload = readPayload(ctx, request.body) as AiRequest
       const isStreamed = isPreferred('text/event-stream', request.headers.accept)
@@ -54,7 +54,7 @@ export async function legacyApi(app: FastifyInstance, { contextOf, bodyLimits, h
   )
 
   app.get('/api/user', async (request, reply) => {
-    return toLegacyUser(await createCaller(await contextOf(request, reply)).users.me())
+    return toLegacyUser(await createCaller(await resolveContext(request, reply)).users.me())
   })
 }
 
@@ -132,7 +132,7 @@ export async function legacyLinkPreview(app: FastifyInstance, { baseUrl, ...opti
     procedureRoute('linkPreviews.metadata', options),
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      const { linkPreviews } = createCaller(await options.contextOf(request, reply))
+      const { linkPreviews } = createCaller(await options.resolveContext(request, reply))
       return toPreview(
         await linkPreviews.metadata(request.body ?? ({} as { url: string })),
         baseUrl + app.names.basePath,

@@ -24,11 +24,11 @@ interface OpenAiOptions extends FacadeOptions {
 
 /** Registers the routes of OpenAI's API. */
 export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     // The caller is authenticated before the body is read.
-    await contextOf(request, reply)
+    await resolveContext(request, reply)
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
@@ -38,20 +38,20 @@ export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
   responseRoute(app, options)
 }
 
-function modelRoutes(app: FastifyInstance, { contextOf }: OpenAiOptions): void {
+function modelRoutes(app: FastifyInstance, { resolveContext }: OpenAiOptions): void {
   app.get('/v1/models', async (request, reply) => {
-    const models = await listModels(await contextOf(request, reply), ['chat', 'embedding'])
+    const models = await listModels(await resolveContext(request, reply), ['chat', 'embedding'])
     return { object: 'list', data: models.map(toModel) }
   })
   app.get<{ Params: { '*': string } }>('/v1/models/*', async (request, reply) => {
-    return toModel(await findModel(await contextOf(request, reply), request.params['*'], ['chat', 'embedding']))
+    return toModel(await findModel(await resolveContext(request, reply), request.params['*'], ['chat', 'embedding']))
   })
 }
 
 function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/embeddings', procedureRoute('ai.embed', options), async (request, reply) => {
-    const ctx = await options.contextOf(request, reply)
-    const body = await readRequest(embeddings.embeddingRequest, options.contextOf, request, reply)
+    const ctx = await options.resolveContext(request, reply)
+    const body = await readRequest(embeddings.embeddingRequest, options.resolveContext, request, reply)
     try {
       return embeddings.toEmbeddingList(body, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(body)))
     } finally {
@@ -63,7 +63,7 @@ function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
 
 function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/chat/completions', procedureRoute('ai.complete', options), async (request, reply) => {
-    const body = await readRequest(chat.chatRequest, options.contextOf, request, reply)
+    const body = await readRequest(chat.chatRequest, options.resolveContext, request, reply)
     const header = {
       id: `chatcmpl-${request.id}`,
       created: now(),
@@ -82,7 +82,7 @@ function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
 
 function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/responses', procedureRoute('ai.complete', options), async (request, reply) => {
-    const body = await readRequest(responses.responseRequest, options.contextOf, request, reply)
+    const body = await readRequest(responses.responseRequest, options.resolveContext, request, reply)
     const tools = new ToolTable(body.tools, body.tool_choice)
     const response = startResponse(`resp_${request.id}`, now(), body)
     return answer(request, reply, {

@@ -28,10 +28,10 @@ export async function broadcastingAuth(app: FastifyInstance, { path, ...options 
 }
 
 const createAuthorizeHandler =
-  ({ contextOf }: FacadeOptions) =>
+  ({ resolveContext }: FacadeOptions) =>
   async (request: FastifyRequest<AuthRequest>, reply: FastifyReply) => {
     const { socket_id: socketId = '', channel_name: channel = '' } = request.body ?? {}
-    return createCaller(await contextOf(request, reply)).realtime.authorize({ socketId, channel })
+    return createCaller(await resolveContext(request, reply)).realtime.authorize({ socketId, channel })
   }
 
 /** Converts a missing sign-in to 403, which front ends expect; only programs get 401. */

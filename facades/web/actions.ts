@@ -13,7 +13,7 @@ import {
 } from '../http/failure.ts'
 import { registerForms } from '../http/forms.ts'
 import { isNavigation, isPreferred } from '../http/negotiation.ts'
-import { type ContextOf, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
+import { type ContextResolver, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 
 /** Registers the requests of the pages outside the JSON:API. */
@@ -27,14 +27,14 @@ type FirstKeys = Parameters<Api['registration']['complete']>[0]
 
 /** Registers the routes to create and recover keys, and to fetch a data export. */
 async function keys(app: FastifyInstance, options: WebActionOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
   app.post<{ Body: FirstKeys }>(
     '/handshake',
     procedureRoute('registration.complete', options),
     async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { redirectUri } = await createCaller(ctx).registration.complete(request.body)
       setCsrfToken(ctx, reply)
       return { success: true, redirectUri }
@@ -42,7 +42,7 @@ async function keys(app: FastifyInstance, options: WebActionOptions) {
   )
 
   app.get('/req/profile/passkey-backup', procedureRoute('passkey.backup', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
+    const api = createCaller(await resolveContext(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
 
@@ -51,13 +51,13 @@ async function keys(app: FastifyInstance, options: WebActionOptions) {
     procedureRoute('personExports.download', options),
     async (request, reply) => {
       const { exportId } = request.params
-      const { personExports } = createCaller(await contextOf(request, reply))
+      const { personExports } = createCaller(await resolveContext(request, reply))
       return sendFile(request, reply, await personExports.download({ exportId }))
     },
   )
 
   app.post('/req/profile/reset', procedureRoute('passkey.reset', options), async (request, reply) => {
-    const ctx = await contextOf(request, reply)
+    const ctx = await resolveContext(request, reply)
     const { redirectUri } = await createCaller(ctx).passkey.reset()
     setCsrfToken(ctx, reply)
     return { success: true, redirectUri }
@@ -68,7 +68,7 @@ type AcceptedInvitation = Parameters<Api['accountInvitations']['accept']>[0]
 
 /** Registers the routes for invited people to set their password. */
 async function invitation(app: FastifyInstance, options: WebActionOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
   app.post<{ Body: Pick<AcceptedInvitation, 'secret'> }>(
@@ -76,7 +76,7 @@ async function invitation(app: FastifyInstance, options: WebActionOptions) {
     procedureRoute('accountInvitations.open', options),
     async (request, reply) => ({
       success: true,
-      ...(await createCaller(await contextOf(request, reply)).accountInvitations.open(request.body)),
+      ...(await createCaller(await resolveContext(request, reply)).accountInvitations.open(request.body)),
     }),
   )
 
@@ -85,7 +85,7 @@ async function invitation(app: FastifyInstance, options: WebActionOptions) {
     procedureRoute('accountInvitations.accept', options),
     async (request, reply) => ({
       success: true,
-      ...(await createCaller(await contextOf(request, reply)).accountInvitations.accept(request.body)),
+      ...(await createCaller(await resolveContext(request, reply)).accountInvitations.accept(request.body)),
     }),
   )
 }
@@ -94,14 +94,14 @@ type LanguageChoice = Parameters<Api['language']['change']>[0]
 
 /** Registers the route to choose the language. */
 async function language(app: FastifyInstance, options: WebActionOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler(({ message: error, errors }) => ({ error, ...(errors && { errors }) })))
 
   app.post<{ Body: LanguageChoice }>(
     '/req/changeLanguage',
     procedureRoute('language.change', options),
     async (request, reply) => {
-      await createCaller(await contextOf(request, reply)).language.change(request.body)
+      await createCaller(await resolveContext(request, reply)).language.change(request.body)
       return { success: true }
     },
   )
@@ -115,7 +115,7 @@ interface LoginQuery {
 
 /** Registers the sign-in routes, with bodies that existing front ends expect. */
 async function login(app: FastifyInstance, options: WebActionOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(
     createErrorHandler(({ code, message: error }) => ({
       error,
@@ -126,7 +126,7 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
 
   for (const path of ['/req/login', '/req/login-ldap'])
     app.post<{ Body: Credentials }>(path, procedureRoute('sessions.login', options), async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { redirectUri } = await createCaller(ctx).sessions.login(request.body)
       setCsrfToken(ctx, reply)
       return { success: true, redirectUri }
@@ -134,7 +134,7 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
 
   const createLoginRedirect =
     (by?: 'oidc' | 'proxy') => async (request: FastifyRequest<LoginQuery>, reply: FastifyReply) => {
-      const { sessions } = createCaller(await contextOf(request, reply))
+      const { sessions } = createCaller(await resolveContext(request, reply))
       const { redirectUri, state } = request.query
       // A provider redirects back to the same address with a `state`.
       const isBack = by === undefined && state !== undefined
@@ -169,16 +169,16 @@ async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: ()
 }
 
 /** Registers the routes to read and to end a session. */
-async function session(app: FastifyInstance, { contextOf, peekContextOf }: WebActionOptions) {
+async function session(app: FastifyInstance, { resolveContext, peekContext }: WebActionOptions) {
   app.setErrorHandler(createErrorHandler((refusal) => refusal))
 
   app.get('/check-session', async (request, reply) => {
-    const current = await createCaller(await peekContextOf(request, reply)).sessions.current()
+    const current = await createCaller(await peekContext(request, reply)).sessions.current()
     return current.expired ? current : { expired: false, remaining: current.remaining }
   })
 
   app.post('/logout', async (request, reply) => {
-    const { sessions } = createCaller(await contextOf(request, reply))
+    const { sessions } = createCaller(await resolveContext(request, reply))
     return answerSignedOut(request, reply, await sessions.logout())
   })
 }
@@ -193,21 +193,21 @@ type NewToken = Parameters<Api['tokens']['create']>[0]
 
 /** Registers the routes for personal access tokens. */
 async function tokens(app: FastifyInstance, options: WebActionOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler(({ message, errors }) => ({ message, ...(errors && { errors }) })))
 
   app.post<{ Body: NewToken }>(
     '/req/profile/create-token',
     procedureRoute('tokens.create', options),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const { id, name, token } = await api.tokens.create(request.body)
       return { success: true, id, name, token }
     },
   )
 
   app.get('/req/profile/fetch-tokens', procedureRoute('tokens.list', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
+    const api = createCaller(await resolveContext(request, reply))
     return { success: true, tokens: await api.tokens.list() }
   })
 
@@ -215,7 +215,7 @@ async function tokens(app: FastifyInstance, options: WebActionOptions) {
     '/req/profile/revoke-token',
     procedureRoute('tokens.revoke', options),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       await api.tokens.revoke(request.body)
       return { success: true, message: 'Token revoked successfully.' }
     },
@@ -228,7 +228,7 @@ const setCsrfToken = ({ browser }: Context, reply: FastifyReply) =>
 
 interface WebActionOptions extends FacadeOptions {
   /** Creates a context without renewing the session. */
-  peekContextOf: ContextOf
+  peekContext: ContextResolver
 }
 
 /** The data of an error body. */

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { Asset } from '../http/asset.ts'
-import type { ContextOf } from '../http/procedures.ts'
+import type { ContextResolver } from '../http/procedures.ts'
 import type { AppEntry, AppSource } from './app-files.ts'
 import { html } from './html.ts'
 import {
@@ -46,16 +46,16 @@ const writePolicy = (relaxations: AppSource['relaxations']) =>
     .join('; ')
 
 /** Serves the page of the front end to signed-in people. */
-export function serveAppPage(app: FastifyInstance, contextOf: ContextOf, source: AppSource): void {
+export function serveAppPage(app: FastifyInstance, resolveContext: ContextResolver, source: AppSource): void {
   const pagePolicy = writePolicy(source.relaxations)
   const labels = new LabelFiles()
   app.get<{ Params: { name: string } }>('/assets/labels/:name', async (request, reply) => {
-    const asset = labels.find(request.params.name, (await contextOf(request, reply)).services.labels)
+    const asset = labels.find(request.params.name, (await resolveContext(request, reply)).services.labels)
     return asset.send(request, reply)
   })
   for (const address of addresses)
     app.get(address, async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { view } = await createCaller(ctx).pages.visit({ page: 'chat' })
       reply.headers({ 'cache-control': 'no-store', 'content-security-policy': pagePolicy })
       if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)

@@ -4,7 +4,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { createEntityTag, matchesIfNoneMatch } from '../http/conditional.ts'
 import { toFailure } from '../http/failure.ts'
-import type { ContextOf } from '../http/procedures.ts'
+import type { ContextResolver } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import type { AppSource } from './app-files.ts'
 import { serveAppPage, servePreview } from './app-page.ts'
@@ -16,25 +16,25 @@ import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
 
 export interface WebOptions {
-  contextOf: ContextOf
+  resolveContext: ContextResolver
   appSource: AppSource
 }
 
 /** Registers the pages before the sign-in, and the front end behind them. */
-export async function web(app: FastifyInstance, { contextOf, appSource }: WebOptions) {
-  await servePictures(app, contextOf)
-  serveFiles(app, contextOf)
+export async function web(app: FastifyInstance, { resolveContext, appSource }: WebOptions) {
+  await servePictures(app, resolveContext)
+  serveFiles(app, resolveContext)
   appSource.serve(app)
-  serveAppPage(app, contextOf, appSource)
+  serveAppPage(app, resolveContext, appSource)
   servePreview(app)
   // The earlier address of the settings.
   app.get('/profile', (_, reply) => reply.redirect('/settings'))
-  serveDataProtection(app, contextOf)
+  serveDataProtection(app, resolveContext)
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue
     app.get(path, async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const visit = await createCaller(ctx).pages.visit({ page: page as keyof typeof paths })
       const { view } = visit
       const target = paths[view === 'unlock' ? 'handshake' : view]
@@ -139,9 +139,9 @@ const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
   })
 
 /** Serves the operator's privacy notice, which is a label of HTML. */
-function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
+function serveDataProtection(app: FastifyInstance, resolveContext: ContextResolver): void {
   app.get(dataProtection.path, async (request, reply) => {
-    const ctx = await contextOf(request, reply)
+    const ctx = await resolveContext(request, reply)
     const translate = createTranslatorFor(ctx)
     if (!dataProtection.exists(translate)) throw new Problem('not_found')
     return sendPage(reply, translate, ctx.locale, {
@@ -152,14 +152,14 @@ function serveDataProtection(app: FastifyInstance, contextOf: ContextOf): void {
   })
 }
 
-async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promise<void> {
+async function servePictures(app: FastifyInstance, resolveContext: ContextResolver): Promise<void> {
   for (const [path, of] of [
     ['/req/profile/picture/:id', 'users'],
     ['/req/rooms/picture/:id', 'rooms'],
   ] as const)
     app.get<{ Params: { id: string }; Querystring: { size?: 'small' } }>(path, async (request, reply) => {
       const input = { id: request.params.id, size: request.query.size }
-      const picture = Buffer.from(await createCaller(await contextOf(request, reply))[of].picture(input))
+      const picture = Buffer.from(await createCaller(await resolveContext(request, reply))[of].picture(input))
       const etag = createEntityTag(picture)
       reply.headers({ etag, 'cache-control': 'private, max-age=300', 'content-security-policy': "default-src 'none'" })
       if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) return reply.code(304).send()
@@ -168,13 +168,13 @@ async function servePictures(app: FastifyInstance, contextOf: ContextOf): Promis
 }
 
 /** Serves stored files at the addresses used in pages. */
-function serveFiles(app: FastifyInstance, contextOf: ContextOf): void {
+function serveFiles(app: FastifyInstance, resolveContext: ContextResolver): void {
   app.get<{ Params: { identifier: string } }>('/proxy/storage/:identifier', async (request, reply) => {
     const { identifier } = request.params
     return sendFile(
       request,
       reply,
-      await createCaller(await contextOf(request, reply)).attachments.stored({ identifier }),
+      await createCaller(await resolveContext(request, reply)).attachments.stored({ identifier }),
     )
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ContextOf } from '../../facades/http/procedures.ts'
+import type { ContextResolver } from '../../facades/http/procedures.ts'
 import { type Context, createContext } from '../../routers/core/context.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
@@ -23,7 +23,7 @@ interface AuthenticateOptions extends BrowserOptions {
 type Authenticate = (request: FastifyRequest, reply: FastifyReply) => Promise<AuthenticatedRequest>
 
 /** Creates a function that authenticates a request by its session or, without one, by its token. */
-function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}): Authenticate {
+function createRequestAuthentication(options: AuthenticateOptions, { shouldRenew = true } = {}): Authenticate {
   const { authenticator, origin } = options
 
   return async (request, reply) => {
@@ -32,7 +32,7 @@ function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}
     if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
-    if (renews) browser.renew()
+    if (shouldRenew) browser.renew()
     return { caller: session ? toCaller(session.subject) : { type: 'guest' }, usage: 'main', browser }
   }
 }
@@ -40,13 +40,13 @@ function createAuthenticate(options: AuthenticateOptions, { renews = true } = {}
 /** Functions that return the context of a request, by how the caller is authenticated. */
 export interface Contexts {
   /** Authenticates by session or token. */
-  contextOf: ContextOf
+  resolveContext: ContextResolver
   /** Authenticates by session or token, without renewing the session. */
-  peekContextOf: ContextOf
+  peekContext: ContextResolver
   /** Authenticates by token only. */
-  tokenContextOf: ContextOf
+  resolveTokenContext: ContextResolver
   /** Returns the context of a guest, even if the request has credentials. */
-  guestContextOf: ContextOf
+  resolveGuestContext: ContextResolver
 }
 
 declare module 'fastify' {
@@ -61,25 +61,7 @@ export async function createContexts(
   services: Services,
   authenticator: Authenticator,
 ): Promise<Contexts> {
-  const { authenticateSession, peekSession, authenticateToken } = await createAuthenticators(services, authenticator)
-  app.decorateRequest('callContext', null)
-  app.decorateRequest('context', null)
-
-  /** Creates one context for each request. */
-  const once =
-    (authenticate: Authenticate): ContextOf =>
-    (request, reply) =>
-      (request.callContext ??= createRequestContext(services, authenticate, request, reply))
-  return {
-    contextOf: once(authenticateSession),
-    peekContextOf: once(peekSession),
-    tokenContextOf: once(authenticateToken),
-    guestContextOf: async ({ id: requestId }, reply) =>
-      createContext(services, { requestId, signal: createCloseSignal(reply) }),
-  }
-}
-
-async function createAuthenticators({ settings, sql, loginSources }: Services, authenticator: Authenticator) {
+  const { settings, sql, loginSources } = services
   const options = {
     authenticator,
     sql,
@@ -87,11 +69,20 @@ async function createAuthenticators({ settings, sql, loginSources }: Services, a
     header: (await loginSources()).header,
     lifetime: settings.sessionLifetime,
   }
-  const authenticateToken: Authenticate = ({ headers }) => authenticator.authenticateBearer(headers.authorization)
+  app.decorateRequest('callContext', null)
+  app.decorateRequest('context', null)
+
+  /** Creates one context for each request. */
+  const once =
+    (authenticate: Authenticate): ContextResolver =>
+    (request, reply) =>
+      (request.callContext ??= createRequestContext(services, authenticate, request, reply))
   return {
-    authenticateSession: createAuthenticate(options),
-    peekSession: createAuthenticate(options, { renews: false }),
-    authenticateToken,
+    resolveContext: once(createRequestAuthentication(options)),
+    peekContext: once(createRequestAuthentication(options, { shouldRenew: false })),
+    resolveTokenContext: once(({ headers }) => authenticator.authenticateBearer(headers.authorization)),
+    resolveGuestContext: async ({ id: requestId }, reply) =>
+      createContext(services, { requestId, signal: createCloseSignal(reply) }),
   }
 }
 

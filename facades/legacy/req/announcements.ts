@@ -66,8 +66,8 @@ function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedu
   )
 }
 
-const createApi = async ({ contextOf }: FacadeOptions, request: FastifyRequest, reply: FastifyReply) =>
-  createCaller(await contextOf(request, reply)).announcements
+const createApi = async ({ resolveContext }: FacadeOptions, request: FastifyRequest, reply: FastifyReply) =>
+  createCaller(await resolveContext(request, reply)).announcements
 
 interface Row {
   id: string

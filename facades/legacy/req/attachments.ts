@@ -11,7 +11,7 @@ const fileSelector = z.object({ fileId: z.uuid() })
 
 /** Routes for the files of messages below a path: their upload, address and deletion. */
 export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   const uploadOptions = procedureRoute('attachments.upload', options, { body: fileForm })
   const streamOptions = { ...uploadOptions, config: { ...uploadOptions.config, readsForm: true } }
@@ -24,7 +24,7 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
     `${path}/getLink/:uuid`,
     procedureRoute('attachments.find', options),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const [file] = await api.attachments.find({ uuids: [request.params.uuid] })
       return { success: true, url: file ? toFileAddress(file.identifier) : null }
     },
@@ -34,7 +34,7 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
     `${path}/delete`,
     procedureRoute('attachments.delete', options, { body: fileSelector }),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const { fileId } = parseBody(fileSelector, request)
       for (const { id } of await api.attachments.find({ uuids: [fileId] })) await api.attachments.delete({ id })
       return { success: true }
@@ -43,8 +43,8 @@ export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, p
 }
 
 /** Stores the file of a form. */
-async function uploadFile(request: FastifyRequest, reply: FastifyReply, { contextOf }: FacadeOptions) {
-  const ctx = await contextOf(request, reply)
+async function uploadFile(request: FastifyRequest, reply: FastifyReply, { resolveContext }: FacadeOptions) {
+  const ctx = await resolveContext(request, reply)
   const { input, content } = await readUpload(request)
   if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
   return createCaller(ctx).attachments.upload(input as { name: string })

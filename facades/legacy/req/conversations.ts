@@ -49,11 +49,11 @@ export async function conversations(app: FastifyInstance, options: FacadeOptions
 }
 
 function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.get('/req/conv', procedureRoute('conversations.list', options, { query: listQuery }), async (request, reply) => {
     const page = parseAs(listQuery, request.query)
-    const { data, meta } = await createCaller(await contextOf(request, reply)).conversations.list({ page })
+    const { data, meta } = await createCaller(await resolveContext(request, reply)).conversations.list({ page })
     return { success: true, data: data.map(toListEntry), next: meta.next }
   })
 
@@ -63,7 +63,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
     async (request, reply) => {
       const { slug } = request.params
       const page = parseAs(messagesQuery, request.query)
-      const api = createCaller(await contextOf(request, reply)).conversations
+      const api = createCaller(await resolveContext(request, reply)).conversations
       const [conversation, { data, meta }] = await Promise.all([api.get({ slug }), api.messages({ slug, page })])
       return {
         success: true,
@@ -74,13 +74,13 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 }
 
 function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.post(
     '/req/conv/createChat',
     procedureRoute('conversations.create', options, { body: settings }),
     async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { conv_name: name, system_prompt: systemPrompt } = parseBody(settings, request)
       const made = await createCaller(ctx).conversations.create({
         name: name ?? '',
@@ -97,7 +97,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     async (request, reply) => {
       const { conv_name: name, system_prompt: systemPrompt } = parseBody(settings, request)
       // An empty name changes nothing; an empty system prompt clears it.
-      await createCaller(await contextOf(request, reply)).conversations.update({
+      await createCaller(await resolveContext(request, reply)).conversations.update({
         slug: request.params.slug,
         ...(name && { name }),
         ...(systemPrompt !== undefined && { systemPrompt: systemPrompt || null }),
@@ -110,7 +110,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/conv/removeConv/:slug',
     procedureRoute('conversations.delete', options),
     async (request, reply) => {
-      await createCaller(await contextOf(request, reply)).conversations.delete({ slug: request.params.slug })
+      await createCaller(await resolveContext(request, reply)).conversations.delete({ slug: request.params.slug })
       return { success: true, message: 'Conv deleted successfully' }
     },
   )
@@ -155,13 +155,13 @@ const messageSelector = z.object({ message_id: z.string().min(5) })
 
 /** Registers the routes for messages of private conversations. */
 function conversationMessages(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.post<Params>(
     '/req/conv/sendMessage/:slug',
     procedureRoute('conversations.sendMessage', options, { body: newMessage }),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const { threadId: thread, ...body } = parseBody(newMessage, request)
       const { attachments, ...message } = await toMessage(api, body)
       const { slug } = request.params
@@ -174,7 +174,7 @@ function conversationMessages(app: FastifyInstance, options: FacadeOptions): voi
     '/req/conv/updateMessage/:slug',
     procedureRoute('conversations.updateMessage', options, { body: changedMessage }),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const { message_id: number, ...body } = parseBody(changedMessage, request)
       const { slug } = request.params
       const changed = await api.conversations.updateMessage({ slug, number, ...(await toMessage(api, body)) })
@@ -188,7 +188,7 @@ function conversationMessages(app: FastifyInstance, options: FacadeOptions): voi
     async (request, reply) => {
       const { message_id: number } = parseBody(messageSelector, request)
       const { slug } = request.params
-      await createCaller(await contextOf(request, reply)).conversations.deleteMessage({ slug, number })
+      await createCaller(await resolveContext(request, reply)).conversations.deleteMessage({ slug, number })
       return { success: true }
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
-import type { ContextOf } from '../../http/procedures.ts'
+import type { ContextResolver } from '../../http/procedures.ts'
 import { getUserId, isMember, type Member, type Message, type Room } from './shapes.ts'
 
 export type RoomParams = { Params: { slug: string } }
@@ -17,9 +17,9 @@ export interface RoomRequest {
 export async function findRoom(
   request: FastifyRequest<RoomParams>,
   reply: FastifyReply,
-  contextOf: ContextOf,
+  resolveContext: ContextResolver,
 ): Promise<RoomRequest> {
-  const ctx = await contextOf(request, reply)
+  const ctx = await resolveContext(request, reply)
   const api = createCaller(ctx)
   const { current } = ctx.callerContext
   const room = await api.rooms.find({ slug: request.params.slug })

@@ -27,7 +27,7 @@ export async function legacyRequests(
   readJsonBodies(app, { mayBeEmpty: true })
   await registerForms(app)
   // The version is in the body, so ids are translated after parsing and before the handlers.
-  app.addHook('preHandler', translateIds(options.contextOf))
+  app.addHook('preHandler', translateIds(options.resolveContext))
   for (const part of [announcements, profile]) await app.register(part, options)
   await app.register(async (recorded) => {
     recorded.addHook('onRoute', ({ method, url, config }) => {

@@ -36,16 +36,16 @@ export async function invitations(app: FastifyInstance, options: FacadeOptions) 
 }
 
 function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.post<RoomParams>(
     '/req/inv/store-invitations/:slug',
     procedureRoute('roomMembers.inviteByName', options, { body: invitationsBody }),
     async (request, reply) => {
-      const { api, room } = await findRoom(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, resolveContext)
       const entries = parseBody(invitationsBody, request).invitations
       const byMail = entries.findIndex(({ email }) => email)
-      if (byMail >= 0) throw createMailProblem(await contextOf(request, reply), room, ['invitations', byMail, 'email'])
+      if (byMail >= 0) throw createMailProblem(await resolveContext(request, reply), room, ['invitations', byMail, 'email'])
       // Legacy front ends only know the first key.
       const invitations = entries.map(({ username, role, ...key }) => ({
         username,
@@ -62,7 +62,7 @@ function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/inv/sendExternInvitation',
     procedureRoute('roomMembers.inviteByName', options, { body: mailBody }),
     async (request, reply) => {
-      const ctx = await contextOf(request, reply)
+      const ctx = await resolveContext(request, reply)
       const { slug } = parseBody(mailBody, request)
       throw createMailProblem(ctx, await createCaller(ctx).rooms.find({ slug }))
     },
@@ -70,13 +70,13 @@ function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
 }
 
 function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.get(
     '/req/inv/requestUserInvitations',
     procedureRoute('roomMembers.invitations', options),
     async (request, reply) => {
-      const found = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
+      const found = await createCaller(await resolveContext(request, reply)).roomMembers.invitations()
       return { formattedInvitations: found.map(toLegacyInvitation) }
     },
   )
@@ -85,7 +85,7 @@ function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/inv/requestInvitation/:slug',
     procedureRoute('roomMembers.invitations', options),
     async (request, reply) => {
-      const all = await createCaller(await contextOf(request, reply)).roomMembers.invitations()
+      const all = await createCaller(await resolveContext(request, reply)).roomMembers.invitations()
       const found = all.find(({ roomSlug }) => roomSlug === request.params.slug)
       if (!found) throw new Problem('not_found', { detail: 'There is no invitation to this room.' })
       return toLegacyInvitation(found)
@@ -96,7 +96,7 @@ function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/inv/roomInvitationAccept',
     procedureRoute('roomMembers.accept', options, { body: acceptBody }),
     async (request, reply) => {
-      const api = createCaller(await contextOf(request, reply))
+      const api = createCaller(await resolveContext(request, reply))
       const { invitation_id: number } = parseBody(acceptBody, request)
       const { data } = await api.roomMembers.accept({ id: `invitation-${number}` })
       const room = data.relations?.['room'] as Room

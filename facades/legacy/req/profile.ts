@@ -12,11 +12,11 @@ const PASSKEY_ACCEPTED = 'Passkey is valid'
 
 /** Registers the routes for the own profile with legacy bodies. */
 export async function profile(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler({ avatar: ['image'] }))
 
   app.post('/req/profile/update', procedureRoute('users.update', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
+    const api = createCaller(await resolveContext(request, reply))
     const { displayName, bio } = parseBody(change, request)
     const { id } = await api.users.me()
     // An empty name changes nothing; an empty text clears it.
@@ -26,14 +26,14 @@ export async function profile(app: FastifyInstance, options: FacadeOptions) {
   })
 
   app.post('/req/profile/uploadAvatar', procedureRoute('users.update', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
+    const api = createCaller(await resolveContext(request, reply))
     const { image } = parseBody(picture, request)
     const { id } = await api.users.me()
     return { success: true, url: toPictureAddress(await api.users.update({ id, avatar: image })) }
   })
 
   app.get('/req/profile/requestPasskeyBackup', procedureRoute('passkey.backup', options), async (request, reply) => {
-    const api = createCaller(await contextOf(request, reply))
+    const api = createCaller(await resolveContext(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
 

@@ -37,13 +37,13 @@ export function roomMessages(app: FastifyInstance, options: FacadeOptions): void
 }
 
 function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.get<OneMessage>(
     '/req/room/message/get/:slug/:number',
     procedureRoute('roomMessages.find', options),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       return readMessageOfRoom(roomRequest, request.params.number)
     },
   )
@@ -52,7 +52,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/readstat/:slug',
     procedureRoute('rooms.markRead', options, { body: readMarkBody }),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { id } = await findMessage(roomRequest, parseBody(readMarkBody, request).message_id)
       await roomRequest.api.rooms.markRead({ id: roomRequest.room.id, upTo: id })
       return { success: true }
@@ -61,13 +61,13 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
 }
 
 function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.post<RoomParams>(
     '/req/room/sendMessage/:slug',
     procedureRoute('roomMessages.create', options, { body: newMessage }),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { content, threadId } = parseBody(newMessage, request)
       const thread = threadId > 0 ? (await findMessage(roomRequest, `${threadId}.000`)).id : null
       const attachments = (await findAttachmentIds(roomRequest.api, content)) ?? []
@@ -85,7 +85,7 @@ function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/updateMessage/:slug',
     procedureRoute('roomMessages.update', options, { body: changedMessage }),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { content, message_id: number } = parseBody(changedMessage, request)
       const message = await findMessage(roomRequest, number)
       assertNoNewFiles(message, content.attachments ?? [])
@@ -136,8 +136,8 @@ export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void 
     '/req/room/streamAI/:slug',
     procedureRoute('rooms.ask', options, { body: request }),
     async (sent, reply) => {
-      const roomRequest = await findRoom(sent, reply, options.contextOf)
-      const body = await readRequest(request, options.contextOf, sent, reply)
+      const roomRequest = await findRoom(sent, reply, options.resolveContext)
+      const body = await readRequest(request, options.resolveContext, sent, reply)
       if (body.slug && body.slug !== roomRequest.room.slug) throw createSlugProblem()
       const question = {
         ...toQuestion(body.payload),

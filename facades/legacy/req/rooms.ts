@@ -37,7 +37,7 @@ const memberNames = {
 
 /** Registers the routes for rooms with legacy bodies. */
 export async function rooms(app: FastifyInstance, options: FacadeOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   app.setErrorHandler(createErrorHandler(memberNames, addForbidden))
   attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
   roomMessages(app, options)
@@ -48,12 +48,12 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
 
   app.get('/req/room', procedureRoute('rooms.list', options, { query: listQuery }), async (request, reply) => {
     const page = parseAs(listQuery, request.query)
-    const { items } = await createCaller(await contextOf(request, reply)).rooms.list({ page })
+    const { items } = await createCaller(await resolveContext(request, reply)).rooms.list({ page })
     return { success: true, data: items.map(toRoomListEntry) }
   })
 
   app.get<RoomParams>('/req/room/:slug', procedureRoute('rooms.find', options), async (request, reply) => {
-    const roomRequest = await findRoom(request, reply, contextOf)
+    const roomRequest = await findRoom(request, reply, resolveContext)
     const [members, messages] = await Promise.all([findMembers(roomRequest), findMessages(roomRequest)])
     return toLegacyRoom(roomRequest.room, { members, messages, viewer: roomRequest.viewer })
   })
@@ -62,7 +62,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
     '/req/room/removeRoom/:slug',
     procedureRoute('rooms.delete', options),
     async (request, reply) => {
-      const { api, room } = await findRoom(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, resolveContext)
       await api.rooms.delete({ id: room.id })
       return { success: true, message: 'Room deleted successfully' }
     },
@@ -73,7 +73,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
     procedureRoute('users.findPeople', options, { body: search }),
     async (request, reply) => {
       const { query } = parseBody(search, request)
-      const { meta } = await createCaller(await contextOf(request, reply)).users.findPeople({
+      const { meta } = await createCaller(await resolveContext(request, reply)).users.findPeople({
         query: decodeText(query),
       })
       const users = meta.people.map(({ displayName: name, username, email, publicKey }) => ({
@@ -106,7 +106,7 @@ function createRoom(app: FastifyInstance, options: FacadeOptions): void {
     procedureRoute('rooms.create', options, { body: newRoom }),
     async (request, reply) => {
       const { room_name: name } = parseBody(newRoom, request)
-      const room = await createCaller(await options.contextOf(request, reply)).rooms.create({ name })
+      const room = await createCaller(await options.resolveContext(request, reply)).rooms.create({ name })
       const { id, room_name, slug, created_at, updated_at } = toRoomRow(room)
       return reply.code(201).send({ success: true, roomData: { id, room_name, slug, created_at, updated_at } })
     },
@@ -114,13 +114,13 @@ function createRoom(app: FastifyInstance, options: FacadeOptions): void {
 }
 
 function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.delete<RoomParams>(
     '/req/room/leaveRoom/:slug',
     procedureRoute('roomMembers.delete', options),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { id } = await getOwnMembership(roomRequest)
       await roomRequest.api.roomMembers.delete({ id })
       return { success: true }
@@ -131,7 +131,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/removeMember/:slug',
     procedureRoute('roomMembers.delete', options, { body: person }),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { id } = await findMemberByName(roomRequest, parseBody(person, request).username)
       await roomRequest.api.roomMembers.delete({ id })
       return { success: true, message: 'Member removed successfully' }
@@ -143,7 +143,7 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/addMember/:slug',
     procedureRoute('roomMembers.update', options, { body: roleBody }),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, contextOf)
+      const roomRequest = await findRoom(request, reply, resolveContext)
       const { username, role } = parseBody(roleBody, request)
       const { id } = await findMemberByName(roomRequest, username)
       await roomRequest.api.roomMembers.update({ id, role })
@@ -163,13 +163,13 @@ const settings = z.object({ name: text, description: text, system_prompt: text, 
 
 /** Registers the routes for the description and picture of a room. */
 function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
-  const { contextOf } = options
+  const { resolveContext } = options
 
   app.post<RoomParams>(
     '/req/room/updateInfo/:slug',
     procedureRoute('rooms.update', options, { body: settings }),
     async (request, reply) => {
-      const { api, room } = await findRoom(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, resolveContext)
       const { name, description, system_prompt, image } = parseBody(settings, request)
       // An empty name changes nothing; an empty text clears it.
       await api.rooms.update({
@@ -187,7 +187,7 @@ function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
     '/req/room/uploadAvatar/:slug',
     procedureRoute('rooms.update', options, { body: picture }),
     async (request, reply) => {
-      const { api, room } = await findRoom(request, reply, contextOf)
+      const { api, room } = await findRoom(request, reply, resolveContext)
       const { image } = parseBody(picture, request)
       const changed = await api.rooms.update({ id: room.id, avatar: image })
       return { success: true, url: toRoomPictureAddress(changed), uuid: toPictureUuid(changed) }

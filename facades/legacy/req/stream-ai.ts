@@ -18,13 +18,13 @@ interface StreamAiOptions extends FacadeOptions {
 
 /** Registers the route with which legacy front ends call a model; the response is lines of JSON. */
 export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: StreamAiOptions) {
-  const { contextOf } = options
+  const { resolveContext } = options
   setLegacyErrorHandler(app)
 
   app.post('/req/streamAI', procedureRoute('ai.complete', options, { body: aiRequest }), async (request, reply) => {
-    const { payload } = await readRequest(aiRequest, contextOf, request, reply)
+    const { payload } = await readRequest(aiRequest, resolveContext, request, reply)
     const { model, stream, tools } = payload
-    const author = await findAuthor(createCaller(await contextOf(request, reply)))
+    const author = await findAuthor(createCaller(await resolveContext(request, reply)))
     const lines = new JsonLines({ author, model, tools: tools ?? [] }, request.id)
     const answerProviderFailure = (error: unknown) =>
       stream
@@ -33,7 +33,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     const input = toCoreRequest(payload)
     const writer = stream ? lines : undefined
     try {
-      return await answer(request, reply, { contextOf, heartbeat, input, toBody, writer })
+      return await answer(request, reply, { resolveContext, heartbeat, input, toBody, writer })
     } catch (error) {
       if (!providerFailures.includes(toFailure(error).code)) throw remapIssues(error, mapErrorPath)
       return answerProviderFailure(error)

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
 import { toFailure } from '../../http/failure.ts'
-import type { ContextOf } from '../../http/procedures.ts'
+import type { ContextResolver } from '../../http/procedures.ts'
 import { parseAs } from './errors.ts'
 import { findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import type { Message } from './shapes.ts'
@@ -52,7 +52,7 @@ export function addIdVariant(url: string, body: z.ZodType | undefined): z.ZodTyp
  * version stay unchanged; ids only count within the room of the request.
  */
 export const translateIds =
-  (contextOf: ContextOf) =>
+  (resolveContext: ContextResolver) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const fields = translatedRoutes.get(request.routeOptions.url)
     const body = dropEmptyMembers(request.body)
@@ -63,7 +63,7 @@ export const translateIds =
     for (const name of Object.values(fields))
       if (Object.hasOwn(rest, name)) throw createFieldProblem(name, `The ${name} field is prohibited.`, 'is prohibited')
     const selectedIds = parseAs(ids, body)
-    const roomRequest = await findRoomOfRequest(request, reply, contextOf)
+    const roomRequest = await findRoomOfRequest(request, reply, resolveContext)
     request.body = { ...rest, ...(await findNumbers(roomRequest, selectedIds, fields)) }
   }
 
@@ -87,8 +87,10 @@ async function findNumbers(
 }
 
 /** Finds the room of a request; undefined without one. */
-const findRoomOfRequest = (request: FastifyRequest, reply: FastifyReply, contextOf: ContextOf) =>
-  'slug' in (request.params as object) ? findRoom(request as FastifyRequest<RoomParams>, reply, contextOf) : undefined
+const findRoomOfRequest = (request: FastifyRequest, reply: FastifyReply, resolveContext: ContextResolver) =>
+  'slug' in (request.params as object)
+    ? findRoom(request as FastifyRequest<RoomParams>, reply, resolveContext)
+    : undefined
 
 /** Finds a message of the room; one of another room is not found, whether visible or not. */
 async function findMessageById(

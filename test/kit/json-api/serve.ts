@@ -25,7 +25,7 @@ export async function serveJsonApi(svc: TestApp, { services = svc.services, ...o
     prefix: basePath,
     baseUrl: '',
     bodyLimits: readBodyLimits(svc.env),
-    contextOf: async (request) => {
+    resolveContext: async (request) => {
       const { authorization } = request.headers
       const identity = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
       request.context = createContext(services, { ...identity, requestId: request.id })
