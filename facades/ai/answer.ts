@@ -14,7 +14,7 @@ export type Usage = WholeAnswer['usage']
 export type StreamPart =
   Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
-interface AnswerOptions {
+interface ModelAnswerOptions {
   resolveContext: ContextResolver
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
@@ -27,10 +27,10 @@ interface AnswerOptions {
 }
 
 /** Calls the model, and sends its answer whole or as a stream. */
-export async function answer(
+export async function sendModelAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
-  { resolveContext, heartbeat, input, toBody, writer, nameParameter = (path) => path.at(-1) }: AnswerOptions,
+  { resolveContext, heartbeat, input, toBody, writer, nameParameter = (path) => path.at(-1) }: ModelAnswerOptions,
 ): Promise<object> {
   const ctx = await resolveContext(request, reply)
   const { ai } = createCaller(ctx)
@@ -51,7 +51,7 @@ export async function answer(
 }
 
 /** Adds parameters that were not sent to the model to the ignored parameters. */
-function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<AnswerOptions['nameParameter']>): void {
+function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<ModelAnswerOptions['nameParameter']>): void {
   const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
   hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
 }

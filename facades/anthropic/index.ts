@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../routers/index.ts'
-import { answer } from '../ai/answer.ts'
+import { sendModelAnswer } from '../ai/answer.ts'
 import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
 import { parseBody, readRequest, remapIssues } from '../ai/request-body.ts'
 import { setRateLimitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
 import { nameParameter, sendError } from './anthropic-errors.ts'
-import { countRequest, messageRequest, translateRequest } from './messages-request.ts'
+import { countRequest, messageRequest, toCoreRequest } from './messages-request.ts'
 import { toMessage } from './messages-response.ts'
-import { MessageEvents } from './messages-stream.ts'
+import { MessageEventWriter } from './messages-stream.ts'
 
 interface AnthropicOptions extends FacadeOptions {
   /** Pause between the pings of a silent stream, in milliseconds. */
@@ -27,12 +27,12 @@ export async function anthropic(app: FastifyInstance, options: AnthropicOptions)
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
-  modelRoutes(app, options)
-  countRoute(app, options)
-  messageRoute(app, options)
+  registerModelRoutes(app, options)
+  registerCountRoute(app, options)
+  registerMessageRoute(app, options)
 }
 
-function modelRoutes(app: FastifyInstance, { resolveContext }: AnthropicOptions): void {
+function registerModelRoutes(app: FastifyInstance, { resolveContext }: AnthropicOptions): void {
   // OpenAI's clients ask for models at the same address, without the header `anthropic-version`.
   app.addConstraintStrategy(versionConstraint)
   const constraints = { anthropicVersion: 'sent' }
@@ -45,10 +45,10 @@ function modelRoutes(app: FastifyInstance, { resolveContext }: AnthropicOptions)
   })
 }
 
-function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
+function registerCountRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages/count_tokens', procedureRoute('ai.countTokens', options), async (request, reply) => {
     const ctx = await options.resolveContext(request, reply)
-    const { input, mapPath } = translateRequest(await readRequest(countRequest, options.resolveContext, request, reply))
+    const { input, mapPath } = toCoreRequest(await readRequest(countRequest, options.resolveContext, request, reply))
     try {
       const { inputTokens, estimated } = await createCaller(ctx).ai.countTokens(input)
       return { input_tokens: inputTokens, estimated }
@@ -60,17 +60,17 @@ function countRoute(app: FastifyInstance, options: AnthropicOptions): void {
   })
 }
 
-function messageRoute(app: FastifyInstance, options: AnthropicOptions): void {
+function registerMessageRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages', procedureRoute('ai.complete', options), async (request, reply) => {
     const body = await readRequest(messageRequest, options.resolveContext, request, reply)
     const header = { id: `msg_${request.id}`, model: body.model }
-    const { input, mapPath } = translateRequest(body)
-    return answer(request, reply, {
+    const { input, mapPath } = toCoreRequest(body)
+    return sendModelAnswer(request, reply, {
       ...options,
       input,
-      nameParameter: nameParameter,
+      nameParameter,
       toBody: (completed) => toMessage(header, completed),
-      writer: body.stream ? new MessageEvents(header, request.id) : undefined,
+      writer: body.stream ? new MessageEventWriter(header, request.id) : undefined,
     }).catch((error: unknown) => {
       throw remapIssues(error, mapPath, request.body)
     })

@@ -95,7 +95,7 @@ export interface TranslatedRequest {
   mapPath: Conversation['mapPath']
 }
 
-export function translateRequest(request: TranslatableRequest): TranslatedRequest {
+export function toCoreRequest(request: TranslatableRequest): TranslatedRequest {
   if (request.thread?.type === 'continue') throw createUnknownThreadProblem()
   const { model, system, tools, tool_choice: choice } = request
   const format = request.output_config?.format ?? request.output_format

@@ -17,7 +17,7 @@ import {
 const noUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
 
 /** Writes an answer as the events of Anthropic's API: blocks that start, grow and stop one after another. */
-export class MessageEvents implements EventWriter<StreamPart> {
+export class MessageEventWriter implements EventWriter<StreamPart> {
   readonly keepAlive = writeEvent('ping', {})
   readonly #header: MessageHeader
   readonly #requestId: string

@@ -1,20 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createCaller } from '../../routers/index.ts'
-import { answer } from '../ai/answer.ts'
+import { sendModelAnswer } from '../ai/answer.ts'
 import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
 import { readRequest, remapIssues } from '../ai/request-body.ts'
-import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
+import { setRateLimitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
-import * as chat from './chat/chat-request.ts'
-import { mapChatErrorPath } from './chat/chat-request.ts'
+import { chatRequest, chatToCoreRequest, listCustomTools, mapChatErrorPath } from './chat/chat-request.ts'
 import { toCompletion } from './chat/chat-response.ts'
-import { toChunks } from './chat/chat-stream.ts'
+import { createChunkWriter } from './chat/chat-stream.ts'
 import * as embeddings from './embeddings.ts'
 import { nameParameter, sendError } from './openai-errors.ts'
-import * as responses from './responses/responses-request.ts'
-import { mapResponsesErrorPath } from './responses/responses-request.ts'
+import { mapResponsesErrorPath, responseRequest, responsesToCoreRequest } from './responses/responses-request.ts'
 import { startResponse, toWholeResponse } from './responses/responses-response.ts'
-import { ResponseEvents } from './responses/responses-stream.ts'
+import { ResponseEventWriter } from './responses/responses-stream.ts'
 import { ToolTable } from './responses/responses-tools.ts'
 
 interface OpenAiOptions extends FacadeOptions {
@@ -32,13 +30,13 @@ export async function openAi(app: FastifyInstance, options: OpenAiOptions) {
   })
   app.removeContentTypeParser('text/plain')
   app.setErrorHandler(sendError)
-  modelRoutes(app, options)
-  embeddingRoute(app, options)
-  completionRoute(app, options)
-  responseRoute(app, options)
+  registerModelRoutes(app, options)
+  registerEmbeddingRoute(app, options)
+  registerCompletionRoute(app, options)
+  registerResponseRoute(app, options)
 }
 
-function modelRoutes(app: FastifyInstance, { resolveContext }: OpenAiOptions): void {
+function registerModelRoutes(app: FastifyInstance, { resolveContext }: OpenAiOptions): void {
   app.get('/v1/models', async (request, reply) => {
     const models = await listModels(await resolveContext(request, reply), ['chat', 'embedding'])
     return { object: 'list', data: models.map(toModel) }
@@ -48,7 +46,7 @@ function modelRoutes(app: FastifyInstance, { resolveContext }: OpenAiOptions): v
   })
 }
 
-function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
+function registerEmbeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/embeddings', procedureRoute('ai.embed', options), async (request, reply) => {
     const ctx = await options.resolveContext(request, reply)
     const body = await readRequest(embeddings.embeddingRequest, options.resolveContext, request, reply)
@@ -56,41 +54,40 @@ function embeddingRoute(app: FastifyInstance, options: OpenAiOptions): void {
       return embeddings.toEmbeddingList(body, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(body)))
     } finally {
       setRateLimitHeaders(reply, ctx.hints.rateLimit)
-      reply.headers(toLimitHeaders(ctx.hints))
     }
   })
 }
 
-function completionRoute(app: FastifyInstance, options: OpenAiOptions): void {
+function registerCompletionRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/chat/completions', procedureRoute('ai.complete', options), async (request, reply) => {
-    const body = await readRequest(chat.chatRequest, options.resolveContext, request, reply)
+    const body = await readRequest(chatRequest, options.resolveContext, request, reply)
     const header = {
       id: `chatcmpl-${request.id}`,
       created: now(),
       model: body.model,
-      custom: chat.listCustomTools(body),
+      custom: listCustomTools(body),
     }
-    return answer(request, reply, {
+    return sendModelAnswer(request, reply, {
       ...options,
-      input: chat.toAiRequest(body),
+      input: chatToCoreRequest(body),
       nameParameter: (path) => nameParameter(path, 'chat'),
       toBody: (completed) => toCompletion(header, completed),
-      writer: body.stream ? toChunks(header, body.stream_options?.include_usage === true) : undefined,
+      writer: body.stream ? createChunkWriter(header, body.stream_options?.include_usage === true) : undefined,
     }).catch(withClientPaths(request, (path) => mapChatErrorPath(body, path)))
   })
 }
 
-function responseRoute(app: FastifyInstance, options: OpenAiOptions): void {
+function registerResponseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/responses', procedureRoute('ai.complete', options), async (request, reply) => {
-    const body = await readRequest(responses.responseRequest, options.resolveContext, request, reply)
+    const body = await readRequest(responseRequest, options.resolveContext, request, reply)
     const tools = new ToolTable(body.tools, body.tool_choice)
     const response = startResponse(`resp_${request.id}`, now(), body)
-    return answer(request, reply, {
+    return sendModelAnswer(request, reply, {
       ...options,
-      input: responses.toAiRequest(body, tools),
+      input: responsesToCoreRequest(body, tools),
       nameParameter: (path) => nameParameter(path, 'responses'),
       toBody: (completed) => toWholeResponse(tools, response, completed),
-      writer: body.stream ? new ResponseEvents(response, tools) : undefined,
+      writer: body.stream ? new ResponseEventWriter(response, tools) : undefined,
     }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(body, tools, path)))
   })
 }

@@ -13,12 +13,12 @@ type AnnouncementParams = { Params: { id: string } }
 /** Registers the routes for announcements. Unknown or hidden ones fail as legacy front ends expect. */
 export async function announcements(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler({}))
-  readRoutes(app, options)
-  markRoute(app, options, { path: 'seen', procedure: 'markSeen', done: 'seen' })
-  markRoute(app, options, { path: 'report', procedure: 'accept', done: 'accepted' })
+  registerReadRoutes(app, options)
+  registerMarkRoute(app, options, { path: 'seen', procedure: 'markSeen', done: 'seen' })
+  registerMarkRoute(app, options, { path: 'report', procedure: 'accept', done: 'accepted' })
 }
 
-function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerReadRoutes(app: FastifyInstance, options: FacadeOptions): void {
   app.get<AnnouncementParams>(
     '/req/announcement/render/:id',
     procedureRoute('announcements.read', options),
@@ -49,7 +49,7 @@ interface MarkRoute {
   done: string
 }
 
-function markRoute(app: FastifyInstance, options: FacadeOptions, { path, procedure, done }: MarkRoute): void {
+function registerMarkRoute(app: FastifyInstance, options: FacadeOptions, { path, procedure, done }: MarkRoute): void {
   app.post<AnnouncementParams>(
     `/req/announcement/${path}/:id`,
     procedureRoute(`announcements.${procedure}`, options),

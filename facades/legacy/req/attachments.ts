@@ -9,8 +9,13 @@ import { toFileAddress } from './shapes.ts'
 const fileForm = z.object({ file: z.file() })
 const fileSelector = z.object({ fileId: z.uuid() })
 
-/** Routes for the files of messages below a path: their upload, address and deletion. */
-export function attachmentRoutes(app: FastifyInstance, options: FacadeOptions, path: string, upload: string): void {
+/** Registers the routes for the files of messages below a path: their upload, address and deletion. */
+export function registerAttachmentRoutes(
+  app: FastifyInstance,
+  options: FacadeOptions,
+  path: string,
+  upload: string,
+): void {
   const { resolveContext } = options
 
   const uploadOptions = procedureRoute('attachments.upload', options, { body: fileForm })

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
-import { attachmentRoutes } from './attachments.ts'
+import { registerAttachmentRoutes } from './attachments.ts'
 import { createErrorHandler, parseAs, parseBody } from './errors.ts'
 import {
   findAttachmentIds,
@@ -42,13 +42,13 @@ const messagesQuery = z.object({ size: size.max(MAX_MESSAGES).default(MAX_MESSAG
 /** Registers the routes for private conversations with legacy bodies. */
 export async function conversations(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler(memberNames))
-  attachmentRoutes(app, options, '/req/conv/attachment', '/upload')
-  conversationMessages(app, options)
-  readRoutes(app, options)
-  changeRoutes(app, options)
+  registerAttachmentRoutes(app, options, '/req/conv/attachment', '/upload')
+  registerMessageRoutes(app, options)
+  registerReadRoutes(app, options)
+  registerChangeRoutes(app, options)
 }
 
-function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerReadRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.get('/req/conv', procedureRoute('conversations.list', options, { query: listQuery }), async (request, reply) => {
@@ -73,7 +73,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerChangeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.post(
@@ -154,7 +154,7 @@ const changedMessage = z.object({ ...messageMembers, message_id: z.string() })
 const messageSelector = z.object({ message_id: z.string().min(5) })
 
 /** Registers the routes for messages of private conversations. */
-function conversationMessages(app: FastifyInstance, options: FacadeOptions): void {
+function registerMessageRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.post<Params>(

@@ -31,11 +31,11 @@ const acceptBody = z.object({ invitation_id: z.coerce.number().int().min(1).max(
 /** Registers the routes for invitations with legacy bodies. */
 export async function invitations(app: FastifyInstance, options: FacadeOptions) {
   app.setErrorHandler(createErrorHandler({ id: ['invitation_id'] }, ({ message: error }) => ({ error })))
-  inviterRoutes(app, options)
-  inviteeRoutes(app, options)
+  registerInviterRoutes(app, options)
+  registerInviteeRoutes(app, options)
 }
 
-function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerInviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.post<RoomParams>(
@@ -45,7 +45,8 @@ function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
       const { api, room } = await findRoom(request, reply, resolveContext)
       const entries = parseBody(invitationsBody, request).invitations
       const byMail = entries.findIndex(({ email }) => email)
-      if (byMail >= 0) throw createMailProblem(await resolveContext(request, reply), room, ['invitations', byMail, 'email'])
+      if (byMail >= 0)
+        throw createMailProblem(await resolveContext(request, reply), room, ['invitations', byMail, 'email'])
       // Legacy front ends only know the first key.
       const invitations = entries.map(({ username, role, ...key }) => ({
         username,
@@ -69,7 +70,7 @@ function inviterRoutes(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-function inviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerInviteeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.get(

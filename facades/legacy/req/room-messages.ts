@@ -31,12 +31,12 @@ const readMarkBody = z.object({ message_id: z.string() })
 const keyEpoch = 0
 
 /** Registers the routes for messages of rooms. */
-export function roomMessages(app: FastifyInstance, options: FacadeOptions): void {
-  readRoutes(app, options)
-  changeRoutes(app, options)
+export function registerRoomMessageRoutes(app: FastifyInstance, options: FacadeOptions): void {
+  registerReadRoutes(app, options)
+  registerChangeRoutes(app, options)
 }
 
-function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerReadRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.get<OneMessage>(
@@ -60,7 +60,7 @@ function readRoutes(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-function changeRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerChangeRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.post<RoomParams>(
@@ -125,7 +125,7 @@ const request = z.object({
 })
 
 /** Registers the route for answers of models in a room; the answer follows as a message. */
-export function roomAnswers(app: FastifyInstance, options: FacadeOptions): void {
+export function registerRoomAnswerRoutes(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler((thrown, sent, reply) => {
     const failure = toFailure(thrown)
     if (failure.status !== 422 || isNavigation(sent) || isAboutAddress(thrown)) throw thrown

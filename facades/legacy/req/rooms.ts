@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
-import { attachmentRoutes } from './attachments.ts'
+import { registerAttachmentRoutes } from './attachments.ts'
 import { createErrorHandler, parseAs, parseBody } from './errors.ts'
 import { findMemberByName, findMembers, findMessages, findRoom, getOwnMembership, type RoomParams } from './find.ts'
-import { roomAnswers, roomMessages } from './room-messages.ts'
+import { registerRoomAnswerRoutes, registerRoomMessageRoutes } from './room-messages.ts'
 import {
   getUserId,
   isMember,
@@ -39,12 +39,12 @@ const memberNames = {
 export async function rooms(app: FastifyInstance, options: FacadeOptions) {
   const { resolveContext } = options
   app.setErrorHandler(createErrorHandler(memberNames, addForbidden))
-  attachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
-  roomMessages(app, options)
-  roomPictures(app, options)
-  await app.register(async (creating) => createRoom(creating, options))
-  await app.register(async (answering) => roomAnswers(answering, options))
-  memberRoutes(app, options)
+  registerAttachmentRoutes(app, options, '/req/room/attachment', '/upload/:slug')
+  registerRoomMessageRoutes(app, options)
+  registerSettingsRoutes(app, options)
+  await app.register(async (creating) => registerCreateRoute(creating, options))
+  await app.register(async (answering) => registerRoomAnswerRoutes(answering, options))
+  registerMemberRoutes(app, options)
 
   app.get('/req/room', procedureRoute('rooms.list', options, { query: listQuery }), async (request, reply) => {
     const page = parseAs(listQuery, request.query)
@@ -99,7 +99,7 @@ function decodeText(text: string): string {
   }
 }
 
-function createRoom(app: FastifyInstance, options: FacadeOptions): void {
+function registerCreateRoute(app: FastifyInstance, options: FacadeOptions): void {
   app.setErrorHandler(createErrorHandler({ name: ['room_name'] }))
   app.post(
     '/req/room/createRoom',
@@ -113,7 +113,7 @@ function createRoom(app: FastifyInstance, options: FacadeOptions): void {
   )
 }
 
-function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
+function registerMemberRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.delete<RoomParams>(
@@ -161,8 +161,8 @@ function memberRoutes(app: FastifyInstance, options: FacadeOptions): void {
 const text = z.string().nullish()
 const settings = z.object({ name: text, description: text, system_prompt: text, image: text })
 
-/** Registers the routes for the description and picture of a room. */
-function roomPictures(app: FastifyInstance, options: FacadeOptions): void {
+/** Registers the routes for the name, the texts and the picture of a room. */
+function registerSettingsRoutes(app: FastifyInstance, options: FacadeOptions): void {
   const { resolveContext } = options
 
   app.post<RoomParams>(

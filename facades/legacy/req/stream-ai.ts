@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { Source } from '../../../routers/ports/ai/messages.ts'
-import { answer, type CoreRequest, type StreamPart, type WholeAnswer } from '../../ai/answer.ts'
+import { type CoreRequest, type StreamPart, sendModelAnswer, type WholeAnswer } from '../../ai/answer.ts'
 import { definedOnly, readRequest, remapIssues } from '../../ai/request-body.ts'
 import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
@@ -25,7 +25,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     const { payload } = await readRequest(aiRequest, resolveContext, request, reply)
     const { model, stream, tools } = payload
     const author = await findAuthor(createCaller(await resolveContext(request, reply)))
-    const lines = new JsonLines({ author, model, tools: tools ?? [] }, request.id)
+    const lines = new JsonLineWriter({ author, model, tools: tools ?? [] }, request.id)
     const answerProviderFailure = (error: unknown) =>
       stream
         ? reply.type('text/event-stream; charset=utf-8').send(lines.writeError(error))
@@ -33,7 +33,7 @@ export async function streamAi(app: FastifyInstance, { heartbeat, ...options }: 
     const input = toCoreRequest(payload)
     const writer = stream ? lines : undefined
     try {
-      return await answer(request, reply, { resolveContext, heartbeat, input, toBody, writer })
+      return await sendModelAnswer(request, reply, { resolveContext, heartbeat, input, toBody, writer })
     } catch (error) {
       if (!providerFailures.includes(toFailure(error).code)) throw remapIssues(error, mapErrorPath)
       return answerProviderFailure(error)
@@ -171,7 +171,7 @@ interface StreamHeader {
 }
 
 /** Writes an answer as lines of JSON; the last line marks the end. */
-class JsonLines implements EventWriter<StreamPart> {
+class JsonLineWriter implements EventWriter<StreamPart> {
   /** Legacy front ends skip empty lines. */
   readonly keepAlive = '\n'
   readonly #header: StreamHeader

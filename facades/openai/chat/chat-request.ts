@@ -122,7 +122,7 @@ export const chatRequest = z.strictObject({
 })
 export type ChatRequest = z.output<typeof chatRequest>
 
-export function toAiRequest(request: ChatRequest): CoreRequest {
+export function chatToCoreRequest(request: ChatRequest): CoreRequest {
   const { model, messages, tool_choice: choice, response_format: format } = request
   const tools = selectTools(request)
   return {

@@ -5,7 +5,10 @@ import { toOpenAiError } from '../openai-errors.ts'
 import { type CompletionHeader, finishReasons, toCitations, toToolCall, toUsage } from './chat-response.ts'
 
 /** Creates a writer of chat completion chunks, with a final usage chunk if requested. */
-export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boolean): EventWriter<StreamPart> {
+export function createChunkWriter(
+  { custom, ...header }: CompletionHeader,
+  shouldWriteUsage: boolean,
+): EventWriter<StreamPart> {
   // Serialized once, because repeating it for each chunk would dominate the cost.
   const opening = JSON.stringify({ ...header, object: 'chat.completion.chunk' }).slice(0, -1)
   const writeChunk = (rest: string) => `data: ${opening},${rest}}\n\n`
@@ -15,7 +18,7 @@ export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boo
     const completeDelta = hasBegun ? delta : { role: 'assistant', ...delta }
     hasBegun = true
     const choice = `{"index":0,"delta":${JSON.stringify(completeDelta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`
-    return writeChunk(`"choices":[${choice}]${withUsage ? ',"usage":null' : ''}`)
+    return writeChunk(`"choices":[${choice}]${shouldWriteUsage ? ',"usage":null' : ''}`)
   }
   return {
     writePart(part) {
@@ -38,7 +41,7 @@ export function toChunks({ custom, ...header }: CompletionHeader, withUsage: boo
         case 'finish':
           return writeChoice({}, finishReasons[part.reason])
         case 'usage':
-          return withUsage ? writeChunk(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
+          return shouldWriteUsage ? writeChunk(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
       }
     },
     writeEnd: () => 'data: [DONE]\n\n',

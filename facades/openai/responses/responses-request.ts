@@ -80,7 +80,7 @@ export const responseRequest = z.strictObject({
 })
 export type ResponseRequest = z.output<typeof responseRequest>
 
-export function toAiRequest(request: ResponseRequest, table: ToolTable): CoreRequest {
+export function responsesToCoreRequest(request: ResponseRequest, table: ToolTable): CoreRequest {
   const { model, input, instructions, tool_choice: choice, text } = request
   return {
     model,

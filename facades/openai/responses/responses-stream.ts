@@ -30,7 +30,7 @@ type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type 
  * Writes a response as events. Each item is added, filled and finished before the next one, except for parallel tool
  * calls. The whole response comes last.
  */
-export class ResponseEvents implements EventWriter<StreamPart> {
+export class ResponseEventWriter implements EventWriter<StreamPart> {
   readonly #response: Response
   readonly #tools: ToolTable
   readonly #ids: ItemIds
