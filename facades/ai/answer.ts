@@ -14,6 +14,9 @@ export type Usage = WholeAnswer['usage']
 export type StreamPart =
   Awaited<ReturnType<Api['ai']['completeStream']>> extends AsyncGenerator<infer Part> ? Part : never
 
+/** The stream parts of a type. */
+export type StreamPartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
+
 interface ModelAnswerOptions {
   resolveContext: ContextResolver
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -51,7 +54,10 @@ export async function sendModelAnswer(
 }
 
 /** Adds parameters that were not sent to the model to the ignored parameters. */
-function reportUnsentParameters({ hints }: Context, nameParameter: NonNullable<ModelAnswerOptions['nameParameter']>): void {
+function reportUnsentParameters(
+  { hints }: Context,
+  nameParameter: NonNullable<ModelAnswerOptions['nameParameter']>,
+): void {
   const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
   hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
 }

@@ -2,7 +2,7 @@ import { TRPCError } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { readIssues } from '../../routers/core/issues.ts'
-import { Problem } from '../../routers/core/problems.ts'
+import { type Issue, Problem } from '../../routers/core/problems.ts'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
 import { alternatives } from '../http/alternatives.ts'
 import { toFailure } from '../http/failure.ts'
@@ -24,7 +24,8 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknow
 export async function readRequest<Schema extends z.ZodType>(
   schema: Schema,
   resolveContext: ContextResolver,
-  ...[request, reply]: [FastifyRequest, FastifyReply]
+  request: FastifyRequest,
+  reply: FastifyReply,
 ): Promise<z.output<Schema>> {
   const { services, hints } = await resolveContext(request, reply)
   const { value, ignored } = parseLeniently(schema, request.body, services.settings.strictParameters)
@@ -135,20 +136,18 @@ function prune(value: unknown, tree: Tree): unknown {
 
 const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value, tree) : value)
 
-type IssuePath = readonly (string | number)[]
-
 /**
  * Translates the issue paths of an error to the client's request; `mapPath` maps one path, and may map several paths to
  * one.
  */
-export function remapIssues(error: unknown, mapPath: (path: IssuePath) => IssuePath, body?: unknown): unknown {
+export function remapIssues(error: unknown, mapPath: (path: Issue['path']) => Issue['path'], body?: unknown): unknown {
   const mapped = readIssues(error).map((issue) => ({ ...issue, path: truncatePath(body, mapPath(issue.path)) }))
   const issues = [...new Map(mapped.map((issue) => [JSON.stringify([issue.path, issue.message]), issue])).values()]
   return issues.length > 0 ? new Problem(toFailure(error).code, { issues, cause: error }) : error
 }
 
 /** Truncates a path where the body has a text instead of a list of parts. */
-function truncatePath(body: unknown, path: IssuePath): IssuePath {
+function truncatePath(body: unknown, path: Issue['path']): Issue['path'] {
   let value = body
   for (const [at, step] of path.entries()) {
     if (typeof value === 'string') return path.slice(0, at)
@@ -157,18 +156,27 @@ function truncatePath(body: unknown, path: IssuePath): IssuePath {
   return path
 }
 
-/** Validates either a text or another value, so that issues refer to the kind that was meant. */
-export function textOr<Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) {
-  type Either = z.output<Text> | z.output<Other>
-  const either = z.unknown().transform((given, ctx): Either => {
-    const parsed = (typeof given === 'string' ? text : other).safeParse(given)
-    if (parsed.success) return parsed.data as Either
-    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: given })) as typeof ctx.issues))
+/** Validates a value by the schema that is chosen for it, so that issues refer to the kind that was meant. */
+export function validateBy<Schema extends z.ZodType>(schemas: readonly Schema[], choose: (value: unknown) => Schema) {
+  const chosen = z.unknown().transform((value, ctx): z.output<Schema> => {
+    const parsed = choose(value).safeParse(value)
+    if (parsed.success) return parsed.data
+    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: value })) as typeof ctx.issues))
     return z.NEVER
   })
-  alternatives.set(either, [text, other])
-  return either
+  alternatives.set(chosen, schemas)
+  return chosen
 }
+
+/** Validates either a text or another value. */
+export const textOr = <Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) =>
+  validateBy<Text | Other>([text, other], (value) => (typeof value === 'string' ? text : other))
+
+/** Accepts a text in place of a list with one item. */
+export const textOrList = <Item extends z.ZodType>(item: Item, toItem: (text: string) => object) =>
+  z
+    .preprocess((value) => (typeof value === 'string' ? [toItem(value)] : value), z.array(item))
+    .meta({ shorthand: 'text' })
 
 /** Returns the members that are neither null nor undefined. */
 export const definedOnly = <Members extends object>(members: Members) =>

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues, truncateIssues } from '../../routers/core/issues.ts'
-import { Problem } from '../../routers/core/problems.ts'
+import { type Issue, Problem } from '../../routers/core/problems.ts'
 import { type Failure, isFinal, startErrorResponse } from '../http/failure.ts'
 
 /** Anthropic's error types by status; other statuses have a default type. */
@@ -79,7 +79,7 @@ const names: Record<string, string> = {
 const members: Record<string, string | undefined> = { inputSchema: 'input_schema' }
 
 /** Writes a path as Anthropic does, such as `messages.0.content`; empty for the whole body. */
-export function nameParameter(path: readonly (string | number)[]): string {
+export function nameParameter(path: Issue['path']): string {
   const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(names, name))
   const written = path[0] === 'parameters' ? path.slice(1) : path.map((step) => members[step] ?? step)
   return (known && names[known]) ?? written.join('.')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ignoreSilently } from '../ai/members.ts'
-import { alternatives } from '../http/alternatives.ts'
+import { textOrList, validateBy } from '../ai/request-body.ts'
 
 /** Cache hints, which do not change the answer. */
 const cacheHints = { cache_control: ignoreSilently('the provider decides what it caches') }
@@ -13,14 +13,7 @@ const textBlock = z.strictObject({
   ...cacheHints,
 })
 
-/** Accepts a text in place of a list with one text block. */
-const toBlockList = <Block extends z.ZodType>(block: Block) =>
-  z
-    .preprocess(
-      (content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content),
-      z.array(block),
-    )
-    .meta({ shorthand: 'text' })
+const toBlockList = <Block extends z.ZodType>(block: Block) => textOrList(block, (text) => ({ type: 'text', text }))
 
 export const texts = toBlockList(textBlock)
 
@@ -145,11 +138,7 @@ const serverTool = z.looseObject({
  * Accepts server tools: a web search uses that of the provider, or is ignored if the model has none; a tool search has
  * nothing to find.
  */
-export const tool = z.unknown().transform((value, ctx): z.output<typeof customTool> | z.output<typeof serverTool> => {
+export const tool = validateBy<typeof customTool | typeof serverTool>([customTool, serverTool], (value) => {
   const { type = 'custom' } = (typeof value === 'object' && value !== null ? value : {}) as { type?: unknown }
-  const parsed = (type === 'custom' || type === null ? customTool : serverTool).safeParse(value)
-  if (parsed.success) return parsed.data
-  ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: value })) as typeof ctx.issues))
-  return z.NEVER
+  return type === 'custom' || type === null ? customTool : serverTool
 })
-alternatives.set(tool, [customTool, serverTool])

@@ -1,3 +1,4 @@
+import type { Issue } from '../../routers/core/problems.ts'
 import { detectMediaType } from '../../routers/ports/ai/media-types.ts'
 import type {
   AssistantPart,
@@ -43,7 +44,7 @@ export class Conversation {
   }
 
   /** Maps a path in our messages to the messages on the wire. */
-  mapPath = (path: readonly (string | number)[]): readonly (string | number)[] => {
+  mapPath = (path: Issue['path']): Issue['path'] => {
     const [root, at, content, part, ...rest] = path
     const origin = root === 'messages' && typeof at === 'number' ? this.#origins[at] : undefined
     if (!origin) return path
@@ -97,8 +98,6 @@ export class Conversation {
   }
 }
 
-type Path = readonly (string | number)[]
-
 const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
 
 /** The names of part members in blocks, where they differ. */
@@ -109,7 +108,7 @@ const members: Partial<Record<string, Partial<Record<string, readonly string[]>>
   document: fileMembers,
 }
 
-function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Path): Path {
+function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Issue['path']): Issue['path'] {
   if (member === undefined) return []
   return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Problem } from '../../routers/core/problems.ts'
+import { type Issue, Problem } from '../../routers/core/problems.ts'
 import type { CallParameters, Effort } from '../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../ai/answer.ts'
@@ -90,7 +90,7 @@ export const countRequest = messageRequest.omit({ max_tokens: true, stream: true
 type TranslatableRequest = Omit<MessageRequest, 'max_tokens' | 'stream'> & { max_tokens?: number | undefined }
 
 /** The translated request, and the mapping of error paths. */
-export interface TranslatedRequest {
+interface TranslatedRequest {
   input: CoreRequest
   mapPath: Conversation['mapPath']
 }
@@ -118,7 +118,7 @@ export function toCoreRequest(request: TranslatableRequest): TranslatedRequest {
     parameters: toParameters(request),
   }
   // Our request contains only the tools that the caller runs.
-  const mapToolPath = (path: Path): Path => {
+  const mapToolPath = (path: Issue['path']): Issue['path'] => {
     const [list, at, ...rest] = path
     const tool = list === 'tools' && typeof at === 'number' ? customTools[at] : undefined
     return tool ? ['tools', (tools ?? []).indexOf(tool), ...rest] : path
@@ -130,7 +130,6 @@ export function toCoreRequest(request: TranslatableRequest): TranslatedRequest {
 const createUnknownThreadProblem = () =>
   new Problem('not_found', { detail: 'No thread is kept here.', meta: { error_code: 'thread_not_found' } })
 
-type Path = readonly (string | number)[]
 type Tool = NonNullable<MessageRequest['tools']>[number]
 type OwnTool = z.output<typeof customTool>
 

@@ -62,9 +62,9 @@ function pickUsedComponents(components: Components, paths: object): Record<Compo
   const used: Record<ComponentKind, Record<string, Described>> = { schemas: {}, parameters: {}, responses: {} }
   const follow = (value: unknown): void => {
     for (const [, kind = '', name = ''] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
-      const [all, found] = [components[kind as ComponentKind], used[kind as ComponentKind]]
+      const found = used[kind as ComponentKind]
       if (Object.hasOwn(found, name)) continue
-      found[name] = all[name] ?? {}
+      found[name] = components[kind as ComponentKind][name] ?? {}
       follow(found[name])
     }
   }
@@ -221,7 +221,8 @@ function describeEndpoints(endpoints: readonly Endpoint[], router: AnyTRPCRouter
 
 function describeEndpoint(components: Components, endpoint: Endpoint, procedure: AnyTRPCProcedure): Described {
   const { path, name, tag, refusals, request, details, answer, body, answers, more } = endpoint
-  const [meta, access] = [metaOf(procedure), accessOf(procedure)]
+  const meta = metaOf(procedure)
+  const access = accessOf(procedure)
   const id = path.slice(1).replaceAll('/', '.').replaceAll(/[{}]/g, '')
   const buildSchema = (kind: string, schema: z.ZodType | undefined, io: 'input' | 'output') =>
     schema ? components.use('schemas', kind, () => components.fromZod(schema, io)) : {}

@@ -22,13 +22,13 @@ interface ErrorObject {
   meta: { requestId: string; position?: string }
 }
 
-export interface ErrorDocument {
+interface ErrorDocument {
   status: number
   body: { jsonapi: typeof jsonapi; errors: ErrorObject[] }
 }
 
 /** The failed request, as far as it is known. */
-export interface FailedRequest {
+interface FailedRequest {
   requestId: string
   route?: Route | undefined
   body?: unknown
@@ -185,7 +185,7 @@ function toDocumentPath(path: Issue['path'], [name]: Issue['path'], { route, bod
   return isRelation ? ['data', 'relationships', written, 'data', ...rest] : ['data', 'attributes', written, ...rest]
 }
 
-function toPointer(body: unknown, path: readonly (string | number)[]): string {
+function toPointer(body: unknown, path: Issue['path']): string {
   const steps: string[] = []
   let at = body
   for (const step of path) {

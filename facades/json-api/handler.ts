@@ -9,6 +9,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { createEntityTag, matchesIfNoneMatch, parseIfMatchVersions } from '../http/conditional.ts'
 import { readUpload } from '../http/forms.ts'
+import { readSearch } from '../http/request-url.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
@@ -124,7 +125,8 @@ export class RouteHandler {
     { hints: { positions = [] } }: Context,
     { output, query }: ProcedureResult,
   ): Promise<StoredResponse> {
-    const [documentContext, route] = [this.#documentContext, this.#route]
+    const documentContext = this.#documentContext
+    const route = this.#route
     const plainMember = documentContext.members.plainAnswer(route.resource.type, route.action)
     if (plainMember !== undefined) return writePlain(plainMember, output)
     const payload = await writeDocument({ documentContext, route, query, url, output, positions })
@@ -155,11 +157,6 @@ async function readForm(request: FastifyRequest, ctx: Context): Promise<object> 
   const { input, content } = await readUpload(request)
   if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
   return input
-}
-
-function readSearch({ url }: FastifyRequest): string {
-  const at = url.indexOf('?')
-  return at < 0 ? '' : url.slice(at + 1)
 }
 
 /** Finds the record of the response: for an action, the created one. */

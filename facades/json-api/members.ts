@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Issue } from '../../routers/core/problems.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { WireNames } from '../http/names.ts'
 import type { MemberCase, MemberProfile } from './member-profiles.ts'
@@ -126,8 +127,6 @@ export interface DocumentContext {
   baseUrl: string
 }
 
-type Path = readonly (string | number)[]
-
 interface Member {
   written: string
   /** Mapper of nested objects; undefined if there are none. */
@@ -183,7 +182,7 @@ class KeyMapper {
   }
 
   /** Reads a value to declared names; reports each declared name that is written otherwise on the wire. */
-  read(value: unknown, onUnknown: (path: Path) => void, path: Path = []): unknown {
+  read(value: unknown, onUnknown: (path: Issue['path']) => void, path: Issue['path'] = []): unknown {
     if (Array.isArray(value)) return value.map((item, index) => this.read(item, onUnknown, [...path, index]))
     if (!isObject(value)) return value
     return Object.fromEntries(
@@ -198,7 +197,7 @@ class KeyMapper {
   }
 
   /** Maps the path of a declared member to the wire. */
-  path([first, ...rest]: Path): Path {
+  path([first, ...rest]: Issue['path']): Issue['path'] {
     if (first === undefined) return []
     if (typeof first === 'number') return [first, ...this.path(rest)]
     const { written = first, inner } = this.#members.get(first) ?? {}
@@ -210,8 +209,8 @@ class KeyMapper {
 class IdentityKeyMapper {
   write = (value: unknown): unknown => value
   writeMember = (name: string, value: unknown): [written: string, value: unknown] => [name, value]
-  read = (value: unknown, _foreign?: (path: Path) => void): unknown => value
-  path = (path: Path): Path => path
+  read = (value: unknown, _foreign?: (path: Issue['path']) => void): unknown => value
+  path = (path: Issue['path']): Issue['path'] => path
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -81,7 +81,8 @@ function buildActionShape(
 }
 
 function buildRelationReads(name: string, of: Relation, members: Members): RouteShape[] {
-  const [relation, member] = [{ name, of }, members.write(name)]
+  const relation = { name, of }
+  const member = members.write(name)
   return [
     { method: 'GET', suffix: `/:id/${member}`, answers: 'related', relation },
     { method: 'GET', suffix: `/:id/relationships/${member}`, answers: 'linkage', relation },
@@ -140,7 +141,8 @@ export function findShadowedMethods(routes: readonly Route[]): Pick<Route, 'meth
 }
 
 function matchesPattern(pattern: string, url: string): boolean {
-  const [steps, target] = [pattern.split('/'), url.split('/')]
+  const steps = pattern.split('/')
+  const target = url.split('/')
   return (
     steps.length === target.length &&
     steps.every((step, at) => step === target[at] || (step.startsWith(':') && !target[at]?.startsWith(':')))

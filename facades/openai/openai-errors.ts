@@ -4,7 +4,7 @@ import { type ErrorCode, type Issue, Problem } from '../../routers/core/problems
 import { type Failure, isFinal, startErrorResponse } from '../http/failure.ts'
 
 /** An error body of OpenAI's API. */
-export interface OpenAiError {
+interface OpenAiError {
   message: string
   type: string
   /** The invalid parameter. */
@@ -65,8 +65,6 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   return reply.code(chooseStatus(failure, error)).send({ error })
 }
 
-type Path = readonly (string | number)[]
-
 const chat: Record<string, string> = {
   toolChoice: 'tool_choice',
   modelTools: 'tools',
@@ -99,7 +97,7 @@ const names = {
 type ParameterNames = keyof typeof names
 
 /** Writes a path as OpenAI does, such as `messages[0].content`; undefined for the whole body. */
-export function nameParameter(path: Path, endpoint: ParameterNames): string | undefined {
+export function nameParameter(path: Issue['path'], endpoint: ParameterNames): string | undefined {
   if (path.length === 0) return undefined
   const table = names[endpoint]
   const known = [path.slice(0, 2).join('.'), String(path[0])].find((name) => Object.hasOwn(table, name))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Issue } from '../../routers/core/problems.ts'
 import type { CallerTool, JsonSchema } from '../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../ai/answer.ts'
 import { textOr } from '../ai/request-body.ts'
@@ -33,12 +34,10 @@ export function filterAllowed<Tool extends object>(
   return tools.filter((tool) => !isDeclaration(tool) || names.has(readName(tool)))
 }
 
-type Path = readonly (string | number)[]
-
 type ClientTools = readonly (object | string)[] | null | undefined
 
 /** Maps a path in our tools and references to the client's list, which holds both; we may have sent only some of them. */
-export function mapToolPath(tools: ClientTools, path: Path, selected: ClientTools = tools): Path {
+export function mapToolPath(tools: ClientTools, path: Issue['path'], selected: ClientTools = tools): Issue['path'] {
   const [list, at, member, ...rest] = path
   if (typeof at !== 'number' || (list !== 'tools' && list !== 'modelTools')) return path
   const sent = new Set(selected)

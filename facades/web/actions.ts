@@ -14,6 +14,7 @@ import {
 import { registerForms } from '../http/forms.ts'
 import { isNavigation, isPreferred } from '../http/negotiation.ts'
 import { type ContextResolver, type FacadeOptions, procedureRoute } from '../http/procedures.ts'
+import { readSearch } from '../http/request-url.ts'
 import { sendFile } from '../http/send-file.ts'
 
 /** Registers the requests of the pages outside the JSON:API. */
@@ -154,8 +155,6 @@ async function login(app: FastifyInstance, options: WebActionOptions) {
     app.post<LoginQuery>(path, createLoginRedirect(by))
   }
 }
-
-const readSearch = ({ url }: FastifyRequest) => url.split(/\?(.*)/s)[1] ?? ''
 
 /** Redirects to the target of the step, or to the login page with an error code. */
 async function redirectOn(request: FastifyRequest, reply: FastifyReply, step: () => Promise<{ redirectUri: string }>) {

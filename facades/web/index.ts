@@ -15,7 +15,7 @@ import { invitationBody } from './pages/invitation.ts'
 import { handshakeBody, unlockBody } from './pages/keys.ts'
 import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
 
-export interface WebOptions {
+interface WebOptions {
   resolveContext: ContextResolver
   appSource: AppSource
 }

@@ -13,7 +13,7 @@ import { BodySchemas, describeInput, describeQuery, needsVersion } from './bodie
 import { Components } from './components.ts'
 import { AnswerSchemas, listReachableTypes } from './schemas.ts'
 
-export interface JsonApiDescription {
+interface JsonApiDescription {
   components: Components
   tags: Described[]
   paths: Record<string, Described>

@@ -7,7 +7,7 @@ import { type Failure, startErrorResponse, toFailure } from '../../http/failure.
 import { isNavigation } from '../../http/negotiation.ts'
 
 /** Legacy names of input members, by the first step of their path. */
-export type MemberNames = Readonly<Record<string, readonly string[]>>
+type MemberNames = Readonly<Record<string, readonly string[]>>
 
 /** A body that does not match the schema of its route. */
 class BodyShapeError extends TRPCError {}

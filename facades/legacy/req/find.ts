@@ -54,19 +54,20 @@ export async function findMemberByName(roomRequest: RoomRequest, username: strin
   throw new Problem('not_found', { issues: [issue] })
 }
 
-/** The size of a page, and the pages of one response. */
-const [PAGE, PAGES] = [200, 5]
+/** The largest number of pages of one response. */
+const MAX_PAGES = 5
+const PAGE_SIZE = 200
 
 /** Finds the last messages of a room, a thousand at most, in the order of their numbers. */
 export async function findMessages({ api, room }: RoomRequest): Promise<Message[]> {
   const read = async (number: number) => {
-    const page = { number, size: PAGE }
+    const page = { number, size: PAGE_SIZE }
     const include = ['member.user', 'attachments']
     const found = await api.rooms.related({ id: room.id, relation: 'messages', include, sort: ['-number'], page })
     return found as unknown as { items: Message[]; total: number }
   }
   const first = await read(1)
-  const more = Math.min(PAGES, Math.ceil(first.total / PAGE)) - 1
+  const more = Math.min(MAX_PAGES, Math.ceil(first.total / PAGE_SIZE)) - 1
   const others = await Promise.all(Array.from({ length: Math.max(0, more) }, (_, n) => read(n + 2)))
   // New messages may shift the pages, so duplicates are dropped.
   const messages = new Map([first, ...others].flatMap(({ items }) => items.map((item) => [item.id, item])))

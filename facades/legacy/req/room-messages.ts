@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { readIssues } from '../../../routers/core/issues.ts'
-import { Problem } from '../../../routers/core/problems.ts'
+import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { readRequest, remapIssues } from '../../ai/request-body.ts'
 import { toFailure } from '../../http/failure.ts'
 import { isNavigation } from '../../http/negotiation.ts'
@@ -175,7 +175,7 @@ const isAboutAddress = (thrown: unknown) => readIssues(thrown).some(({ path: [ro
 const names: Record<string, string> = { key: 'key', thread: 'threadIndex', replaces: 'messageId' }
 
 /** Maps a path of our question to the client's request. */
-function mapRoomErrorPath(path: readonly (string | number)[]): readonly (string | number)[] {
+function mapRoomErrorPath(path: Issue['path']): Issue['path'] {
   const name = names[String(path[0])]
   return name ? [name] : mapErrorPath(path)
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { Problem } from '../../../routers/core/problems.ts'
+import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { Source } from '../../../routers/ports/ai/messages.ts'
 import { type CoreRequest, type StreamPart, sendModelAnswer, type WholeAnswer } from '../../ai/answer.ts'
@@ -155,7 +155,7 @@ const names: Record<string, readonly string[]> = {
 }
 
 /** Maps a path of our request to the client's request. */
-export function mapErrorPath([root = '', ...rest]: readonly (string | number)[]): readonly (string | number)[] {
+export function mapErrorPath([root = '', ...rest]: Issue['path']): Issue['path'] {
   if (root === 'parameters') return ['payload', 'params', ...(names[String(rest[0])] ?? rest)]
   if (root === 'modelTools') return ['payload', 'tools', ...rest]
   if (root === 'messages' && rest[1] === 'content')

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import type { Issue } from '../../../routers/core/problems.ts'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { ignoreSilently, refuse, translate } from '../../ai/members.ts'
+import { textOrList } from '../../ai/request-body.ts'
 import { fileMembers, toFileOrAttachment, toImage } from '../files.ts'
 import { writeCustomArguments } from '../openai-tools.ts'
 
@@ -15,11 +17,7 @@ const cacheHints = {
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cacheHints })
 
-/** Accepts a text in place of a list with one text part. */
-const toPartList = <Part extends z.ZodType>(part: Part) =>
-  z
-    .preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part))
-    .meta({ shorthand: 'text' })
+const toPartList = <Part extends z.ZodType>(part: Part) => textOrList(part, (text) => ({ type: 'text', text }))
 
 const texts = toPartList(textPart)
 
@@ -136,10 +134,9 @@ const toInputParts = (content: InputPartOnWire[], at: number): RequestPart[] =>
 /** A part of an assistant message with its path in the message. */
 interface PartWithPath {
   part: AssistantPart
-  path: Path
+  path: Issue['path']
 }
 
-type Path = readonly (string | number)[]
 type AssistantMessage = Extract<MessageOnWire, { role: 'assistant' }>
 
 function toAssistantParts(message: AssistantMessage): PartWithPath[] {
@@ -168,7 +165,7 @@ function toToolCall(call: ToolCallOnWire): ToolCall {
 }
 
 /** Maps a path in our messages to the client's messages. */
-export function mapMessagePath(messages: readonly MessageOnWire[], path: Path): Path {
+export function mapMessagePath(messages: readonly MessageOnWire[], path: Issue['path']): Issue['path'] {
   const [root, at, , index, ...rest] = path
   const message = typeof at === 'number' ? messages[at] : undefined
   if (root !== 'messages' || !message || typeof index !== 'number') return path
@@ -180,13 +177,13 @@ export function mapMessagePath(messages: readonly MessageOnWire[], path: Path): 
   return ['messages', Number(at), ...partPath, ...(call ? mapCallMember(call, rest) : [])]
 }
 
-function mapCallMember({ type }: ToolCallOnWire, [member, ...rest]: Path): Path {
+function mapCallMember({ type }: ToolCallOnWire, [member, ...rest]: Issue['path']): Issue['path'] {
   if (member === 'name') return [type, 'name', ...rest]
   if (member === 'input') return [type, type === 'custom' ? 'input' : 'arguments', ...rest]
   return member === undefined ? [] : [member, ...rest]
 }
 
-function mapFileMember(part: InputPartOnWire | { type: 'text' } | undefined, rest: Path): Path {
+function mapFileMember(part: InputPartOnWire | { type: 'text' } | undefined, rest: Issue['path']): Issue['path'] {
   if (rest.length === 0) return []
   if (part?.type === 'image_url') return ['image_url', 'url']
   if (part?.type !== 'file') return rest

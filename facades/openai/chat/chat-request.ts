@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Issue } from '../../../routers/core/problems.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../../ai/answer.ts'
@@ -120,7 +121,7 @@ export const chatRequest = z.strictObject({
   moderation: ignore('the provider moderates by its own rules'),
   ...sharedLabels,
 })
-export type ChatRequest = z.output<typeof chatRequest>
+type ChatRequest = z.output<typeof chatRequest>
 
 export function chatToCoreRequest(request: ChatRequest): CoreRequest {
   const { model, messages, tool_choice: choice, response_format: format } = request
@@ -194,10 +195,8 @@ function toParameters(request: ChatRequest): CallParameters {
   }
 }
 
-type Path = readonly (string | number)[]
-
 /** Maps a path of our request to the client's request. */
-export function mapChatErrorPath(request: ChatRequest, path: Path): Path {
+export function mapChatErrorPath(request: ChatRequest, path: Issue['path']): Issue['path'] {
   const [root, name] = path
   if (root === 'parameters' && name === 'maxTokens' && request.max_completion_tokens != null)
     return ['max_completion_tokens']

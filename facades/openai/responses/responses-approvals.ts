@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import type { StreamPart } from '../../ai/answer.ts'
+import type { StreamPartOf } from '../../ai/answer.ts'
 import type { RequestMessage } from '../chat/chat-messages.ts'
-
-type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
 const REQUEST = 'mcpr_'
 
@@ -27,7 +25,7 @@ export const approvalItems = [
     status: z.string().nullish(),
   }),
 ] as const
-export type ApprovalItem = z.output<(typeof approvalItems)[number]>
+type ApprovalItem = z.output<(typeof approvalItems)[number]>
 
 interface ToolCallMembers {
   name: string
@@ -83,10 +81,10 @@ function stripPrefix(question: string): string {
   return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
 }
 
-const toApprovalId = ({ id, signature }: Pick<PartOf<'approval'>, 'id' | 'signature'>): string =>
+const toApprovalId = ({ id, signature }: Pick<StreamPartOf<'approval'>, 'id' | 'signature'>): string =>
   encodeSignatureInId(`${REQUEST}${id}`, signature)
 
-export const toApprovalRequestItem = (question: PartOf<'approval'>) => ({
+export const toApprovalRequestItem = (question: StreamPartOf<'approval'>) => ({
   id: toApprovalId(question),
   type: 'mcp_approval_request',
   name: question.tool,
@@ -95,7 +93,7 @@ export const toApprovalRequestItem = (question: PartOf<'approval'>) => ({
 })
 
 /** Converts a running tool call to an item. */
-export const toStartedCallItem = (itemId: string, call: Omit<PartOf<'tool-start'>, 'type'>) => ({
+export const toStartedCallItem = (itemId: string, call: Omit<StreamPartOf<'tool-start'>, 'type'>) => ({
   id: itemId,
   type: 'mcp_call',
   approval_request_id: toApprovalId(call),
@@ -105,7 +103,7 @@ export const toStartedCallItem = (itemId: string, call: Omit<PartOf<'tool-start'
   status: 'in_progress',
 })
 
-export const toMcpCallItem = (itemId: string, { output, isError, ...run }: PartOf<'tool-run'>) => ({
+export const toMcpCallItem = (itemId: string, { output, isError, ...run }: StreamPartOf<'tool-run'>) => ({
   ...toStartedCallItem(itemId, run),
   status: isError ? 'failed' : 'completed',
   output: isError ? null : output,

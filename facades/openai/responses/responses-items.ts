@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import type { Issue } from '../../../routers/core/problems.ts'
 import type { AssistantPart } from '../../../routers/ports/ai/messages.ts'
 import { ignoreSilently } from '../../ai/members.ts'
+import { textOrList } from '../../ai/request-body.ts'
 import type { RequestMessage, RequestPart } from '../chat/chat-messages.ts'
 import { fileMembers, toFileOrAttachment, toImageOrAttachment } from '../files.ts'
 import { writeCustomArguments } from '../openai-tools.ts'
@@ -47,13 +49,7 @@ const part = z.discriminatedUnion('type', [
 ])
 type Part = z.output<typeof part>
 
-/** Accepts a text in place of a list with one text part. */
-const parts = z
-  .preprocess(
-    (content) => (typeof content === 'string' ? [{ type: 'input_text', text: content }] : content),
-    z.array(part),
-  )
-  .meta({ shorthand: 'text' })
+const parts = textOrList(part, (text) => ({ type: 'input_text', text }))
 
 const message = z.strictObject({
   ...ignoredMembers,
@@ -66,14 +62,15 @@ const message = z.strictObject({
 const toolNames = { name: z.string(), namespace: z.string().nullish() }
 
 const silentItems = [
-  ...(['web_search_call', 'file_search_call', 'image_generation_call', 'code_interpreter_call'] as const),
-  ...([
-    'tool_search_call',
-    'tool_search_output',
-    'mcp_list_tools',
-    'additional_tools',
-    'configuration_update',
-  ] as const),
+  'web_search_call',
+  'file_search_call',
+  'image_generation_call',
+  'code_interpreter_call',
+  'tool_search_call',
+  'tool_search_output',
+  'mcp_list_tools',
+  'additional_tools',
+  'configuration_update',
 ] as const
 
 const items = z.discriminatedUnion('type', [
@@ -189,7 +186,7 @@ const toReasoningPart = ({
   ...(signature && { signature }),
 })
 
-const toInputParts = (content: readonly Part[], path: readonly (string | number)[]): RequestPart[] =>
+const toInputParts = (content: readonly Part[], path: Issue['path']): RequestPart[] =>
   content.map((one, index) => {
     if (one.type === 'input_image') return toImageOrAttachment(one, [...path, index])
     if (one.type === 'input_file') return toFileOrAttachment(one, [...path, index])

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import type { Issue } from '../../../routers/core/problems.ts'
 import { efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { CoreRequest } from '../../ai/answer.ts'
 import { ignore, ignoreSilently, passThrough, refuse, translate } from '../../ai/members.ts'
-import { definedOnly } from '../../ai/request-body.ts'
+import { definedOnly, textOrList } from '../../ai/request-body.ts'
 import { sharedLabels } from '../chat/chat-request.ts'
 import { mapToolPath } from '../openai-tools.ts'
 import { findItemIndex, type Item, item, toMessages } from './responses-items.ts'
@@ -44,9 +45,7 @@ const streamOptions = z.strictObject({ include_obfuscation: ignore('nothing is p
 export const responseRequest = z.strictObject({
   model: translate(z.string(), 'one of `GET /v1/models`'),
   input: translate(
-    z
-      .preprocess((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input), z.array(item))
-      .meta({ shorthand: 'text' }),
+    textOrList(item, (content) => ({ role: 'user', content })),
     'a text or items; what a provider ran itself is not sent back',
   ),
   instructions: translate(z.string().nullish(), 'before all instructions in `input`'),
@@ -111,8 +110,6 @@ function toJsonFormat(textFormat: Exclude<z.output<typeof format>, { type: 'text
   return { name, schema, ...definedOnly({ description, strict }) }
 }
 
-type Path = readonly (string | number)[]
-
 /** Names of our part members in items. Messages use the same names. */
 const members: Partial<Record<Item['type'], Record<string, string>>> = {
   reasoning: { text: 'summary', signature: 'encrypted_content' },
@@ -126,7 +123,7 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
 }
 
 /** Maps a path of our request to the client's request; items without a message are taken into account. */
-export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: ToolTable, path: Path): Path {
+export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: ToolTable, path: Issue['path']): Issue['path'] {
   const [first, message, ...rest] = path
   if (first !== 'messages') return table.mapPath(path) ?? mapToolPath(tools, path)
   if (typeof message !== 'number') return ['input']
@@ -136,7 +133,7 @@ export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: 
 }
 
 /** Maps a path within an item. An item that is no message becomes a single part, so its path has no `content[0]`. */
-function mapItemPath(item: Item, path: Path): Path {
+function mapItemPath(item: Item, path: Issue['path']): Issue['path'] {
   const memberNames = members[item.type]
   if (!memberNames) return path
   const [member, ...rest] = path.slice(2)

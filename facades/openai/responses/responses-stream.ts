@@ -1,6 +1,6 @@
 import type { Reasoning, Source } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
-import type { StreamPart } from '../../ai/answer.ts'
+import type { StreamPart, StreamPartOf } from '../../ai/answer.ts'
 import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
@@ -23,8 +23,6 @@ interface RunningCall {
   item_id: string
   output_index: number
 }
-
-type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
 /**
  * Writes a response as events. Each item is added, filled and finished before the next one, except for parallel tool
@@ -109,22 +107,22 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
     }
   }
 
-  #writeText({ text }: PartOf<'delta'>): string {
+  #writeText({ text }: StreamPartOf<'delta'>): string {
     const [opened, message] = this.#openItem(StreamedMessage)
     return opened + this.#writeEvent(...message.append(text))
   }
 
-  #writeReasoning(part: PartOf<'reasoning'>): string {
+  #writeReasoning(part: StreamPartOf<'reasoning'>): string {
     const [opened, reasoning] = this.#openItem(StreamedReasoning)
     return opened + this.#writeEvents(reasoning.append(part))
   }
 
-  #writeCitation(source: PartOf<'source'>): string {
+  #writeCitation(source: StreamPartOf<'source'>): string {
     const [opened, message] = this.#openItem(StreamedMessage)
     return opened + this.#writeEvents(message.addCitation(source, this.#offset))
   }
 
-  #writeToolCall(call: PartOf<'tool-call'>): string {
+  #writeToolCall(call: StreamPartOf<'tool-call'>): string {
     const item = toCallItem(this.#ids, call, this.#tools)
     const output_index = this.#output.length
     const place = { item_id: item.id, output_index }
@@ -144,7 +142,7 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
     )
   }
 
-  #writeRunStart(call: PartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
+  #writeRunStart(call: StreamPartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
     const item = toStartedCallItem(this.#ids.next('mcp'), call)
     const output_index = this.#output.push(item) - 1
     const place = { item_id: item.id, output_index }
@@ -159,7 +157,7 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
   }
 
   /** Writes the end of a call; a refused call has no start yet. */
-  #writeRunEnd(run: PartOf<'tool-run'>): string {
+  #writeRunEnd(run: StreamPartOf<'tool-run'>): string {
     const begun = this.#running.has(run.id) ? '' : this.#writeRunStart(run)
     const place = this.#running.get(run.id) as RunningCall
     this.#running.delete(run.id)

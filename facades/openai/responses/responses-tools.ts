@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Issue } from '../../../routers/core/problems.ts'
 import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import { definedOnly, textOr } from '../../ai/request-body.ts'
 import { allowedTools, customTool, filterAllowed, isDeclaration, toFunction, toolOrReference } from '../openai-tools.ts'
@@ -72,7 +73,7 @@ interface DeclaredTool {
   name: string
   namespace?: string
   isCustom: boolean
-  path: readonly (string | number)[]
+  path: Issue['path']
 }
 
 /** The tools of a request by the names for the model. */
@@ -98,7 +99,7 @@ export class ToolTable {
   }
 
   /** Maps a path in our tools to the client's request. */
-  mapPath(path: readonly (string | number)[]): readonly (string | number)[] | undefined {
+  mapPath(path: Issue['path']): Issue['path'] | undefined {
     const [list, at, member, ...rest] = path
     const toolPath = list === 'tools' && typeof at === 'number' ? this.declared[at]?.path : undefined
     return (

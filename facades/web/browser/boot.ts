@@ -20,7 +20,7 @@ export interface Connection {
   configs: { security: { passkeyRestrictCharacters: boolean } }
 }
 
-export interface Booted {
+interface Booted {
   connection: Connection
   /** Translates to the language of the page. */
   translate: Translate
