@@ -6,9 +6,9 @@ import {
   describeList,
   describeObject,
   type Endpoint,
+  type ErrorResponses,
   integer,
   nullable,
-  type Refusals,
   text,
 } from '../http/openapi.ts'
 
@@ -24,7 +24,7 @@ const anthropicError = describeObject({
 })
 
 /** Members of an endpoint that calls a model, with the error body of its API. */
-const describeModelCall = (body: NonNullable<Refusals['body']>) =>
+const describeModelCall = (body: NonNullable<ErrorResponses['body']>) =>
   ({
     method: 'post',
     tag,

@@ -5,13 +5,13 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { summarize } from '../../routers/resource/exposure.ts'
 import type { WireNames } from '../http/names.ts'
 import {
-  type Described,
+  type JsonObject,
   describeAnswer,
   describeJson,
   describeList,
   describeObject,
   type Endpoint,
-  type Refusals,
+  type ErrorResponses,
   text,
 } from '../http/openapi.ts'
 import { describeAccess, findProcedure, inputsOf, type LegacyRoute } from '../http/procedures.ts'
@@ -35,7 +35,7 @@ export interface OpenApiOptions {
 }
 
 /** Builds the OpenAPI document of the service. */
-export function buildOpenApiDocument(options: OpenApiOptions): Described {
+export function buildOpenApiDocument(options: OpenApiOptions): JsonObject {
   const { router, resources, names, baseUrl, members, endpoints = [], legacyRoutes = [], guides = [] } = options
   const { components, tags, paths } = describeJsonApi(router, resources, names, members)
   const others = describeEndpoints(endpoints, router, components)
@@ -58,8 +58,8 @@ export function buildOpenApiDocument(options: OpenApiOptions): Described {
 }
 
 /** Selects the components that operations refer to. */
-function pickUsedComponents(components: Components, paths: object): Record<ComponentKind, Record<string, Described>> {
-  const used: Record<ComponentKind, Record<string, Described>> = { schemas: {}, parameters: {}, responses: {} }
+function pickUsedComponents(components: Components, paths: object): Record<ComponentKind, Record<string, JsonObject>> {
+  const used: Record<ComponentKind, Record<string, JsonObject>> = { schemas: {}, parameters: {}, responses: {} }
   const follow = (value: unknown): void => {
     for (const [, kind = '', name = ''] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)) {
       const found = used[kind as ComponentKind]
@@ -118,7 +118,7 @@ const about = 'What front ends of earlier versions call. New ones use JSON:API, 
 
 /** Describes the registered routes of legacy front ends, without their responses. */
 function describeLegacyRoutes(routes: readonly LegacyRoute[], components: Components) {
-  const paths: Record<string, Record<string, Described>> = {}
+  const paths: Record<string, Record<string, JsonObject>> = {}
   for (const route of routes) {
     const path = route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeLegacyRoute(components, route) }
@@ -126,7 +126,7 @@ function describeLegacyRoutes(routes: readonly LegacyRoute[], components: Compon
   return { paths, tags: routes.length > 0 ? [{ name: tag, description: about }] : [] }
 }
 
-function describeLegacyRoute(components: Components, { url, procedure: name, body, query }: LegacyRoute): Described {
+function describeLegacyRoute(components: Components, { url, procedure: name, body, query }: LegacyRoute): JsonObject {
   const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
   const access = accessOf(procedure)
@@ -192,7 +192,7 @@ const refusal = describeObject(
 )
 
 /** Describes a body; one with a file is a form. */
-function toContent(schema: Described): Described {
+function toContent(schema: JsonObject): JsonObject {
   const { properties = {} } = schema as { properties?: Record<string, { format?: string }> }
   const isForm = Object.values(properties).some(({ format }) => format === 'binary')
   return isForm ? { 'multipart/form-data': { schema } } : describeJson(schema)
@@ -219,7 +219,7 @@ function describeEndpoints(endpoints: readonly Endpoint[], router: AnyTRPCRouter
   return { paths: Object.fromEntries(paths), tags: tags.filter(({ name }) => used.has(name)) }
 }
 
-function describeEndpoint(components: Components, endpoint: Endpoint, procedure: AnyTRPCProcedure): Described {
+function describeEndpoint(components: Components, endpoint: Endpoint, procedure: AnyTRPCProcedure): JsonObject {
   const { path, name, tag, refusals, request, details, answer, body, answers, more } = endpoint
   const meta = metaOf(procedure)
   const access = accessOf(procedure)
@@ -245,7 +245,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
   }
 }
 
-function describeRefusals(components: Components, { statuses, body }: Refusals): Described {
+function describeRefusals(components: Components, { statuses, body }: ErrorResponses): JsonObject {
   if (body) {
     const schema = components.use('schemas', body.name, () => body.schema)
     return Object.assign({}, ...statuses.map((status) => describeAnswer(status, describeJson(schema))))

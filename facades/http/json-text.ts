@@ -11,11 +11,11 @@ const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d]
 const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d]
 
 /** Parses JSON bodies; deeply nested or very large ones are refused before parsing. */
-export function readJsonBodies(app: FastifyInstance, { mayBeEmpty = false } = {}): void {
+export function readJsonBodies(app: FastifyInstance, { canBeEmpty = false } = {}): void {
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_: unknown, body: Buffer) => {
     if (body.length > 0) return parseJson(body, 'invalid')
-    if (mayBeEmpty) return undefined
+    if (canBeEmpty) return undefined
     throw new Problem('invalid', { detail: 'The body is empty.' })
   })
 }

@@ -68,19 +68,19 @@ function buildDocument({ documentContext, route, query, url, output }: RouteResu
   const { answers, resource, relation } = route
   const sparseFields: SparseFields = { include: query.input.include, fields: query.fields }
   if (answers === 'nothing') return { jsonapi }
-  if (answers === 'action') return describeAction(documentContext, resource, output as ActionOutput, sparseFields)
+  if (answers === 'action') return buildActionDocument(documentContext, resource, output as ActionOutput, sparseFields)
   const target = relation ? (documentContext.resources.get(relation.of.to) as Resource) : resource
   const records = isPage(output) ? output.items : (output as RecordRef | RecordRef[] | null)
   const self =
     answers === 'created'
       ? buildSelfLink(documentContext, resource.type, output as RecordRef)
       : `${documentContext.origin}${url}`
-  const pageMembers = isPage(output) && target.page ? describePage(output, self) : { links: { self } }
+  const pageMembers = isPage(output) && target.page ? buildPageMembers(output, self) : { links: { self } }
   if (answers === 'linkage') return { jsonapi, ...pageMembers, data: toLinkage(target.type, records) }
   return { ...buildResourceDocument(documentContext, target, records, sparseFields), ...pageMembers }
 }
 
-function describeAction(
+function buildActionDocument(
   documentContext: DocumentContext,
   resource: Resource,
   { data, meta }: ActionOutput,
@@ -102,10 +102,10 @@ function toLinkage(type: string, records: RecordRef | RecordRef[] | null) {
 }
 
 /** Builds the links and numbers of a page. */
-function describePage({ items, total, page: { size, number } }: Page<RecordRef>, self: string) {
+function buildPageMembers({ items, total, page: { size, number } }: Page<RecordRef>, self: string) {
   const lastPage = Math.max(1, Math.ceil(total / size))
   const before = (number - 1) * size
-  const at = (target: number) => linkTo(self, target, size)
+  const at = (target: number) => buildPageLink(self, target, size)
   return {
     links: {
       self,
@@ -128,7 +128,7 @@ function describePage({ items, total, page: { size, number } }: Page<RecordRef>,
 }
 
 /** Returns the same address for another page. */
-function linkTo(self: string, number: number, size: number): string {
+function buildPageLink(self: string, number: number, size: number): string {
   const [path, search = ''] = self.split(/\?(.*)/s)
   const parameters = new URLSearchParams(search)
   parameters.set('page[number]', String(number))

@@ -9,8 +9,8 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { createEntityTag, matchesIfNoneMatch, parseIfMatchVersions } from '../http/conditional.ts'
 import { readUpload } from '../http/forms.ts'
-import { readSearch } from '../http/request-url.ts'
 import { inputsOf } from '../http/procedures.ts'
+import { readSearch } from '../http/request-url.ts'
 import { sendFile } from '../http/send-file.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { buildSelfLink, writeDocument } from './document.ts'
@@ -72,13 +72,13 @@ export class RouteHandler {
 
   /** Runs a request once per idempotency key. Forms are compared by their fields and a hash of the file. */
   async #respondOnce(request: FastifyRequest, ctx: Context, key: string): Promise<StoredResponse> {
-    const { method, takesFile } = this.#route
-    const body = takesFile ? await readForm(request, ctx) : request.body
+    const { method, hasFile } = this.#route
+    const body = hasFile ? await readForm(request, ctx) : request.body
     const attempt = {
       key,
       request: `${method} ${request.url} ${JSON.stringify(body ?? null)}`,
       bodyNotKept: this.#bodyNotKept(),
-      ...(takesFile && { hashFile: hashFile(ctx) }),
+      ...(hasFile && { hashFile: hashFile(ctx) }),
     }
     return runOnce(ctx, attempt, async () =>
       this.#writeResponse(request, ctx, await this.#callProcedure(request, ctx, body)),
@@ -94,11 +94,11 @@ export class RouteHandler {
 
   /** Calls the procedure. The first hook has checked the access, so callers may see input errors. */
   async #callProcedure(request: FastifyRequest, ctx: Context, form?: unknown): Promise<ProcedureResult> {
-    const { name: path, procedure, takesFile } = this.#route
+    const { name: path, procedure, hasFile } = this.#route
     const query = parseQuery(readSearch(request), this.#route, this.#documentContext)
     const { members } = this.#documentContext
     ctx.isRequested = (type, name) => query.fields.get(type)?.has(name) ?? members.isSentByDefault(type, name)
-    const body = takesFile ? (form ?? (await readForm(request, ctx))) : request.body
+    const body = hasFile ? (form ?? (await readForm(request, ctx))) : request.body
     const input = this.#readInput(query, request, body)
     const call = { path, type: procedure._def.type, ctx, getRawInput: async () => input }
     return { query, output: await procedure({ ...call, signal: undefined, batchIndex: 0 }) }

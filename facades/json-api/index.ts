@@ -87,11 +87,11 @@ async function serveRoutes(
     ...(route.method !== 'GET' && { preParsing: createBodyCheck(route) }),
     handler: new RouteHandler({ documentContext, route: route as ServedRoute, sharedResponses }).handle,
   })
-  for (const route of routes.filter(({ takesFile }) => !takesFile)) app.route(buildOptions(route))
+  for (const route of routes.filter(({ hasFile }) => !hasFile)) app.route(buildOptions(route))
   await app.register(async (forms) => {
     // The hooks of the plugin apply to forms only.
     await forms.register(multipart)
-    for (const route of routes.filter(({ takesFile }) => takesFile)) forms.route(buildOptions(route))
+    for (const route of routes.filter(({ hasFile }) => hasFile)) forms.route(buildOptions(route))
   })
   for (const { method, url } of findShadowedMethods(routes)) refuseMethod(app, method, url)
 }
@@ -188,9 +188,9 @@ function assertAcceptable(accept: string | undefined): void {
 const readWeight = ({ parameters }: MediaRange) => Number(parameters.get('q') ?? 1)
 
 /** Throws if a body is not JSON:API; an action also accepts plain JSON, or only a form. */
-function assertContentType(contentType: string | undefined, { answers, takesFile }: Route): void {
+function assertContentType(contentType: string | undefined, { answers, hasFile }: Route): void {
   const range = parseMediaRange(contentType ?? '')
-  if (takesFile) {
+  if (hasFile) {
     if (range.type !== formType) throw new Problem('unsupported_media_type')
     return
   }

@@ -29,7 +29,7 @@ export interface Route {
   /** True if it creates a resource. */
   creates?: true
   /** True if the body is a form with a file. */
-  takesFile?: boolean
+  hasFile?: boolean
 }
 
 /** Returns true if the route supports an idempotency key. */
@@ -100,7 +100,7 @@ export function buildRoutes(router: AnyTRPCRouter, members: Members = declaredMe
       ({ suffix, ...wire }): Route => ({
         ...wire,
         ...(file === 'out' && { answers: 'file' }),
-        ...(file === 'in' && { takesFile: true }),
+        ...(file === 'in' && { hasFile: true }),
         url: wire.answers === 'file' ? suffix : `/${resource.type}${suffix}`,
         resource,
         name,

@@ -5,7 +5,7 @@ import type { EphemeralEvent, Position } from '../../routers/ports/change-stream
 import { findExcess } from '../http/json-text.ts'
 
 /** The refusal of a connection, sent as a frame and as close code. */
-export interface Refusal {
+export interface ConnectionError {
   code: number
   message: string
 }
@@ -22,7 +22,7 @@ export function readKey(url: string, basePath: string): string | undefined {
 }
 
 /** Checks the protocol version of a client, which is 7 by default. */
-export function checkVersion(url: string): Refusal | undefined {
+export function checkVersion(url: string): ConnectionError | undefined {
   const version = new URLSearchParams(url.split('?')[1]).get('protocol') ?? '7'
   if (!/^\d{1,3}$/.test(version)) return { code: codes.badVersion, message: 'The protocol version is no number.' }
   if (Number(version) >= 5 && Number(version) <= 7) return undefined
@@ -102,7 +102,7 @@ export type ClientFrame =
   | { type: 'subscribe'; channel: string; auth: string; channelData: string }
   | { type: 'unsubscribe'; channel: string }
   | ({ type: 'client event' } & ClientEvent)
-  | { type: 'refused'; refusal: Refusal }
+  | { type: 'refused'; refusal: ConnectionError }
 
 const channel = z
   .string()
@@ -197,8 +197,8 @@ export function buildPackets(channel: string, change: Change): string[] {
   return legacy ? [legacy, own] : [own]
 }
 
-/** Writes a passing event. */
-export const writePassingEvent = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
+/** Writes an ephemeral event. */
+export const writeEphemeralEvent = (channel: string, { kind, subject, content }: EphemeralEvent): string =>
   writePacket('passing', channel, { kind, subject, content })
 
 function buildLegacyPacket(channel: string, { seq, kind, number, status }: Change): string | undefined {

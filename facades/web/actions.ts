@@ -231,7 +231,7 @@ interface WebActionOptions extends FacadeOptions {
 }
 
 /** The data of an error body. */
-export interface Refusal {
+interface ErrorBody {
   code: string
   message: string
   requestId: string
@@ -240,7 +240,7 @@ export interface Refusal {
 }
 
 /** Creates an error handler with a body in the shape of the surface. */
-function createErrorHandler(toBody: (refusal: Refusal) => object) {
+function createErrorHandler(toBody: (refusal: ErrorBody) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown

@@ -43,7 +43,7 @@ export async function web(app: FastifyInstance, { resolveContext, appSource }: W
       const translate = createTranslatorFor(ctx)
       const { query, params } = request as FastifyRequest<PageRequest>
       const content = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
-      return sendPage(reply, translate, ctx.locale, { ...content, signedIn: isSignedIn(ctx) })
+      return sendPage(reply, translate, ctx.locale, { ...content, isSignedIn: isSignedIn(ctx) })
     })
   }
 }
@@ -74,7 +74,7 @@ interface PageRequest {
 }
 
 type Visit = Awaited<ReturnType<Api['pages']['visit']>>
-type PageContent = Omit<Page, 'signedIn'>
+type PageContent = Omit<Page, 'isSignedIn'>
 interface PageContext {
   ctx: Context
   siteName: string
@@ -98,24 +98,24 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
       body: registerBody(translate, query, policy && announcementBody(policy)),
     }
   },
-  async handshake(translate, { mayPaste }, { ctx }) {
+  async handshake(translate, { mayPaste: canPaste }, { ctx }) {
     const policy = await readLatestPolicy(ctx)
     const { announcementBody } = await importAnnouncements()
     const content = policy && { ...policy, body: announcementBody(policy) }
-    const body = handshakeBody(translate, mayPaste, content)
+    const body = handshakeBody(translate, canPaste, content)
     return { title: translate('page.handshake.title'), module: 'handshake', body }
   },
-  unlock: (translate, { mayPaste }) => ({
+  unlock: (translate, { mayPaste: canPaste }) => ({
     title: translate('page.unlock.title'),
     module: 'unlock',
-    body: unlockBody(translate, mayPaste),
+    body: unlockBody(translate, canPaste),
   }),
-  async connect(translate, { mayPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
+  async connect(translate, { mayPaste: canPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
     const request = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
     return {
       title: translate('page.connect.title').replace(':app', () => request.name),
       module: 'connect',
-      body: connectBody(translate, request, mayPaste),
+      body: connectBody(translate, request, canPaste),
     }
   },
   invitation: (translate) => ({
@@ -147,7 +147,7 @@ function serveDataProtection(app: FastifyInstance, resolveContext: ContextResolv
     return sendPage(reply, translate, ctx.locale, {
       title: translate('page.dataProtection'),
       body: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
-      signedIn: isSignedIn(ctx),
+      isSignedIn: isSignedIn(ctx),
     })
   })
 }

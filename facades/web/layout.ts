@@ -41,7 +41,7 @@ export interface Page {
   module?: string
   body: Html
   /** True if somebody is signed in. */
-  signedIn: boolean
+  isSignedIn: boolean
 }
 
 interface Surroundings {
@@ -55,7 +55,7 @@ interface Surroundings {
 /** Renders the frame of every page. Scripts and styles are always separate files. */
 function layout(
   { names: { brand, pageApi }, site, scheme, translate, locale }: Surroundings,
-  { title, module, body, signedIn }: Page,
+  { title, module, body, isSignedIn }: Page,
 ): string {
   const document = html`<!doctype html>
 <html lang="${locale.slice(0, 2)}" data-brand="${brand}" data-api="${pageApi}"${schemeAttribute(scheme)}>
@@ -71,7 +71,7 @@ ${module !== undefined && html`<script type="module" src="/assets/${module}.js">
 </head>
 <body>
 <a class="skip" href="#main">${translate('page.skip')}</a>
-<header><a class="brand" href="/">${site.logo !== undefined && html`<img alt="" height="32" src="${site.logo}"> `}${site.name}</a>${signedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
+<header><a class="brand" href="/">${site.logo !== undefined && html`<img alt="" height="32" src="${site.logo}"> `}${site.name}</a>${isSignedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
 <p id="page-failed" class="notice wrong" role="alert" hidden>${translate('page.error')}</p>
@@ -146,8 +146,8 @@ ${hints.map(([name, text]) => html`<p class="hint" id="${id}-${name}">${text}</p
 }
 
 /** Returns the warning of a passkey field if pasting is forbidden. */
-export const getPasteWarning = (translate: Translate, mayPaste: boolean) =>
-  mayPaste ? undefined : translate('page.handshake.noPaste')
+export const getPasteWarning = (translate: Translate, canPaste: boolean) =>
+  canPaste ? undefined : translate('page.handshake.noPaste')
 
 /** The status line of a form. */
 export const outcome = html`<p class="outcome" role="status"></p>`
@@ -201,16 +201,16 @@ export function sendErrorPage(
 ) {
   const translate = createTranslator(language.labels)
   const kind = kindsByCode[code] ?? chooseKind(status)
-  const mayRepeat = status >= 500 && request.method === 'GET'
+  const canRepeat = status >= 500 && request.method === 'GET'
   const body = html`
 <p>${translate(`page.${kind}.text`)}</p>
 <p class="actions"><a class="button" href="/">${translate('page.toStart')}</a>
-${mayRepeat && html`<a class="button quiet" href="">${translate('page.again')}</a>`}</p>
+${canRepeat && html`<a class="button quiet" href="">${translate('page.again')}</a>`}</p>
 <p class="hint">${translate('page.requestId')}: <code>${request.id}</code></p>`
   return sendPage(reply.code(status), translate, language.locale, {
     title: translate(`page.${kind}.title`),
     body,
-    signedIn: false,
+    isSignedIn: false,
   })
 }
 

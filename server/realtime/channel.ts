@@ -1,7 +1,7 @@
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import {
   buildPackets,
-  writePassingEvent,
+  writeEphemeralEvent,
   writePosition,
   writeSubscriptionError,
 } from '../../facades/realtime/frames.ts'
@@ -61,7 +61,7 @@ export class Channel implements StreamFollower {
   }
 
   onEphemeral(event: EphemeralEvent): void {
-    if (!this.isPresence && this.subscriptions.size > 0) this.relay(writePassingEvent(this.name, event))
+    if (!this.isPresence && this.subscriptions.size > 0) this.relay(writeEphemeralEvent(this.name, event))
   }
 
   relay(frame: string, from?: Connection): void {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
-import { codes, type Refusal, writeEstablished } from '../../facades/realtime/frames.ts'
+import { type ConnectionError, codes, writeEstablished } from '../../facades/realtime/frames.ts'
 import type { Hooks } from '../../routers/core/hooks.ts'
 import type { Services } from '../../routers/core/services.ts'
 import { withTimeout } from '../../routers/core/timeout.ts'
@@ -118,7 +118,7 @@ export class Realtime {
     this.#replicas.close()
   }
 
-  #connect(ws: WebSocket, refusal: Refusal | undefined) {
+  #connect(ws: WebSocket, refusal: ConnectionError | undefined) {
     ws.on('error', ignoreError)
     const connection = new Connection(ws, this.#maxChannels)
     if (refusal) return connection.close(refusal.code, refusal.message)

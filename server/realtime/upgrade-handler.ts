@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { checkVersion, codes, type Refusal, readKey } from '../../facades/realtime/frames.ts'
+import { type ConnectionError, checkVersion, codes, readKey } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
 /** Largest frame of a client, in bytes. */
@@ -18,7 +18,7 @@ interface UpgradeOptions {
   origins: ReadonlySet<string>
   handshakesPerSecond: number
   /** Is called with each open WebSocket, and the reason if it must be closed. */
-  onConnected: (ws: WebSocket, refusal: Refusal | undefined) => void
+  onConnected: (ws: WebSocket, refusal: ConnectionError | undefined) => void
 }
 
 /** Upgrades requests for the protocol's URLs to WebSockets, at a limited rate. */
@@ -56,7 +56,7 @@ export class UpgradeHandler {
     if (this.#isClosed || !this.#queue.add(connect)) endSocket(socket, UNAVAILABLE)
   }
 
-  #findRefusal({ url = '', headers: { origin } }: IncomingMessage, key: string): Refusal | undefined {
+  #findRefusal({ url = '', headers: { origin } }: IncomingMessage, key: string): ConnectionError | undefined {
     if (key !== this.#options.key) return { code: codes.unknownKey, message: 'There is no such key.' }
     // Programs send no origin; browsers always do.
     if (origin !== undefined && !this.#options.origins.has(origin))

@@ -21,7 +21,7 @@ async function problemsOf(path: string, body: object) {
 }
 
 const actions = buildRoutes(appRouter).filter(
-  ({ method, answers, takesFile }) => method === 'POST' && answers === 'action' && !takesFile,
+  ({ method, answers, hasFile }) => method === 'POST' && answers === 'action' && !hasFile,
 )
 
 test.for(actions.map(({ url, resource }) => ({ url, type: resource.type })))(

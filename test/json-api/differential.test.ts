@@ -10,7 +10,7 @@ import type { Outcome } from '../kit/json-api/differential/outcome.ts'
 
 /** Only JSON:API uploads and deletes files. */
 const routes = buildRoutes(appRouter).filter(
-  ({ procedure, answers, takesFile }) => procedure && answers !== 'file' && !takesFile,
+  ({ procedure, answers, hasFile }) => procedure && answers !== 'file' && !hasFile,
 )
 
 const callers = ['guest', 'ada', 'bob', 'adminReading', 'admin'] as const

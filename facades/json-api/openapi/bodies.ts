@@ -54,12 +54,12 @@ export class BodySchemas {
   }
 
   describe(route: ServedRoute): BodyContent | undefined {
-    const { method, answers, relation, takesFile } = route
+    const { method, answers, relation, hasFile } = route
     if (method === 'GET' || answers === 'nothing') return undefined
     if (answers === 'linkage' && relation)
       return { [mediaType]: describeObject({ data: describeList(this.#answers.identifier(relation.of.to)) }) }
     const input = describeInput(this.#components, route)
-    if (takesFile) return { [formType]: this.#form(input) }
+    if (hasFile) return { [formType]: this.#form(input) }
     return answers === 'action' ? this.#action(route, input) : { [mediaType]: this.#resource(route, input) }
   }
 

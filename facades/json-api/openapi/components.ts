@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { alternatives } from '../../http/alternatives.ts'
 import type { WireNames } from '../../http/names.ts'
-import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
+import { type JsonObject, type ObjectSchema, text } from '../../http/openapi.ts'
 import type { Members } from '../members.ts'
 
 export type ComponentKind = 'schemas' | 'parameters' | 'responses'
@@ -10,16 +10,16 @@ export type ComponentKind = 'schemas' | 'parameters' | 'responses'
 export class Components {
   readonly members: Members
   readonly names: WireNames
-  readonly schemas: Record<string, Described> = {}
-  readonly parameters: Record<string, Described> = {}
-  readonly responses: Record<string, Described> = {}
+  readonly schemas: Record<string, JsonObject> = {}
+  readonly parameters: Record<string, JsonObject> = {}
+  readonly responses: Record<string, JsonObject> = {}
 
   constructor(members: Members, names: WireNames) {
     this.members = members
     this.names = names
   }
 
-  use(kind: ComponentKind, name: string, make: () => Described): Described {
+  use(kind: ComponentKind, name: string, make: () => JsonObject): JsonObject {
     const known = this[kind]
     if (!Object.hasOwn(known, name)) {
       // Types refer to each other in circles.
@@ -55,7 +55,7 @@ export class Components {
 }
 
 /** Short forms of inputs: a plain text, and a message without its `type`. */
-const shorthands: Record<string, Described> = {
+const shorthands: Record<string, JsonObject> = {
   text,
   message: {
     type: 'object',
@@ -66,7 +66,7 @@ const shorthands: Record<string, Described> = {
 }
 
 /** Adds the short form to a schema with `shorthand` in its metadata. */
-function allowShorthand(schema: Described): void {
+function allowShorthand(schema: JsonObject): void {
   const { shorthand, ...own } = schema
   for (const name of Object.keys(schema)) delete schema[name]
   schema['anyOf'] = [own, shorthands[String(shorthand)]]

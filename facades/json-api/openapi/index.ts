@@ -4,7 +4,7 @@ import { type Access, metaOf } from '../../../routers/core/trpc.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { summarize, toSingular } from '../../../routers/resource/exposure.ts'
 import type { WireNames } from '../../http/names.ts'
-import { type Described, type ObjectSchema, text } from '../../http/openapi.ts'
+import { type JsonObject, type ObjectSchema, text } from '../../http/openapi.ts'
 import { describeAccess } from '../../http/procedures.ts'
 import { declaredMembers, type Members } from '../members.ts'
 import { listAcceptedParameters } from '../query.ts'
@@ -15,8 +15,8 @@ import { AnswerSchemas, listReachableTypes } from './schemas.ts'
 
 interface JsonApiDescription {
   components: Components
-  tags: Described[]
-  paths: Record<string, Described>
+  tags: JsonObject[]
+  paths: Record<string, JsonObject>
 }
 
 /** Describes the whole JSON:API as parts of an OpenAPI document. */
@@ -35,7 +35,7 @@ export function describeJsonApi(
     answers,
     bodies: new BodySchemas(components, answers),
   }
-  const paths: Record<string, Described> = {}
+  const paths: Record<string, JsonObject> = {}
   for (const route of listServedRoutes(router, members)) {
     const path = names.basePath + route.url.replaceAll(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(context, route) }
@@ -86,15 +86,15 @@ function describeQueryParameters(components: Components, route: ServedRoute, tar
 }
 
 /** Describes a list of names by their wire names. */
-function describeNameList({ members }: Components, { items, ...list }: Described): Described {
+function describeNameList({ members }: Components, { items, ...list }: JsonObject): JsonObject {
   const { enum: names = [], ...item } = items as { enum?: string[] }
   return { ...list, items: { ...item, enum: names.map((name) => members.write(name)) } }
 }
 
 /** Returns true if a list has choices; without them it is no parameter. */
-const hasChoices = (list?: Described) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
+const hasChoices = (list?: JsonObject) => ((list?.['items'] as { enum?: unknown[] } | undefined)?.enum ?? []).length > 0
 
-const describeList = (name: string, { default: _, ...schema }: Described) => ({
+const describeList = (name: string, { default: _, ...schema }: JsonObject) => ({
   name,
   in: 'query',
   style: 'form',
@@ -103,7 +103,7 @@ const describeList = (name: string, { default: _, ...schema }: Described) => ({
 })
 
 function describeGroup({ members }: Components, group: string, schema: ObjectSchema | undefined, target: Resource) {
-  const defaults: Described = group === 'page' ? { number: 1, size: target.page?.size } : {}
+  const defaults: JsonObject = group === 'page' ? { number: 1, size: target.page?.size } : {}
   return Object.entries(schema?.properties ?? {}).map(([member, { description, ...own }]) => ({
     name: `${group}[${group === 'filter' ? members.write(member) : member}]`,
     in: 'query',
@@ -157,7 +157,7 @@ interface DescriptionContext {
 const describeHeader = (description: string) => ({ description, schema: text })
 
 /** Describes a route as an operation. */
-function describeOperation(context: DescriptionContext, route: ServedRoute): Described {
+function describeOperation(context: DescriptionContext, route: ServedRoute): JsonObject {
   const { components, resources, bodies } = context
   const { resource, relation } = route
   const access = getAccess(route)
@@ -184,7 +184,7 @@ function describeOperation(context: DescriptionContext, route: ServedRoute): Des
  * Describes the security schemes. The needed ability stands in the description, because linters know scopes only for
  * OAuth.
  */
-export const describeSecurity = ({ callers, sessionOnly }: Access): Described[] => [
+export const describeSecurity = ({ callers, sessionOnly }: Access): JsonObject[] => [
   ...(sessionOnly ? [] : [{ bearer: [] }]),
   { session: [] },
   ...(callers === 'anyone' ? [{}] : []),
@@ -196,7 +196,7 @@ function buildOperationId({ name, answers, relation, method }: ServedRoute): str
   return relation && method === 'GET' ? `${topic}.${answers}.${relation.name}` : name
 }
 
-function describeSuccess({ answers: schemas }: DescriptionContext, route: ServedRoute, target: Resource): Described {
+function describeSuccess({ answers: schemas }: DescriptionContext, route: ServedRoute, target: Resource): JsonObject {
   const { answers, creates, method } = route
   if (answers === 'file') return fileAnswer
   const isRead = method === 'GET'
@@ -217,13 +217,13 @@ const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
 const tagged = { ETag: describeHeader('Stands for exactly these bytes.') }
 const part = { 'Content-Range': describeHeader('Which part of how many bytes.') }
 
-const fileAnswer: Described = {
+const fileAnswer: JsonObject = {
   200: { description: STATUS_CODES[200], headers: tagged, content: bytes },
   206: { description: STATUS_CODES[206], headers: { ...tagged, ...part }, content: bytes },
   304: { description: STATUS_CODES[304] },
 }
 
-function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): Described {
+function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): JsonObject {
   const isMany = answers === 'page' || relation?.of.many
   if (answers === 'action') return schemas.action(target)
   if (answers === 'linkage') return schemas.linkage(relation?.of as Relation, method === 'GET')
@@ -232,7 +232,7 @@ function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: Ser
 }
 
 /** Describes the error responses of a route. */
-function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBody: boolean): Described {
+function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBody: boolean): JsonObject {
   const { method, url, answers } = route
   const statuses = [
     400,
@@ -256,7 +256,7 @@ function describeRefusals(context: DescriptionContext, route: ServedRoute, hasBo
 
 const refusalHeaders: Record<number, string> = { 401: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' }
 
-function describeRefusal({ components, answers }: DescriptionContext, status: number): Described {
+function describeRefusal({ components, answers }: DescriptionContext, status: number): JsonObject {
   const name = refusalHeaders[status]
   return components.use('responses', String(status), () => ({
     description: STATUS_CODES[status],

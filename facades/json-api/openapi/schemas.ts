@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
-import { constant, type Described, describeList, describeObject, nullable, text } from '../../http/openapi.ts'
+import { constant, describeList, describeObject, type JsonObject, nullable, text } from '../../http/openapi.ts'
 import { jsonapi } from '../routes.ts'
 import type { Components } from './components.ts'
 
@@ -35,20 +35,20 @@ export class AnswerSchemas {
     this.#resources = resources
   }
 
-  one(of: Resource): Described {
+  one(of: Resource): JsonObject {
     return this.#document(of, 'document', this.resource(of))
   }
 
-  oneOrNone(of: Resource): Described {
+  oneOrNone(of: Resource): JsonObject {
     return this.#document(of, 'optional', nullable(this.resource(of)))
   }
 
-  collection(of: Resource): Described {
+  collection(of: Resource): JsonObject {
     return this.#document(of, 'collection', describeList(this.resource(of)))
   }
 
   /** Describes linkage, in pages if it is read. */
-  linkage({ to, many }: Relation, isRead: boolean): Described {
+  linkage({ to, many }: Relation, isRead: boolean): JsonObject {
     const identifier = this.identifier(to)
     if (!many) return this.#components.use('schemas', `${to}.linkage`, () => this.#top(nullable(identifier)))
     const kind = isRead ? 'linkage-page' : 'linkage-list'
@@ -57,13 +57,13 @@ export class AnswerSchemas {
   }
 
   /** Describes the response of an action, which may be anything. */
-  action(of: Resource): Described {
+  action(of: Resource): JsonObject {
     const data = { anyOf: [this.resource(of), describeList(this.resource(of)), { type: 'null' }] }
     return describeObject({ jsonapi: this.#version(), data, meta: { type: 'object' } }, ['data', 'meta'])
   }
 
   /** Adds the members of every response to a write. */
-  describeChange(answer?: Described): Described {
+  describeChange(answer?: JsonObject): JsonObject {
     const { syncLogMember } = this.#components.names
     const log = this.#components.use('schemas', 'changed', () =>
       describeObject({ jsonapi: this.#version(), meta: describeObject({ [syncLogMember]: describeList(position) }) }),
@@ -71,7 +71,7 @@ export class AnswerSchemas {
     return answer ? { allOf: [answer, log] } : log
   }
 
-  errors(): Described {
+  errors(): JsonObject {
     return this.#components.use('schemas', 'errors', () => {
       const source = { type: 'object', properties: { pointer: text, parameter: text, header: text } }
       const meta = describeObject({ requestId: text, position: text }, ['position'])
@@ -83,13 +83,13 @@ export class AnswerSchemas {
     })
   }
 
-  identifier(type: string): Described {
+  identifier(type: string): JsonObject {
     return this.#components.use('schemas', `${type}.identifier`, () =>
       describeObject({ type: constant(type), id: text }),
     )
   }
 
-  resource(of: Resource): Described {
+  resource(of: Resource): JsonObject {
     return this.#components.use('schemas', of.type, () => {
       const relations = Object.entries(of.relations)
       const links = relations.map(([name, relation]) => [
@@ -109,7 +109,7 @@ export class AnswerSchemas {
     })
   }
 
-  #attributes({ type, attributes }: Resource): Described {
+  #attributes({ type, attributes }: Resource): JsonObject {
     const shape = Object.entries(attributes).map(([name, { schema, only }]) => {
       const known = only ? schema.describe(`${schema.description ?? ''} Only administrators get it.`.trim()) : schema
       return [name, known.optional()]
@@ -119,7 +119,7 @@ export class AnswerSchemas {
     return this.#components.members.schema(schema, type)
   }
 
-  #relationship({ to, many }: Relation): Described {
+  #relationship({ to, many }: Relation): JsonObject {
     const links = this.#components.use('schemas', 'relationship-links', () =>
       describeObject({ self: text, related: text }),
     )
@@ -127,22 +127,22 @@ export class AnswerSchemas {
     return describeObject({ links, data: many ? describeList(identifier) : nullable(identifier) }, many ? ['data'] : [])
   }
 
-  #document(of: Resource, kind: string, data: Described): Described {
+  #document(of: Resource, kind: string, data: JsonObject): JsonObject {
     return this.#components.use('schemas', `${of.type}.${kind}`, () => {
       const included = listReachableTypes(of, this.#resources).map((type) => this.resource(type))
       const top = this.#top(data, kind === 'collection' ? of : undefined)
       if (included.length > 0)
         top.properties['included'] = describeList(
-          included.length === 1 ? (included[0] as Described) : { anyOf: included },
+          included.length === 1 ? (included[0] as JsonObject) : { anyOf: included },
         )
       return top
     })
   }
 
-  #top(data: Described, paged?: Resource) {
+  #top(data: JsonObject, paged?: Resource) {
     const { links, meta } = paged?.page ? this.#page() : { links: describeObject({ self: text }), meta: undefined }
     const properties = { jsonapi: this.#version(), links, data, ...(meta && { meta }) }
-    return { ...describeObject(properties), properties: properties as Record<string, Described> }
+    return { ...describeObject(properties), properties: properties as Record<string, JsonObject> }
   }
 
   #page() {
@@ -164,7 +164,7 @@ export class AnswerSchemas {
     return { links, meta }
   }
 
-  #version(): Described {
+  #version(): JsonObject {
     return this.#components.use('schemas', 'jsonapi', () => describeObject({ version: constant(jsonapi.version) }))
   }
 }

@@ -24,7 +24,7 @@ export async function legacyRequests(
 ) {
   app.addHook('onRequest', async (_, reply) => void reply.header('cache-control', 'no-store'))
   // Legacy front ends declare JSON without a body, too.
-  readJsonBodies(app, { mayBeEmpty: true })
+  readJsonBodies(app, { canBeEmpty: true })
   await registerForms(app)
   // The version is in the body, so ids are translated after parsing and before the handlers.
   app.addHook('preHandler', translateIds(options.resolveContext))

@@ -37,7 +37,7 @@ const fallbacksByStatus: Record<number, string> = {
 }
 
 /** The text for an error in the language of the page; the server's messages are in English, and are not shown. */
-export function errorText(translate: Translate, error: unknown): string {
+export function translateError(translate: Translate, error: unknown): string {
   if (error instanceof PageError) return translate(error.key)
   if (!(error instanceof ServerError)) return translate('page.error')
   const { status, code } = error

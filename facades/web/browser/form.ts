@@ -1,4 +1,4 @@
-import { errorText, type Translate } from './errors.ts'
+import { type Translate, translateError } from './errors.ts'
 
 /** The element with this id; throws if the page has none. */
 export function getElement<E extends HTMLElement = HTMLElement>(id: string): E {
@@ -34,7 +34,7 @@ async function runStep(translate: Translate, { busy, button, outcome }: StatusEl
   try {
     showOutcome(outcome, (await step()) ?? '')
   } catch (error) {
-    showOutcome(outcome, errorText(translate, error), true)
+    showOutcome(outcome, translateError(translate, error), true)
   } finally {
     busy.ariaBusy = null
     button?.removeAttribute('aria-disabled')
@@ -90,11 +90,11 @@ export function showSecret(translate: Translate, id: string, text: string): void
 }
 
 async function copy(translate: Translate, text: string, outcome: Element | null): Promise<void> {
-  const copied = await navigator.clipboard.writeText(text).then(
+  const isCopied = await navigator.clipboard.writeText(text).then(
     () => true,
     () => false,
   )
-  showOutcome(outcome, translate(copied ? 'page.copied' : 'page.copyFailed'), !copied)
+  showOutcome(outcome, translate(isCopied ? 'page.copied' : 'page.copyFailed'), !isCopied)
 }
 
 export function hideSecret(id: string): void {

@@ -1,5 +1,5 @@
 import { boot } from './boot.ts'
-import { errorText, PageError, ServerError } from './errors.ts'
+import { PageError, ServerError, translateError } from './errors.ts'
 import { getElement, getValue, onSubmit } from './form.ts'
 import { sendRequest } from './server.ts'
 
@@ -40,5 +40,5 @@ try {
   getElement('password').focus()
 } catch (error) {
   const isNoSecret = error instanceof ServerError && error.status === 422
-  finish(isNoSecret ? translate('page.error.invitation_invalid') : errorText(translate, error), true)
+  finish(isNoSecret ? translate('page.error.invitation_invalid') : translateError(translate, error), true)
 }

@@ -5,7 +5,7 @@ import { field, getPasteWarning, outcome, type Translate } from '../layout.ts'
 type ConsentRequest = Awaited<ReturnType<Api['consentPage']['asked']>>
 
 /** Renders the consent page, where a person sees what an app requests, and agrees or declines. */
-export const connectBody = (translate: Translate, request: ConsentRequest, mayPaste: boolean): Html => html`
+export const connectBody = (translate: Translate, request: ConsentRequest, canPaste: boolean): Html => html`
 ${request.logo !== null && html`<img id="logo" alt="" width="64" height="64" src="${request.logo}">`}
 <p>${translate('page.connect.asks')
   .replace(':app', () => request.name)
@@ -20,7 +20,7 @@ ${request.abilities.map((ability) => choice({ type: 'checkbox', name: 'ability',
 ${!request.needsKeys && keyChoice(translate)}
 <fieldset id="keys"${!request.needsKeys && html` hidden disabled`}>
 ${!request.needsKeys && warning(translate)}
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: getPasteWarning(translate, mayPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.connect.passkeyHint'), typed: getPasteWarning(translate, canPaste) })}
 </fieldset>
 <p class="hint">${translate('page.connect.days').replace(':days', String(request.linkDays))}</p>
 <p class="hint">${translate('page.connect.back')} <code id="back">${request.redirectUrl}</code></p>

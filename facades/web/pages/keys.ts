@@ -9,7 +9,7 @@ interface ShownPolicy {
 }
 
 /** Renders the page to create the first keys. */
-export const handshakeBody = (translate: Translate, mayPaste: boolean, policy: ShownPolicy | undefined): Html => html`
+export const handshakeBody = (translate: Translate, canPaste: boolean, policy: ShownPolicy | undefined): Html => html`
 <section id="make">
 <p>${translate('page.handshake.intro')}</p>
 <p class="notice">${translate('page.passkey.what')}</p>
@@ -19,8 +19,8 @@ ${
 ${policy.body}`
 }
 <form id="handshake"${policy && html` data-policy="${policy.id}" data-version="${policy.version}"`}>
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: getPasteWarning(translate, mayPaste) })}
-${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: getPasteWarning(translate, mayPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: getPasteWarning(translate, canPaste) })}
+${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: getPasteWarning(translate, canPaste) })}
 <button disabled>${translate('page.handshake.submit')}</button>
 ${outcome}
 </form>
@@ -32,10 +32,10 @@ ${secret(translate, 'code')}
 </section>`
 
 /** Renders the page to unlock, recover or reset keys. */
-export const unlockBody = (translate: Translate, mayPaste: boolean): Html => html`
+export const unlockBody = (translate: Translate, canPaste: boolean): Html => html`
 <p>${translate('page.unlock.intro')}</p>
 <form id="unlock">
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: getPasteWarning(translate, mayPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'current-password', hint: translate('page.passkey.what'), typed: getPasteWarning(translate, canPaste) })}
 <button disabled>${translate('page.unlock.submit')}</button>
 ${outcome}
 </form>

@@ -59,7 +59,7 @@ const manyLinks = (bytes: number) => ({
 })
 
 /** Groups routes that read documents in the same way apart from the names. */
-const kindOf = ({ method, answers, takesFile, procedure }: Route) => [method, answers, takesFile, !procedure].join()
+const kindOf = ({ method, answers, hasFile, procedure }: Route) => [method, answers, hasFile, !procedure].join()
 
 /** Returns all routes in the soak, else about `count` with one of each kind; the inputs of every procedure are tested over tRPC. */
 function someOf(routes: Route[], count: number): Route[] {

@@ -38,7 +38,7 @@ export const localCopyKey = (email: string, username: string, { passkey }: Pick<
 
 async function deriveBytes(secret: string, label: string, salt: string): Promise<Bytes> {
   const base = await crypto.subtle.importKey('raw', utf8(secret), 'PBKDF2', false, ['deriveBits'])
-  return new Uint8Array(await crypto.subtle.deriveBits(rule(secret, label, salt), base, 256))
+  return new Uint8Array(await crypto.subtle.deriveBits(buildKeyDerivation(secret, label, salt), base, 256))
 }
 
 async function deriveKey(
@@ -49,11 +49,11 @@ async function deriveKey(
 ): Promise<Key> {
   const base = await crypto.subtle.importKey('raw', utf8(secret), 'PBKDF2', false, ['deriveKey'])
   const form = { name: 'AES-GCM', length: 256 }
-  return crypto.subtle.deriveKey(rule(secret, label, salt), base, form, false, usages)
+  return crypto.subtle.deriveKey(buildKeyDerivation(secret, label, salt), base, form, false, usages)
 }
 
 /** PBKDF2 with the low byte of each UTF-16 unit of the salt, which is the format of stored keys. */
-function rule(secret: string, label: string, salt: string) {
+function buildKeyDerivation(secret: string, label: string, salt: string) {
   if (!secret || !label || !salt) throw new TypeError('A key needs a secret, a label and a salt.')
   const bytes = new Uint8Array([...utf8(label), ...salt.split('').map((unit) => unit.charCodeAt(0))])
   return { name: 'PBKDF2', hash: 'SHA-256', iterations, salt: bytes }

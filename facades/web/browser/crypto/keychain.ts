@@ -52,7 +52,7 @@ export interface Validator {
 export async function fits(passkeyKey: Key, { publicKey, validator }: Validator): Promise<boolean> {
   const sealed = readSealed(validator)
   try {
-    if (publicKeyIn(await unseal(passkeyKey, sealed)) === publicKey) return true
+    if (readPublicKey(await unseal(passkeyKey, sealed)) === publicKey) return true
   } catch (error) {
     if (error instanceof CannotOpen) return false
     throw error
@@ -61,7 +61,7 @@ export async function fits(passkeyKey: Key, { publicKey, validator }: Validator)
 }
 
 /** Reads the public key in a validator: its value, or a member of the JSON object in an old, undivided keychain. */
-function publicKeyIn(plain: string): unknown {
+function readPublicKey(plain: string): unknown {
   return plain.startsWith('{') ? (JSON.parse(plain) as { publicKey?: unknown }).publicKey : plain
 }
 
@@ -118,12 +118,12 @@ export async function recover(code: string, username: string, backup: Sealed, sa
 }
 
 /** Eight random bytes, as `xxxx-xxxx-xxxx-xxxx`. */
-export const makeBackupCode = () => grouped(toHex(randomBytes(8)))
+export const makeBackupCode = () => groupDigits(toHex(randomBytes(8)))
 
 /** Corrects capitals, spaces and other dashes in a typed code; leaves any other text unchanged. */
 export function readBackupCode(typed: string): string {
   const digits = typed.toLowerCase().replace(/[\s\p{Dash}]/gu, '')
-  return /^[0-9a-f]{16}$/.test(digits) ? grouped(digits) : typed.trim()
+  return /^[0-9a-f]{16}$/.test(digits) ? groupDigits(digits) : typed.trim()
 }
 
-const grouped = (digits: string) => digits.replace(/.{4}(?!$)/g, '$&-')
+const groupDigits = (digits: string) => digits.replace(/.{4}(?!$)/g, '$&-')

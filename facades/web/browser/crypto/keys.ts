@@ -48,7 +48,7 @@ async function importHalf(
   usage: 'encrypt' | 'decrypt',
   { min, max } = usualSize,
 ): Promise<Key> {
-  const der = fromBase64(browserHalf(text))
+  const der = fromBase64(readBrowserKey(text))
   const key = await crypto.subtle.importKey(format, der, oaep, false, [usage]).catch((cause) => {
     throw new Malformed('This is not such an RSA key.', { cause })
   })
@@ -59,7 +59,7 @@ async function importHalf(
 }
 
 /** The browser's form of a key: the server writes its own keys as two base64 segments, PEM first, then this form. */
-function browserHalf(text: string): string {
+function readBrowserKey(text: string): string {
   const [first = '', second] = text.split('|')
   return second === undefined ? first : fromUtf8(fromBase64(second))
 }

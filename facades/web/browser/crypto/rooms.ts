@@ -38,7 +38,7 @@ export async function inviteByPublicKey(publicKey: string, roomKey: string): Pro
 }
 
 export async function openByPrivateKey(privateKey: Key, { encryptedRoomKey }: SealedRoomKey): Promise<string> {
-  return asRoomKey(toBase64(await unwrap(privateKey, encryptedRoomKey)))
+  return assertRoomKey(toBase64(await unwrap(privateKey, encryptedRoomKey)))
 }
 
 /** The secret of an invitation by mail; put it into the fragment of the link, which browsers send to no server. */
@@ -53,10 +53,10 @@ export async function inviteByHash(hash: string, roomKey: string, salts: Invitat
 
 export async function openByHash(hash: string, sealed: SealedRoomKey, salts: InvitationSalt): Promise<string> {
   const { encryptedRoomKey: ciphertext, iv, tag } = sealed
-  return asRoomKey(toBase64(await unsealBytes(await invitationKey(hash, salts), { ciphertext, iv, tag })))
+  return assertRoomKey(toBase64(await unsealBytes(await invitationKey(hash, salts), { ciphertext, iv, tag })))
 }
 
-function asRoomKey(text: string): string {
+function assertRoomKey(text: string): string {
   keyBytes(text)
   return text
 }
