@@ -98,9 +98,9 @@ function listInnerSchemas(schema: z.ZodType): z.ZodType[] {
 export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
   if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return []
   return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, inner]) => {
-    const given: unknown = (value as Record<string, unknown>)[name]
+    const member: unknown = (value as Record<string, unknown>)[name]
     const { neutral } = members.get(inner) ?? {}
-    return neutral && !isNeutral(given, neutral) ? name : []
+    return neutral && !isNeutral(member, neutral) ? name : []
   })
 }
 

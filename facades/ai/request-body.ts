@@ -38,10 +38,10 @@ export function dropUnknownMembers(
   schema: z.ZodType,
   body: unknown,
   isStrict: boolean,
-): { given: unknown; ignored: string[] } {
+): { input: unknown; ignored: string[] } {
   const unknown = isStrict ? [] : [...findUnknownMembers(schema, body, [])]
-  if (unknown.length === 0) return { given: body, ignored: [] }
-  return { given: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
+  if (unknown.length === 0) return { input: body, ignored: [] }
+  return { input: prune(body, buildTree(unknown)), ignored: [...new Set(unknown.map(joinName))] }
 }
 
 /** Finds the paths of members that the schema does not know. */
@@ -70,9 +70,9 @@ function unwrapOptional(schema: z.ZodType): z.ZodType {
 
 function parseLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
   assertRawInput(body)
-  const { result, given, ignored } = parseDroppingMembers(schema, body ?? {}, isStrict)
+  const { result, input, ignored } = parseDroppingMembers(schema, body ?? {}, isStrict)
   if (!result.success) throw invalidInput(result.error)
-  return { value: result.data, ignored: [...reportedMembers(schema, given), ...ignored] }
+  return { value: result.data, ignored: [...reportedMembers(schema, input), ...ignored] }
 }
 
 /** The largest number of passes. Each pass drops what the previous one complained about; nested unions reveal more. */
@@ -80,15 +80,15 @@ const MAX_PASSES = 5
 
 function parseDroppingMembers<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
   const ignored = new Set<string>()
-  let given = body
+  let input = body
   for (let pass = 1; ; pass++) {
-    const result = schema.safeParse(given)
+    const result = schema.safeParse(input)
     const issues = result.error?.issues ?? []
     const unknown = isStrict ? [] : issues.flatMap(listUnknownMembers)
-    const dropped = [...unknown, ...listNullMembers(given, issues)]
-    if (dropped.length === 0 || pass === MAX_PASSES) return { result, given, ignored }
+    const dropped = [...unknown, ...listNullMembers(input, issues)]
+    if (dropped.length === 0 || pass === MAX_PASSES) return { result, input, ignored }
     for (const path of unknown) ignored.add(joinName(path))
-    given = prune(given, buildTree(dropped))
+    input = prune(input, buildTree(dropped))
   }
 }
 

@@ -64,11 +64,11 @@ export class Conversation {
 
   /** Adds a user message; tool results come first, because they answer the previous message. */
   #addUserMessage(at: number, blocks: [number, InputBlock | ToolResultBlock][]): void {
-    const results = blocks.flatMap(([block, said]) =>
-      said.type === 'tool_result' ? [{ block, part: this.#toToolResult(said) }] : [],
+    const results = blocks.flatMap(([index, block]) =>
+      block.type === 'tool_result' ? [{ block: index, part: this.#toToolResult(block) }] : [],
     )
-    const input = blocks.flatMap(([block, said]) =>
-      said.type === 'tool_result' ? [] : [{ block, part: toInputPart(said) }],
+    const input = blocks.flatMap(([index, block]) =>
+      block.type === 'tool_result' ? [] : [{ block: index, part: toInputPart(block) }],
     )
     if (results.length > 0) this.#add(at, 'tool', results)
     if (input.length > 0 || results.length === 0) this.#add(at, 'user', ensureNotEmpty(input))
@@ -86,13 +86,13 @@ export class Conversation {
   /** Converts the blocks of an assistant. Consecutive texts are joined, because they were split at citations. */
   #toAssistantParts(blocks: readonly AssistantBlock[]): PartWithBlock<AssistantPart>[] {
     const parts: PartWithBlock<AssistantPart>[] = []
-    for (const [block, said] of blocks.entries()) {
-      if (said.type === 'tool_use') this.#toolNames.set(said.id, said.name)
+    for (const [index, block] of blocks.entries()) {
+      if (block.type === 'tool_use') this.#toolNames.set(block.id, block.name)
       const last = parts.at(-1)?.part
-      if (said.type === 'text' && last?.type === 'text') last.text += said.text
+      if (block.type === 'text' && last?.type === 'text') last.text += block.text
       // A signature block belongs to the tool call behind it.
-      else if (said.type !== 'redacted_thinking' || blocks[block + 1]?.type !== 'tool_use')
-        parts.push(...toAssistantParts(said, blocks[block - 1]).map((part) => ({ block, part })))
+      else if (block.type !== 'redacted_thinking' || blocks[index + 1]?.type !== 'tool_use')
+        parts.push(...toAssistantParts(block, blocks[index - 1]).map((part) => ({ block: index, part })))
     }
     return parts
   }
@@ -108,7 +108,10 @@ const members: Partial<Record<string, Partial<Record<string, readonly string[]>>
   document: fileMembers,
 }
 
-function mapBlockPath(block: MessageOnWire['content'][number] | undefined, [member, ...rest]: Issue['path']): Issue['path'] {
+function mapBlockPath(
+  block: MessageOnWire['content'][number] | undefined,
+  [member, ...rest]: Issue['path'],
+): Issue['path'] {
   if (member === undefined) return []
   return [...(members[block?.type ?? '']?.[member] ?? [member]), ...rest]
 }

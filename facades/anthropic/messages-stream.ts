@@ -54,7 +54,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
         return (
           this.#closeBlock() +
           toSignatureBlocks(part)
-            .map((proof) => this.#writeBlock(proof))
+            .map((block) => this.#writeBlock(block))
             .join('') +
           this.#writeToolCall(part)
         )

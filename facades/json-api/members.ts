@@ -45,13 +45,13 @@ export class Members {
 
   /** Returns the key mapper of a type's attributes and their nested members. */
   mapAttributes(of: Resource): AnyKeyMapper {
-    return this.#remember(this.#byResource, of, ({ write, names: renamed, verbatim, transforms: shown }) => {
+    return this.#remember(this.#byResource, of, ({ write, names: renamed, verbatim, transforms }) => {
       const members = Object.entries(of.attributes).map(([name, { schema }]): [string, unknown] => [name, schema])
       const { type } = of
       return new KeyMapper(write, members, {
         names: renamed?.[type],
         verbatim: verbatim?.[type],
-        transforms: shown?.[type],
+        transforms: transforms?.[type],
       })
     })
   }
@@ -89,8 +89,8 @@ export class Members {
   /** Converts a JSON Schema to wire names. */
   schema<S extends Schema>(schema: S, type = ''): S {
     if (!this.#profile) return schema
-    const { verbatim, transforms: shown } = this.#profile
-    const isOverridden = (name: string) => verbatim?.[type]?.[name] || shown?.[type]?.[name]
+    const { verbatim, transforms } = this.#profile
+    const isOverridden = (name: string) => verbatim?.[type]?.[name] || transforms?.[type]?.[name]
     const of = (name: string, part: unknown) => (isOverridden(name) ? part : this.#writeSchema(part))
     return this.#writeObject(schema, of, type) as S
   }

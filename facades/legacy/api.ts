@@ -62,9 +62,9 @@ export async function legacyApi(app: FastifyInstance, { resolveContext, bodyLimi
 function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
   const { payload = {}, ...beside } = body ?? {}
   assertRawInput(payload)
-  const { given, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
+  const { input, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
   hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
-  return given
+  return input
 }
 
 type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never

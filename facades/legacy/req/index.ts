@@ -31,9 +31,9 @@ export async function legacyRequests(
   for (const part of [announcements, profile]) await app.register(part, options)
   await app.register(async (recorded) => {
     recorded.addHook('onRoute', ({ method, url, config }) => {
-      const { routeMeta: facts } = config ?? {}
-      if (facts && method !== 'HEAD')
-        recordRoute({ ...facts, body: addIdVariant(url, facts.body), method: String(method), url })
+      const { routeMeta } = config ?? {}
+      if (routeMeta && method !== 'HEAD')
+        recordRoute({ ...routeMeta, body: addIdVariant(url, routeMeta.body), method: String(method), url })
     })
     for (const part of [conversations, rooms, invitations]) await recorded.register(part, options)
     await recorded.register(streamAi, { ...options, heartbeat })

@@ -44,8 +44,8 @@ export function toApprovalMessages(item: ApprovalItem): RequestMessage[] {
     case 'mcp_approval_request':
       return [toCallMessage(stripPrefix(item.id), { ...item, signature: decodeSignature(item.id) })]
     case 'mcp_approval_response': {
-      const { approval_request_id: question, approve: allow, reason } = item
-      const approval = { type: 'tool-approval' as const, id: stripPrefix(question), allow, ...(reason && { reason }) }
+      const { approval_request_id: requestId, approve: allow, reason } = item
+      const approval = { type: 'tool-approval' as const, id: stripPrefix(requestId), allow, ...(reason && { reason }) }
       return [{ role: 'tool', content: [approval] }]
     }
     case 'mcp_call':
@@ -55,18 +55,18 @@ export function toApprovalMessages(item: ApprovalItem): RequestMessage[] {
 
 function toResultMessages({
   id: own,
-  approval_request_id: question,
+  approval_request_id: requestId,
   output,
   error,
   ...call
 }: McpCallItem): RequestMessage[] {
-  const id = question ? stripPrefix(question) : own
+  const id = requestId ? stripPrefix(requestId) : own
   const text = error ? readErrorText(error) : output
   const content = text ? [{ type: 'text' as const, text: text }] : []
   const isError = error !== null && error !== undefined
   const result = { type: 'tool-result' as const, id, name: call.name, content, isError }
   // Without an approval no other item contains the call.
-  return [...(question ? [] : [toCallMessage(id, call)]), { role: 'tool', content: [result] }]
+  return [...(requestId ? [] : [toCallMessage(id, call)]), { role: 'tool', content: [result] }]
 }
 
 function toCallMessage(id: string, { name, arguments: input, signature }: ToolCallMembers): RequestMessage {
@@ -76,20 +76,20 @@ function toCallMessage(id: string, { name, arguments: input, signature }: ToolCa
 const readErrorText = ({ content, ...error }: object & { content?: unknown }): string =>
   typeof content === 'string' ? content : JSON.stringify({ content, ...error })
 
-function stripPrefix(question: string): string {
-  const id = stripSignature(question)
+function stripPrefix(requestId: string): string {
+  const id = stripSignature(requestId)
   return id.startsWith(REQUEST) ? id.slice(REQUEST.length) : id
 }
 
 const toApprovalId = ({ id, signature }: Pick<StreamPartOf<'approval'>, 'id' | 'signature'>): string =>
   encodeSignatureInId(`${REQUEST}${id}`, signature)
 
-export const toApprovalRequestItem = (question: StreamPartOf<'approval'>) => ({
-  id: toApprovalId(question),
+export const toApprovalRequestItem = (approval: StreamPartOf<'approval'>) => ({
+  id: toApprovalId(approval),
   type: 'mcp_approval_request',
-  name: question.tool,
-  arguments: JSON.stringify(question.input),
-  server_label: question.server,
+  name: approval.tool,
+  arguments: JSON.stringify(approval.input),
+  server_label: approval.server,
 })
 
 /** Converts a running tool call to an item. */
@@ -118,8 +118,8 @@ const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
 
 /** Decodes the provider signature of an item id; undefined without one. */
 export function decodeSignature(id: string | null | undefined): string | undefined {
-  const proof = SIGNED.exec(id ?? '')?.[2]
-  return proof && Buffer.from(proof, 'base64url').toString()
+  const signature = SIGNED.exec(id ?? '')?.[2]
+  return signature && Buffer.from(signature, 'base64url').toString()
 }
 
 const stripSignature = (id: string): string => SIGNED.exec(id)?.[1] ?? id

@@ -138,6 +138,6 @@ function mapItemPath(item: Item, path: Issue['path']): Issue['path'] {
   if (!memberNames) return path
   const [member, ...rest] = path.slice(2)
   if (member === undefined) return []
-  const isOfQuestion = item.type === 'mcp_call' && member === 'id' && item.approval_request_id
-  return [isOfQuestion ? 'approval_request_id' : (memberNames[member] ?? member), ...rest]
+  const isOfApproval = item.type === 'mcp_call' && member === 'id' && item.approval_request_id
+  return [isOfApproval ? 'approval_request_id' : (memberNames[member] ?? member), ...rest]
 }

@@ -68,10 +68,10 @@ const incompleteReasons: Partial<Record<FinishReason, string>> = {
 /** Completes a response with its output. */
 export function endResponse(response: Response, output: object[], finish: FinishReason, usage: Usage): Response {
   const reason = incompleteReasons[finish]
-  const how = reason
+  const outcome = reason
     ? { status: 'incomplete', incomplete_details: { reason } }
     : { status: 'completed', completed_at: Math.floor(Date.now() / 1000) }
-  return { ...response, ...how, output, usage: toUsage(usage) }
+  return { ...response, ...outcome, output, usage: toUsage(usage) }
 }
 
 export function toWholeResponse(
@@ -160,9 +160,9 @@ export function toAnnotations({ url, title = '', places }: Source, text: string,
   })
   // Clients expect a range even if the provider reports none.
   if (!places) return [toCitation(0, 0)]
-  const most = from + countCharacters(text)
-  const here = places.filter(({ start, end }) => start >= from && end <= most)
-  return here.map(({ start, end }) => toCitation(start - from, end - from))
+  const to = from + countCharacters(text)
+  const ranges = places.filter(({ start, end }) => start >= from && end <= to)
+  return ranges.map(({ start, end }) => toCitation(start - from, end - from))
 }
 
 export const countCharacters = (text: string): number => [...text].length

@@ -125,16 +125,16 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
   #writeToolCall(call: StreamPartOf<'tool-call'>): string {
     const item = toCallItem(this.#ids, call, this.#tools)
     const output_index = this.#output.length
-    const place = { item_id: item.id, output_index }
+    const position = { item_id: item.id, output_index }
     const empty = 'input' in item ? { ...item, input: '' } : { ...item, arguments: '' }
     return (
       this.#writeEvent('response.output_item.added', { output_index, item: { ...empty, status: 'in_progress' } }) +
       ('input' in item
-        ? this.#writeEvent('response.custom_tool_call_input.delta', { ...place, delta: item.input }) +
-          this.#writeEvent('response.custom_tool_call_input.done', { ...place, input: item.input })
-        : this.#writeEvent('response.function_call_arguments.delta', { ...place, delta: item.arguments }) +
+        ? this.#writeEvent('response.custom_tool_call_input.delta', { ...position, delta: item.input }) +
+          this.#writeEvent('response.custom_tool_call_input.done', { ...position, input: item.input })
+        : this.#writeEvent('response.function_call_arguments.delta', { ...position, delta: item.arguments }) +
           this.#writeEvent('response.function_call_arguments.done', {
-            ...place,
+            ...position,
             arguments: item.arguments,
             name: item.name,
           })) +
@@ -145,28 +145,28 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
   #writeRunStart(call: StreamPartOf<'tool-start' | 'tool-run'>, state?: 'begun'): string {
     const item = toStartedCallItem(this.#ids.next('mcp'), call)
     const output_index = this.#output.push(item) - 1
-    const place = { item_id: item.id, output_index }
-    this.#running.set(call.id, place)
-    const { arguments: said } = item
+    const position = { item_id: item.id, output_index }
+    this.#running.set(call.id, position)
+    const { arguments: argumentText } = item
     return (
       this.#writeEvent('response.output_item.added', { output_index, item: { ...item, arguments: '' } }) +
-      (state ? this.#writeEvent('response.mcp_call.in_progress', place) : '') +
-      this.#writeEvent('response.mcp_call_arguments.delta', { ...place, delta: said }) +
-      this.#writeEvent('response.mcp_call_arguments.done', { ...place, arguments: said })
+      (state ? this.#writeEvent('response.mcp_call.in_progress', position) : '') +
+      this.#writeEvent('response.mcp_call_arguments.delta', { ...position, delta: argumentText }) +
+      this.#writeEvent('response.mcp_call_arguments.done', { ...position, arguments: argumentText })
     )
   }
 
   /** Writes the end of a call; a refused call has no start yet. */
   #writeRunEnd(run: StreamPartOf<'tool-run'>): string {
     const begun = this.#running.has(run.id) ? '' : this.#writeRunStart(run)
-    const place = this.#running.get(run.id) as RunningCall
+    const position = this.#running.get(run.id) as RunningCall
     this.#running.delete(run.id)
-    const item = toMcpCallItem(place.item_id, run)
-    this.#output[place.output_index] = item
+    const item = toMcpCallItem(position.item_id, run)
+    this.#output[position.output_index] = item
     return (
       begun +
-      this.#writeEvent(`response.mcp_call.${item.status}`, place) +
-      this.#writeEvent('response.output_item.done', { output_index: place.output_index, item })
+      this.#writeEvent(`response.mcp_call.${item.status}`, position) +
+      this.#writeEvent('response.output_item.done', { output_index: position.output_index, item })
     )
   }
 
@@ -232,13 +232,13 @@ interface StreamedItemClass<Item extends StreamedItem> {
 class StreamedMessage implements StreamedItem {
   static readonly prefix = 'msg'
   readonly #id: string
-  readonly #place: object
+  readonly #position: object
   readonly #annotations: object[] = []
   #text = ''
 
   constructor(id: string, output_index: number) {
     this.#id = id
-    this.#place = { item_id: id, output_index, content_index: 0 }
+    this.#position = { item_id: id, output_index, content_index: 0 }
   }
 
   get empty() {
@@ -247,12 +247,12 @@ class StreamedMessage implements StreamedItem {
 
   start(): ItemEvent {
     const part = { type: 'output_text', text: '', annotations: [], logprobs: [] }
-    return ['response.content_part.added', { ...this.#place, part }]
+    return ['response.content_part.added', { ...this.#position, part }]
   }
 
   append(text: string): ItemEvent {
     this.#text += text
-    return ['response.output_text.delta', { ...this.#place, delta: text, logprobs: [] }]
+    return ['response.output_text.delta', { ...this.#position, delta: text, logprobs: [] }]
   }
 
   /**
@@ -260,10 +260,10 @@ class StreamedMessage implements StreamedItem {
    * cites gets no range.
    */
   addCitation({ places, ...page }: Source, from: number): ItemEvent[] {
-    const here = toAnnotations({ ...page, places }, this.#text, from)
-    return (here.length > 0 ? here : toAnnotations(page, this.#text, from)).map((annotation) => {
+    const annotations = toAnnotations({ ...page, places }, this.#text, from)
+    return (annotations.length > 0 ? annotations : toAnnotations(page, this.#text, from)).map((annotation) => {
       const annotation_index = this.#annotations.push(annotation) - 1
-      return ['response.output_text.annotation.added', { ...this.#place, annotation_index, annotation }]
+      return ['response.output_text.annotation.added', { ...this.#position, annotation_index, annotation }]
     })
   }
 
@@ -274,8 +274,8 @@ class StreamedMessage implements StreamedItem {
   end(): ItemEvent[] {
     const [part] = this.whole.content
     return [
-      ['response.output_text.done', { ...this.#place, text: this.#text, logprobs: [] }],
-      ['response.content_part.done', { ...this.#place, part }],
+      ['response.output_text.done', { ...this.#position, text: this.#text, logprobs: [] }],
+      ['response.content_part.done', { ...this.#position, part }],
     ]
   }
 
@@ -287,13 +287,13 @@ class StreamedMessage implements StreamedItem {
 class StreamedReasoning implements StreamedItem {
   static readonly prefix = 'rs'
   readonly #id: string
-  readonly #place: object
+  readonly #position: object
   #text = ''
   #signature: string | undefined
 
   constructor(id: string, output_index: number) {
     this.#id = id
-    this.#place = { item_id: id, output_index, summary_index: 0 }
+    this.#position = { item_id: id, output_index, summary_index: 0 }
   }
 
   get empty() {
@@ -301,21 +301,21 @@ class StreamedReasoning implements StreamedItem {
   }
 
   start(): ItemEvent {
-    return ['response.reasoning_summary_part.added', { ...this.#place, part: { type: 'summary_text', text: '' } }]
+    return ['response.reasoning_summary_part.added', { ...this.#position, part: { type: 'summary_text', text: '' } }]
   }
 
   /** Appends a thought; a signature without text causes no event. */
   append({ text, signature }: Pick<Reasoning, 'text' | 'signature'>): ItemEvent[] {
     this.#text += text
     this.#signature ??= signature
-    return text ? [['response.reasoning_summary_text.delta', { ...this.#place, delta: text }]] : []
+    return text ? [['response.reasoning_summary_text.delta', { ...this.#position, delta: text }]] : []
   }
 
   end(): ItemEvent[] {
     const part = { type: 'summary_text', text: this.#text }
     return [
-      ['response.reasoning_summary_text.done', { ...this.#place, text: this.#text }],
-      ['response.reasoning_summary_part.done', { ...this.#place, part }],
+      ['response.reasoning_summary_text.done', { ...this.#position, text: this.#text }],
+      ['response.reasoning_summary_part.done', { ...this.#position, part }],
     ]
   }
 
