@@ -109,5 +109,5 @@ export function describeMembers(schema: z.ZodType): string {
   const rows = listMembers(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
   const unknown =
     'A member that is not known is ignored, and named in `x-ignored-parameters`, unless this service refuses such.'
-  return ['What becomes of each member:', '', '| Member | | |', '|---|---|---|', ...rows, '', unknown].join('\n')
+  return ['Each member is handled as follows:', '', '| Member | | |', '|---|---|---|', ...rows, '', unknown].join('\n')
 }

@@ -92,8 +92,8 @@ const assistantBlock = z.discriminatedUnion('type', [
 export type AssistantBlock = z.output<typeof assistantBlock>
 
 const turnLabels = {
-  reason: ignoreSilently('only what is said goes on'),
-  id: ignoreSilently('only what is said goes on'),
+  reason: ignoreSilently('only role and content are sent'),
+  id: ignoreSilently('only role and content are sent'),
 }
 
 export const message = z.discriminatedUnion('role', [

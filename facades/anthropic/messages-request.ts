@@ -18,14 +18,14 @@ const toolChoice = z.discriminatedUnion('type', [
 
 /** Thoughts are always returned, because they could not be sent back to the provider otherwise. */
 const display = {
-  display: translate(z.enum(['summarized', 'omitted']).nullish(), 'thoughts are told where there are any'),
+  display: translate(z.enum(['summarized', 'omitted']).nullish(), 'thoughts are always returned'),
 }
 
 /** Without this member the settings of the model apply. */
 const thinking = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('enabled'),
-    budget_tokens: translate(z.int(), 'an effort, where the model is told only that'),
+    budget_tokens: translate(z.int(), 'an effort, if the model accepts only that'),
     ...display,
   }),
   z.strictObject({ type: z.enum(['adaptive', 'between_tools']), ...display }),
@@ -62,11 +62,11 @@ export const messageRequest = z.strictObject({
   stream: translate(z.boolean().nullish(), 'the answer comes as events'),
   temperature: passThrough(z.number().nullish()),
   top_p: passThrough(z.number().nullish()),
-  top_k: passThrough(z.int().nullish(), 'left out, and named, where the provider has no word for it'),
+  top_k: passThrough(z.int().nullish(), 'omitted and reported if the provider does not support it'),
   stop_sequences: passThrough(z.array(z.string()).nullish()),
-  metadata: ignoreSilently('the provider is told nothing of who asks'),
-  user_profile_id: ignoreSilently('the provider is told nothing of who asks'),
-  workspace_id: ignoreSilently('the provider is told nothing of who asks'),
+  metadata: ignoreSilently('the provider does not learn who the caller is'),
+  user_profile_id: ignoreSilently('the provider does not learn who the caller is'),
+  workspace_id: ignoreSilently('the provider does not learn who the caller is'),
   service_tier: ignore('the contract with the provider decides', 'auto', 'standard_only'),
   billing_policy: ignore('the contract with the provider decides'),
   fallback_credit_token: ignoreSilently('the contract with the provider decides'),
@@ -78,8 +78,8 @@ export const messageRequest = z.strictObject({
   compaction: ignore('the conversation is sent as it is'),
   betas: ignoreSilently('what is known is taken without them'),
   thread: translate(thread.nullish(), 'nothing is kept: one that goes on is not found, and clients send it all again'),
-  fallbacks: ignore('the models that stand in are those of the settings'),
-  container: refuse('is nothing that this service has'),
+  fallbacks: ignore('fallback models come from the settings'),
+  container: refuse('is not supported'),
   mcp_servers: refuse('are not called for callers: the service has its own'),
 })
 type MessageRequest = z.output<typeof messageRequest>

@@ -5,13 +5,13 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import { summarize } from '../../routers/resource/exposure.ts'
 import type { WireNames } from '../http/names.ts'
 import {
-  type JsonObject,
   describeAnswer,
   describeJson,
   describeList,
   describeObject,
   type Endpoint,
   type ErrorResponses,
+  type JsonObject,
   text,
 } from '../http/openapi.ts'
 import { describeAccess, findProcedure, inputsOf, type LegacyRoute } from '../http/procedures.ts'
@@ -113,8 +113,8 @@ somebody else was faster. Creations and actions with the same \`Idempotency-Key\
 ${guides.map(({ slug, title }) => `[${title}](/docs/${slug})`).join(' · ')}
 `
 
-const tag = 'front ends that exist'
-const about = 'What front ends of earlier versions call. New ones use JSON:API, or `/trpc`.'
+const tag = 'legacy'
+const about = 'Routes of legacy front ends. New programs use JSON:API or `/trpc`.'
 
 /** Describes the registered routes of legacy front ends, without their responses. */
 function describeLegacyRoutes(routes: readonly LegacyRoute[], components: Components) {
@@ -181,12 +181,12 @@ const refusal = describeObject(
     message: text,
     errors: {
       anyOf: [describeList(error), fieldErrors],
-      description: 'What is wrong, as in JSON:API. `/req/streamAI` names the fields of a body, at 422 alone.',
+      description: 'The errors, as in JSON:API; at 422 of `/req/streamAI`, the errors of each field.',
     },
-    response: { ...text, description: '`Forbidden`: of rooms, at 403.' },
-    error: { ...text, description: 'The message once more: of invitations.' },
-    code: { ...text, description: 'For programs: of `/req/streamAI` alone.' },
-    requestId: { ...text, description: 'Of `/req/streamAI` alone.' },
+    response: { ...text, description: '`Forbidden`; only for rooms, at 403.' },
+    error: { ...text, description: 'The message again; only for invitations.' },
+    code: { ...text, description: 'An error code for programs; only for `/req/streamAI`.' },
+    requestId: { ...text, description: 'The id of the request; only for `/req/streamAI`.' },
   },
   ['errors', 'response', 'error', 'code', 'requestId'],
 )
@@ -201,9 +201,9 @@ function toContent(schema: JsonObject): JsonObject {
 const tags = [
   { name: 'ai', description: 'Asking AI models.' },
   { name: 'other faces', description: 'The same for programs that know the API of OpenAI or Anthropic.' },
-  { name: 'caller', description: 'Who the access token belongs to.' },
-  { name: 'health', description: 'Whether the service works.' },
-  { name: 'links', description: 'What links lead to.' },
+  { name: 'caller', description: 'The owner of the access token.' },
+  { name: 'health', description: 'The state of the service.' },
+  { name: 'links', description: 'Previews of linked pages.' },
 ]
 
 /** Describes the endpoints outside JSON:API, grouped by procedure. */

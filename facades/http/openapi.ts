@@ -74,7 +74,7 @@ export const refusal = {
       requestId: text,
       errors: {
         type: 'object',
-        description: 'What is wrong with each field of the body, at 422.',
+        description: 'The errors of each field of the body, at 422.',
         additionalProperties: describeList(text),
       },
     },

@@ -14,7 +14,11 @@ const wholeAnswer = describeObject(
   {
     success: { type: 'boolean', const: true },
     content: describeObject({ text }),
-    cut: { type: 'string', enum: ['limit', 'refusal', 'length'], description: 'Why the answer is not whole.' },
+    cut: {
+      type: 'string',
+      enum: ['limit', 'refusal', 'length'],
+      description: 'The reason why the answer is incomplete.',
+    },
   },
   ['cut'],
 )

@@ -20,7 +20,7 @@ export const embeddingRequest = z.strictObject({
   input,
   dimensions: z.int().nullish(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
-  user: ignoreSilently('the provider is told nothing of who asks'),
+  user: ignoreSilently('the provider does not learn who the caller is'),
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 

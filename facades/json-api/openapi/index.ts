@@ -131,7 +131,7 @@ const headers = {
   'If-Match':
     'The `ETag` of what was read: 412 where somebody else changed it in the meantime, 428 where it is needed and missing.',
   'Idempotency-Key':
-    'A word of your own: who sends the same request again with it within a day gets the first answer; of a large one only status and `Location`.',
+    'A key of your choice: a repeated request with the same key within a day gets the first response; of a large one only status and `Location`.',
 } as const
 
 function describeHeaders(components: Components, route: ServedRoute) {
@@ -204,7 +204,7 @@ function describeSuccess({ answers: schemas }: DescriptionContext, route: Served
   const status = creates ? 201 : 200
   const headers = {
     ...(answers !== 'nothing' && { ETag: describeHeader('Stands for exactly this answer.') }),
-    ...(creates && { Location: describeHeader('Where the new resource is.') }),
+    ...(creates && { Location: describeHeader('The address of the new resource.') }),
   }
   const content = { [mediaType]: { schema: isRead ? schema : schemas.describeChange(schema) } }
   return {
@@ -215,7 +215,7 @@ function describeSuccess({ answers: schemas }: DescriptionContext, route: Served
 
 const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
 const tagged = { ETag: describeHeader('Stands for exactly these bytes.') }
-const part = { 'Content-Range': describeHeader('Which part of how many bytes.') }
+const part = { 'Content-Range': describeHeader('The range of the part, and the total number of bytes.') }
 
 const fileAnswer: JsonObject = {
   200: { description: STATUS_CODES[200], headers: tagged, content: bytes },
@@ -223,7 +223,11 @@ const fileAnswer: JsonObject = {
   304: { description: STATUS_CODES[304] },
 }
 
-function chooseSchema(schemas: AnswerSchemas, { answers, method, relation }: ServedRoute, target: Resource): JsonObject {
+function chooseSchema(
+  schemas: AnswerSchemas,
+  { answers, method, relation }: ServedRoute,
+  target: Resource,
+): JsonObject {
   const isMany = answers === 'page' || relation?.of.many
   if (answers === 'action') return schemas.action(target)
   if (answers === 'linkage') return schemas.linkage(relation?.of as Relation, method === 'GET')

@@ -19,8 +19,8 @@ import { mapMessagePath, message, toMessages } from './chat-messages.ts'
 
 /** Members about the request itself that both APIs share; they are not passed on. */
 export const sharedLabels = {
-  user: ignoreSilently('the provider is told nothing of who asks'),
-  safety_identifier: ignoreSilently('the provider is told nothing of who asks'),
+  user: ignoreSilently('the provider does not learn who the caller is'),
+  safety_identifier: ignoreSilently('the provider does not learn who the caller is'),
   metadata: ignoreSilently('nothing is kept that it could mark'),
   prompt_cache_key: ignoreSilently('the provider decides what it caches'),
   prompt_cache_options: ignoreSilently('the provider decides what it caches'),
@@ -86,16 +86,16 @@ export const chatRequest = z.strictObject({
   max_completion_tokens: passThrough(z.int().nullish(), 'in the word that the provider has'),
   seed: passThrough(z.int().nullish()),
   stop: passThrough(z.union([z.string(), z.array(z.string())]).nullish()),
-  presence_penalty: passThrough(z.number().nullish(), 'left out, and named, where the provider has no word for it'),
-  frequency_penalty: passThrough(z.number().nullish(), 'left out, and named, where the provider has no word for it'),
+  presence_penalty: passThrough(z.number().nullish(), 'omitted and reported if the provider does not support it'),
+  frequency_penalty: passThrough(z.number().nullish(), 'omitted and reported if the provider does not support it'),
   verbosity: passThrough(
     z.enum(['low', 'medium', 'high']).nullish(),
-    'left out, and named, where the provider has no word for it',
+    'omitted and reported if the provider does not support it',
   ),
   reasoning_effort: passThrough(z.enum(efforts).nullish()),
   chat_template_kwargs: passThrough(
     z.record(z.string(), z.unknown()).nullish(),
-    'to servers of open models; left out, and named, where the provider has no word for it',
+    'to servers of open models; omitted and reported if the provider does not support it',
   ),
   tools: translate(
     z.array(toolOrReference(tool)).nullish(),
@@ -109,8 +109,8 @@ export const chatRequest = z.strictObject({
     'the search of the provider, with its usual options; left out where the model has none',
   ),
   n: refuse('is taken as 1 only', 1),
-  logit_bias: refuse('is nothing that models of all providers take'),
-  audio: refuse('is nothing that this service answers with'),
+  logit_bias: refuse('is not supported by every provider'),
+  audio: refuse('is not supported'),
   modalities: translate(z.array(z.literal('text', 'must be text')).nullish(), 'text is what models answer with'),
   functions: refuse('is the older word for tools'),
   function_call: refuse('is the older word for tool_choice', 'auto', 'none'),

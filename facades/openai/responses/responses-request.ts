@@ -35,7 +35,7 @@ const text = z.strictObject({
   format: translate(format.nullish(), 'in the words of the provider'),
   verbosity: passThrough(
     z.enum(['low', 'medium', 'high']).nullish(),
-    'left out, and named, where the provider has no word for it',
+    'omitted and reported if the provider does not support it',
   ),
 })
 
@@ -62,7 +62,7 @@ export const responseRequest = z.strictObject({
   ),
   tool_choice: translate(toolChoice.nullish(), 'in the words of the provider'),
   parallel_tool_calls: passThrough(z.boolean().nullish()),
-  include: ignoreSilently('encrypted thoughts are always told, and nothing else is there'),
+  include: ignoreSilently('encrypted reasoning is always returned; nothing else can be included'),
   truncation: ignore('what is too long is refused, and never cut', 'disabled'),
   max_tool_calls: ignore('the service has a bound of its own'),
   context_management: ignore('the conversation is sent as it is'),
@@ -71,10 +71,10 @@ export const responseRequest = z.strictObject({
   moderation: ignore('the provider moderates by its own rules'),
   access_programs: ignore('there are none'),
   background: refuse('is taken as false only, as nothing is kept', false),
-  previous_response_id: refuse('is nothing that is known here, as nothing is kept: send the conversation'),
-  conversation: refuse('is nothing that is known here, as nothing is kept: send the conversation'),
-  prompt: refuse('is nothing that is known here, as nothing is kept: send the instructions'),
-  image: refuse('is nothing that this service answers with'),
+  previous_response_id: refuse('is not supported, as nothing is stored: send the conversation'),
+  conversation: refuse('is not supported, as nothing is stored: send the conversation'),
+  prompt: refuse('is not supported, as nothing is stored: send the instructions'),
+  image: refuse('is not supported'),
   ...sharedLabels,
 })
 export type ResponseRequest = z.output<typeof responseRequest>
@@ -123,7 +123,11 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
 }
 
 /** Maps a path of our request to the client's request; items without a message are taken into account. */
-export function mapResponsesErrorPath({ input, tools }: ResponseRequest, table: ToolTable, path: Issue['path']): Issue['path'] {
+export function mapResponsesErrorPath(
+  { input, tools }: ResponseRequest,
+  table: ToolTable,
+  path: Issue['path'],
+): Issue['path'] {
   const [first, message, ...rest] = path
   if (first !== 'messages') return table.mapPath(path) ?? mapToolPath(tools, path)
   if (typeof message !== 'number') return ['input']
