@@ -31,11 +31,13 @@ interface ComposerProps {
 /** The form in which a question is written. */
 export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, error, canSubmit, submit, fail } = useQuestionForm(slug, canSend && !isAnswering, send)
+  const { draft, uploads, error, canSubmit, submit } = useQuestionForm(slug, canSend && !isAnswering, send)
+  const [improvementError, setImprovementError] = useState<unknown>()
   useQuotations('chat', draft, field)
   return (
     <form className="composer" onSubmit={submit} {...createDropHandlers(uploads.add)}>
       <ErrorMessage error={error} className="notice wrong" />
+      <ErrorMessage error={improvementError} className="notice wrong" />
       {obstacle}
       <div className="composer-field">
         <UploadList uploads={uploads.uploads} remove={uploads.remove} />
@@ -48,7 +50,7 @@ export function Composer({ slug, canSend, isAnswering = false, obstacle, send, s
         />
         <div className="composer-tools">
           <AttachButton add={uploads.add} />
-          <ImproveButton text={draft.text} write={draft.write} fail={fail} />
+          <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
           {children}
           <span className="spacer" />
           <SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />
@@ -95,12 +97,13 @@ function useQuestionForm(slug: string | undefined, canSend: boolean, send: (ques
     }
   }
   const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, error, canSubmit, submit, fail: (thrown: unknown) => setState({ error: thrown }) }
+  return { draft, uploads, error, canSubmit, submit }
 }
 
 interface ImproveButtonProps {
   text: string
   write: (text: string) => void
+  /** Shows an error, or removes it for undefined. */
   fail: (error: unknown) => void
 }
 
@@ -109,13 +112,18 @@ function ImproveButton({ text, write, fail }: ImproveButtonProps) {
   const task = useTask('prompt_improvement')
   const [isWorking, setWorking] = useState(false)
   const [change, setChange] = useState<{ before: string; after: string }>()
+  const latest = useRef(text)
+  latest.current = text
   if (!task || text.trim() === '') return null
   if (change?.after === text)
     return <IconButton icon="undo" label={t('app.improve.undo')} onClick={() => write(change.before)} />
   const improve = async () => {
     setWorking(true)
+    fail(undefined)
     try {
       const after = await runTask(task, [{ role: 'user', content: [{ type: 'text', text }] }])
+      // What was typed or sent meanwhile is not replaced.
+      if (latest.current !== text) return
       setChange({ before: text, after })
       write(after)
     } catch (error) {
