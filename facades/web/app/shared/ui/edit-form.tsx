@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { ErrorMessage } from './error-message.tsx'
 
@@ -16,13 +16,26 @@ interface EditFormProps {
   children?: ReactNode
 }
 
-/** A form that replaces a text while it is edited. */
+/** A form that replaces a text while it is edited, and is submitted once at a time. */
 export function EditForm({ label, text: before, action, save, close, children }: EditFormProps) {
   const [text, setText] = useState(before)
-  const [error, setError] = useState<unknown>()
+  const [state, setState] = useState<'ready' | 'saving' | { error: unknown }>('ready')
+  const field = useRef<HTMLTextAreaElement>(null)
+  // The person has just chosen to edit, so the field takes the focus.
+  useEffect(() => field.current?.focus(), [])
   const submit = async (event: FormEvent) => {
     event.preventDefault()
-    await save(text.trim())?.then(close, setError)
+    if (state === 'saving') return
+    setState('saving')
+    const saving = save(text.trim())
+    if (saving) await saving.then(close, (error: unknown) => setState({ error }))
+    else setState('ready')
+  }
+  const cancelOnEscape = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || event.nativeEvent.isComposing) return
+    // The panel around the form would close as well.
+    event.stopPropagation()
+    close()
   }
   return (
     <form className="edit-form" onSubmit={submit}>
@@ -31,18 +44,17 @@ export function EditForm({ label, text: before, action, save, close, children }:
         dir="auto"
         aria-label={label}
         value={text}
-        // The person has just chosen to edit, so the field takes the focus.
-        ref={(field) => field?.focus()}
+        ref={field}
         onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => event.key === 'Escape' && close()}
+        onKeyDown={cancelOnEscape}
       />
       {children}
-      <ErrorMessage error={error} />
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
       <p className="actions">
         <button type="button" className="quiet-button" onClick={close}>
           {t('page.cancel')}
         </button>
-        <button type="submit" className="button" disabled={text.trim() === ''}>
+        <button type="submit" className="button" disabled={text.trim() === '' || state === 'saving'}>
           {action}
         </button>
       </p>
