@@ -31,7 +31,8 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
     )
   }
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
+    // A click beside a form doesn't discard what was typed.
+    <Dialog.Root open disablePointerDismissal={save !== undefined} onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="backdrop" />
         <Dialog.Popup className="dialog">
