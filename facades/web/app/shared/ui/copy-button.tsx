@@ -8,7 +8,7 @@ const SHOWN_MS = 2000
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
-    await copyText(text)
+    if (!(await copyText(text))) return
     setCopied(true)
     setTimeout(() => setCopied(false), SHOWN_MS)
   }
@@ -25,12 +25,22 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** Copies through a selection where there is no clipboard API, as on plain HTTP. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+/** Returns true if the text was copied. */
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return copyBySelection(text)
+  }
+}
+
+/** Copies where there is no clipboard API, as on plain HTTP, or the browser refuses it. */
+function copyBySelection(text: string): boolean {
   const field = Object.assign(document.createElement('textarea'), { value: text, className: 'off-screen' })
   document.body.append(field)
   field.select()
-  document.execCommand('copy')
+  const isCopied = document.execCommand('copy')
   field.remove()
+  return isCopied
 }
