@@ -109,7 +109,7 @@ describeWith('chromium')('the answers of a chat', () => {
     expect(await chat.messages().count()).toBe(2)
     await page.getByRole('button', { name: 'Edit question' }).click()
     await page.getByRole('textbox', { name: 'Edit question' }).fill('How few?')
-    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('button', { name: 'Send again' }).dblclick()
     await article('Answer three.').waitFor()
     await chat.answered()
 
@@ -122,6 +122,70 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('button', { name: 'Previous version' }).last().click()
     await article('Answer one.').waitFor()
     expect(await page.getByText('1 of 2').count()).toBe(2)
+  })
+
+  test('a model gets the whole history, however little of it is loaded', async () => {
+    const { page } = chat
+    await chat.ask('Once')
+    await article('Good day.').waitFor()
+    await chat.answered()
+    await svc.rows(
+      `with latest as (update conversations set last_seq = 122 where id = (select max(id) from conversations) returning id)
+        insert into conversation_messages (conversation_id, seq, role, model, content, is_complete, bytes, created_at, updated_at)
+        select m.conversation_id, seq + 2 * n, role, model, content, true, bytes, now(), now()
+          from conversation_messages m join latest on latest.id = m.conversation_id, generate_series(1, 60) n`,
+    )
+    await page.reload()
+    await expect.poll(() => chat.messages().count()).toBe(50)
+    const countSent = () => upstream.requests.at(-1)?.body.messages.length
+
+    await page.getByRole('button', { name: 'Edit question' }).first().click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('Twice')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await expect.poll(countSent).toBe(73)
+    await chat.answered()
+    await page.reload()
+    await article('Twice').waitFor()
+    await chat.ask('And now?')
+
+    await expect.poll(countSent).toBe(75)
+    await chat.answered()
+  })
+
+  test('another answer ends the one that streams into the conversation', async () => {
+    const { page } = chat
+    upstream.behave = behavesInTurn(answers('Answer one.'), neverEnds, answers('Answer two.'))
+    await chat.ask('First')
+    await article('Answer one.').waitFor()
+    await chat.answered()
+    await chat.ask('Second')
+    await page.getByText('more more').waitFor()
+
+    await page.getByRole('button', { name: 'Answer again' }).click()
+
+    await article('Answer two.').waitFor()
+    await chat.answered()
+    await expect.poll(() => upstream.requests[1]?.abortedAt).toBeDefined()
+    expect(await article('Answer two.').count()).toBe(1)
+    await page.getByRole('button', { name: 'Previous version' }).click()
+    await article('You stopped this answer.').waitFor()
+  })
+
+  test('a first question that could not be sent is sent into the same conversation', async () => {
+    const { page } = chat
+    const countConversations = async () => (await svc.rows('select id from conversations')).length
+    const before = await countConversations()
+    const sending = '**/trpc/conversations.sendMessage**'
+    await page.route(sending, (route) => route.abort())
+    await chat.ask('Lost?')
+    await page.getByText('The service cannot be reached.').waitFor()
+    await page.unroute(sending)
+
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+
+    await article('Good day.').waitFor()
+    await chat.answered()
+    expect(await countConversations()).toBe(before + 1)
   })
 
   test('a question goes to the model that was chosen, which is kept', async () => {

@@ -105,6 +105,33 @@ describeWith('chromium')('around a chat', () => {
     await expect.poll(() => field.inputValue()).toBe('Error of means')
     await page.getByRole('button', { name: 'Undo the improvement' }).click()
     expect(await field.inputValue()).toBe('whats that')
+    const { promise: isWritten, resolve } = Promise.withResolvers<void>()
+    upstream.behave = async (asked, response) => {
+      await isWritten
+      await answers('What is that?')(asked, response)
+    }
+    await page.getByRole('button', { name: 'Improve the question' }).click()
+    await field.fill('whats that and this')
+    resolve()
+    await expect.poll(() => page.getByRole('button', { name: 'Improve the question' }).isEnabled()).toBe(true)
+    expect(await field.inputValue()).toBe('whats that and this')
+  })
+
+  test('a conversation whose system prompt cannot be decrypted sends nothing', async () => {
+    await using chat = await openChat(svc, 'gita')
+    const { page } = chat
+    upstream.behave = answers('Aye.')
+    await chat.ask('Hello')
+    await page.getByText('Aye.').waitFor()
+    await chat.answered()
+    await svc.rows(`update conversations set system_prompt = 'AAAA|AAAA|AAAA'
+      where user_id = (select id from users where username = 'gita')`)
+
+    await page.reload()
+
+    await page.getByText('cannot be opened with your key').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Again')
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
   })
 
   test('a limit shows a meter when near, and a message when reached', async () => {

@@ -6,7 +6,7 @@ export interface PathStep {
   /** The numbers of all versions of the message, itself included. */
   versions: readonly string[]
   /** The number of the parent message. */
-  follows: string
+  parentNumber: string
 }
 
 /** The parent of the first message. */
@@ -17,15 +17,17 @@ export type Choices = Readonly<Record<string, string>>
 
 /** Follows the tree from the first message to the last one, by the chosen versions or else the newest. */
 export function buildPath(messages: readonly OpenedMessage[], choices: Choices): PathStep[] {
-  const following = Map.groupBy(messages.keys(), (index) => findParentNumber(messages, index))
+  const childrenByParent = Map.groupBy(messages.keys(), (index) => findParentNumber(messages, index))
   const steps: PathStep[] = []
-  let follows: string | undefined = ROOT_NUMBER
-  while (follows !== undefined) {
-    const versions: OpenedMessage[] = (following.get(follows) ?? []).flatMap((index) => messages[index] ?? [])
+  let parentNumber: string | undefined = ROOT_NUMBER
+  while (parentNumber !== undefined) {
+    const versions: OpenedMessage[] = (childrenByParent.get(parentNumber) ?? []).flatMap(
+      (index) => messages[index] ?? [],
+    )
     const message: OpenedMessage | undefined =
-      versions.find(({ number }) => number === choices[follows ?? '']) ?? versions.at(-1)
-    if (message) steps.push({ message, versions: versions.map(({ number }) => number), follows })
-    follows = message?.number
+      versions.find(({ number }) => number === choices[parentNumber ?? '']) ?? versions.at(-1)
+    if (message) steps.push({ message, versions: versions.map(({ number }) => number), parentNumber })
+    parentNumber = message?.number
   }
   return steps
 }
@@ -41,16 +43,24 @@ function findParentNumber(messages: readonly OpenedMessage[], index: number): st
 
 /** Returns the choices that put a message on the shown path. */
 export function findChoicesFor(messages: readonly OpenedMessage[], number: string): Choices {
-  const choices: Record<string, string> = {}
+  return toChoices(findPathTo(messages, number))
+}
+
+/** Returns the choices that put a path on display. */
+export const toChoices = (path: readonly OpenedMessage[]): Choices =>
+  Object.fromEntries(path.map(({ number }, index) => [path[index - 1]?.number ?? ROOT_NUMBER, number]))
+
+/** Returns the messages from the beginning of a message's branch, as far as it is loaded, up to the message itself. */
+export function findPathTo(messages: readonly OpenedMessage[], number: string): OpenedMessage[] {
+  const path: OpenedMessage[] = []
   let index = messages.findIndex((message) => message.number === number)
   while (index >= 0) {
-    const { number: version = '' } = messages[index] ?? {}
-    const follows = findParentNumber(messages, index)
-    choices[follows] = version
+    path.unshift(...messages.slice(index, index + 1))
+    const parent = findParentNumber(messages, index)
     // Parents precede their children, so the search goes backwards.
-    index = messages.slice(0, index).findLastIndex((message) => message.number === follows)
+    index = messages.slice(0, index).findLastIndex((message) => message.number === parent)
   }
-  return choices
+  return path
 }
 
 /**
@@ -59,10 +69,13 @@ export function findChoicesFor(messages: readonly OpenedMessage[], number: strin
  */
 export const toMessageNumber = (parent: number) => `${parent}.000`
 
-/** Returns the number by which a next message refers to the last one as its parent. */
-export const getLastNumber = (steps: readonly PathStep[]): number =>
-  Number.parseInt(steps.at(-1)?.message.number ?? ROOT_NUMBER, 10)
+/** Converts the number of a message to the number by which `parent` refers to it; 0 if there is no message. */
+export const toParent = (message: OpenedMessage | undefined): number =>
+  Number.parseInt(message?.number ?? ROOT_NUMBER, 10)
 
-/** Returns the path up to and including this message. */
-export const takeStepsUpTo = (steps: readonly PathStep[], parent: number): readonly PathStep[] =>
-  steps.slice(0, 1 + steps.findIndex(({ message }) => Number.parseInt(message.number, 10) === parent))
+/** Returns the path up to and including this message; undefined if the path doesn't contain it. */
+export function takeStepsUpTo(steps: readonly PathStep[], parent: number): readonly PathStep[] | undefined {
+  if (parent === 0) return []
+  const index = steps.findIndex(({ message }) => toParent(message) === parent)
+  return index === -1 ? undefined : steps.slice(0, index + 1)
+}

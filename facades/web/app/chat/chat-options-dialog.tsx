@@ -2,13 +2,14 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { type ChatOptions, useOptions, writeOptions } from './chat-options.ts'
+import { type ChatOptions, getOptionsId, useOptions, writeOptions } from './chat-options.ts'
 import { getConversationQueryKey } from './conversations.ts'
 
 export interface ChatOptionsProps {
   /** The conversation; undefined before it is created. */
   slug: string | undefined
-  systemPrompt: string
+  /** The system prompt; undefined if it can't be decrypted. */
+  systemPrompt: string | undefined
 }
 
 const efforts = ['low', 'medium', 'high'] as const
@@ -16,10 +17,11 @@ const levels = ['', ...efforts] as const
 
 /** Edits the system prompt and the parameters of a conversation. */
 export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
-  const { conversationKey: key } = useSession()
-  const options = useOptions(slug)
+  const { connection, conversationKey: key } = useSession()
+  const optionsId = getOptionsId(String(connection.userinfo?.id), slug)
+  const options = useOptions(optionsId)
   const save = async (form: FormData) => {
-    writeOptions(slug, readOptionsForm(form))
+    writeOptions(optionsId, readOptionsForm(form))
     const prompt = String(form.get('prompt') ?? '').trim()
     if (slug === undefined || prompt === systemPrompt) return
     const sealed = prompt === '' ? null : await key.seal(prompt)
@@ -39,7 +41,7 @@ export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProp
             rows={4}
             maxLength={50_000}
             dir="auto"
-            defaultValue={systemPrompt}
+            defaultValue={systemPrompt ?? ''}
           />
         </div>
       )}

@@ -1,7 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
-import { api } from '../shared/api/client.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -12,13 +10,13 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
-import { PageHead } from '../shared/ui/page-head.tsx'
+import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { moveOptions } from './chat-options.ts'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
-import { type Question, sendQuestion } from './chat-requests.ts'
+import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { Composer } from './composer.tsx'
-import { createConversation, getConversationQueryKey } from './conversations.ts'
+import { createConversation, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { type Turn, turns } from './turn.ts'
 import './chat.css'
@@ -30,18 +28,11 @@ export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <
 const DEMO_MODEL = 'demo'
 
 function NewChat() {
-  const { conversationKey: key } = useSession()
-  const navigate = useNavigate()
-  const { data: models } = useModels()
+  const { data: models, error } = useModels()
   const { model, choose } = useChosenModel(models)
-  const isBlocked = useIsSendingBlocked()
-  const send = async (question: Question) => {
-    if (!model) return
-    const { slug } = await createConversation()
-    moveOptions(slug)
-    await sendQuestion({ slug, key, modelId: model.modelId, systemPrompt: '' }, question, [])
-    await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
-  }
+  const canSend = !useIsSendingBlocked() && model !== undefined
+  const send = useFirstQuestion(model)
+  usePageTitle(t('app.chat.new'))
   return (
     <main id="main" className="chat">
       <ChatHead models={models} model={model} choose={choose}>
@@ -49,55 +40,100 @@ function NewChat() {
       </ChatHead>
       <div className="empty">
         <p className="lead">{t('app.chat.empty')}</p>
-        {model?.modelId === DEMO_MODEL && (
-          <button
-            type="button"
-            className="quiet-button"
-            onClick={() => send({ text: t('app.chat.demo'), attachments: [] })}
-          >
-            {t('app.chat.demo')}
-          </button>
-        )}
+        {model?.modelId === DEMO_MODEL && <SampleQuestion canSend={canSend} send={send} />}
       </div>
-      <Composer slug={undefined} canSend={model !== undefined && !isBlocked} obstacle={<SendObstacles />} send={send}>
+      <Composer
+        slug={undefined}
+        canSend={canSend}
+        obstacle={<SendObstacles error={models ? undefined : error} />}
+        send={send}
+      >
         <ChatOptionsButton slug={undefined} systemPrompt="" />
       </Composer>
     </main>
   )
 }
 
+/** Returns a function that creates a conversation with its first question. */
+function useFirstQuestion(model: ChatModel | undefined) {
+  const { connection, conversationKey: key } = useSession()
+  const navigate = useNavigate()
+  // A question that could not be sent is tried again in the same conversation.
+  const created = useRef<string>(undefined)
+  return async (question: Question) => {
+    if (!model) return
+    created.current ??= (await createConversation()).slug
+    const slug = created.current
+    const chat = { slug, key, modelId: model.modelId }
+    const number = await storeQuestion(chat, question, 0)
+    moveOptions(String(connection.userinfo?.id), slug)
+    requestAnswer(chat, number)
+    await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
+  }
+}
+
+interface SampleQuestionProps {
+  canSend: boolean
+  send: (question: Question) => Promise<void>
+}
+
+/** A button that asks a sample question. */
+function SampleQuestion({ canSend, send }: SampleQuestionProps) {
+  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
+  const ask = async () => {
+    setState('sending')
+    await send({ text: t('app.chat.demo'), attachments: [] }).then(
+      () => setState('ready'),
+      (error: unknown) => setState({ error }),
+    )
+  }
+  return (
+    <>
+      <button type="button" className="quiet-button" disabled={!canSend || state === 'sending'} onClick={ask}>
+        {t('app.chat.demo')}
+      </button>
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
+    </>
+  )
+}
+
 function Chat({ slug }: { slug: string }) {
-  const { query, models, model, choose, turn, steps, actions, systemPrompt, targetNumber } = useChat(slug)
+  const { query, models, modelsError, model, choose, turn, shown, actions, systemPrompt, targetNumber } = useChat(slug)
   const isBlocked = useIsSendingBlocked()
+  const isLoaded = query.data !== undefined && systemPrompt.text !== undefined
+  const promptError = query.isLoadingError ? undefined : systemPrompt.error
   return (
     <ActionsProvider value={actions}>
       <main id="main" className="chat">
         <ChatHead models={models} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
         </ChatHead>
-        {query.isFetchNextPageError && <ErrorMessage error={query.error} className="notice wrong" />}
         {query.isLoadingError ? (
           <ErrorMessage error={query.error} className="notice wrong" />
         ) : (
           <MessageList
-            steps={steps}
-            turn={turn}
+            {...shown}
             targetNumber={targetNumber}
             models={models ?? []}
             hasEarlier={query.hasNextPage}
+            earlierError={query.isFetchNextPageError ? query.error : undefined}
             loadEarlier={() => void query.fetchNextPage()}
           />
         )}
         <AnswerAnnouncer turn={turn} />
         <Composer
           slug={slug}
-          canSend={model !== undefined && query.data !== undefined && !isBlocked}
+          canSend={model !== undefined && isLoaded && !isBlocked}
           isAnswering={turns.isAnswering(slug)}
-          obstacle={<SendObstacles />}
+          obstacle={<SendObstacles error={models ? promptError : modelsError} />}
           send={actions.send}
           stop={actions.stop}
         >
-          <ChatOptionsButton slug={slug} systemPrompt={systemPrompt} />
+          <ChatOptionsButton
+            slug={slug}
+            systemPrompt={systemPrompt.text}
+            disabled={systemPrompt.text === undefined && !systemPrompt.isUnreadable}
+          />
         </Composer>
       </main>
     </ActionsProvider>
@@ -127,8 +163,9 @@ const ChatHead = ({ models, model, choose, children }: ChatHeadProps) => (
 )
 
 /** The notices that explain why nothing can be sent. */
-const SendObstacles = () => (
+const SendObstacles = ({ error }: { error: unknown }) => (
   <>
+    <ErrorMessage error={error} className="notice wrong" />
     <OfflineNotice />
     <AnnouncementNotice />
     <LimitNotice />
@@ -136,21 +173,25 @@ const SendObstacles = () => (
 )
 
 function ConversationTitle({ slug }: { slug: string }) {
-  const { data } = useQuery({
-    queryKey: getConversationQueryKey(slug),
-    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
-  })
+  const { data } = useConversation(slug)
+  usePageTitle(data?.name ?? t('app.chats'))
   return <h1 dir="auto">{data?.name}</h1>
 }
 
 const ChatOptionsDialog = lazy(async () => ({ default: (await import('./chat-options-dialog.tsx')).ChatOptionsDialog }))
 
 /** Opens the options of a conversation. */
-function ChatOptionsButton(props: ChatOptionsProps) {
+function ChatOptionsButton({ disabled = false, ...props }: ChatOptionsProps & { disabled?: boolean }) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <IconButton icon="settings" label={t('app.options')} aria-haspopup="dialog" onClick={() => setOpen(true)} />
+      <IconButton
+        icon="settings"
+        label={t('app.options')}
+        aria-haspopup="dialog"
+        disabled={disabled}
+        onClick={() => setOpen(true)}
+      />
       {isOpen && (
         <Suspense>
           <ChatOptionsDialog {...props} close={() => setOpen(false)} />
@@ -167,7 +208,7 @@ function AnswerAnnouncer({ turn }: { turn: Turn | undefined }) {
   useEffect(() => {
     const before = last.current
     last.current = turn
-    if (turn && !before) setText(t('app.progress.begins'))
+    if (turn && turn.phase !== 'failed' && (!before || before.phase === 'failed')) setText(t('app.progress.begins'))
     if (turn?.phase === 'failed' && before?.phase !== 'failed') setText(t('app.progress.failed'))
     if (!turn && before && before.phase !== 'failed') setText(describeEnd(before))
   }, [turn])

@@ -1,12 +1,14 @@
 import { type AiRequest, api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
-import { getLastNumber, type PathStep } from './branches.ts'
+import { t } from '../shared/text/labels.ts'
+import { toParent } from './branches.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { putMessageInCache } from './messages.ts'
-import { turns } from './turn.ts'
+import { putMessageInCache, readPathTo } from './messages.ts'
+import { readSystemPrompt } from './system-prompt.ts'
+import { type TurnRequest, turns } from './turn.ts'
 
 type RequestMessage = AiRequest['messages'][number]
 
@@ -15,8 +17,6 @@ export interface ChatContext {
   slug: string
   key: ConversationKey
   modelId: string
-  /** The system prompt; empty if there is none. */
-  systemPrompt: string
 }
 
 export interface Question {
@@ -25,57 +25,63 @@ export interface Question {
   attachments: string[]
 }
 
-/** Stores a question and then requests the answer, so that an answer is only paid for once its question is stored. */
-export async function sendQuestion(
-  chat: ChatContext,
+/** Stores a question and returns the number by which its answer refers to it. */
+export async function storeQuestion(
+  { slug, key }: ChatContext,
   { text, attachments }: Question,
-  before: readonly PathStep[],
-): Promise<void> {
-  const { slug, key } = chat
+  parent: number,
+): Promise<number> {
   const content = text === '' ? null : await key.seal(text)
-  const parent = getLastNumber(before)
   const stored = await api.conversations.sendMessage.mutate({ slug, content, attachments, parent })
-  const message = await putMessageInCache(key, slug, stored)
-  requestAnswer(chat, [...before, { message, versions: [], follows: '' }])
+  return toParent(await putMessageInCache(key, slug, stored))
 }
 
-/** Requests the answer to the last message of the path. */
-export function requestAnswer(chat: ChatContext, steps: readonly PathStep[]): void {
-  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
-  void runTurn(chat, steps, messages)
+/** Stores a question and then requests the answer, so that an answer is only paid for once its question is stored. */
+export async function sendQuestion(chat: ChatContext, question: Question, parent: number): Promise<void> {
+  requestAnswer(chat, await storeQuestion(chat, question, parent))
 }
+
+/** Requests an answer to a message. */
+export const requestAnswer = (chat: ChatContext, parent: number): void => void runTurn(chat, { parent })
 
 /** Requests the rest of an answer that was cut. */
-export function continueAnswer(chat: ChatContext, steps: readonly PathStep[], instruction: string): void {
-  const messages = steps.slice(-MAX_HISTORY).flatMap(({ message }) => toRequestMessages(message))
-  const partialAnswer = steps.at(-1)?.message
-  void runTurn(
-    chat,
-    steps.slice(0, -1),
-    [...messages, { role: 'user', content: [{ type: 'text', text: instruction }] }],
-    partialAnswer,
-  )
-}
+export const continueAnswer = (chat: ChatContext, parent: number, partialAnswer: OpenedMessage): void =>
+  void runTurn(chat, { parent, partialAnswer })
 
 /** The most messages of the history that are sent to a model. */
 const MAX_HISTORY = 200
 
-async function runTurn(
-  { slug, key, modelId, systemPrompt }: ChatContext,
-  steps: readonly PathStep[],
-  messages: RequestMessage[],
-  partialAnswer?: OpenedMessage,
-): Promise<void> {
-  const request: AiRequest = {
+type AnswerRequest = Pick<TurnRequest, 'parent' | 'partialAnswer'>
+
+async function runTurn(chat: ChatContext, { parent, partialAnswer }: AnswerRequest): Promise<void> {
+  const { slug, key, modelId } = chat
+  const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer }, signal)
+  await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
+  await refreshConversations()
+  void refreshLimits()
+}
+
+/** Builds a request from the stored messages and the system prompt, which it reads where they are not loaded. */
+async function buildRequest(
+  { slug, key, modelId }: ChatContext,
+  { parent, partialAnswer }: AnswerRequest,
+  signal: AbortSignal,
+): Promise<AiRequest> {
+  const last = partialAnswer ? toParent(partialAnswer) : parent
+  const [path, systemPrompt] = await Promise.all([
+    readPathTo(key, slug, { parent: last, minLength: MAX_HISTORY }, signal),
+    readSystemPrompt(key, slug),
+  ])
+  const messages = path.slice(-MAX_HISTORY).flatMap(toRequestMessages)
+  if (partialAnswer)
+    messages.push({ role: 'user', content: [{ type: 'text', text: t('app.message.continueInstruction') }] })
+  return {
     model: modelId,
     messages,
     ...(systemPrompt !== '' && { system: [{ type: 'text', text: systemPrompt }] }),
     conversation: slug,
     ...toRequestOptions(readOptions(slug)),
   }
-  await turns.run({ slug, key, request, parent: getLastNumber(steps), partialAnswer })
-  await refreshConversations()
-  void refreshLimits()
 }
 
 const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions) => ({

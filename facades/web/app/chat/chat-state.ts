@@ -1,25 +1,30 @@
-import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
-import { api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import { t } from '../shared/text/labels.ts'
-import { buildPath, type Choices, findChoicesFor, type PathStep, takeStepsUpTo } from './branches.ts'
+import {
+  buildPath,
+  type Choices,
+  findChoicesFor,
+  type PathStep,
+  takeStepsUpTo,
+  toChoices,
+  toParent,
+} from './branches.ts'
 import { type ChatContext, continueAnswer, type Question, requestAnswer, sendQuestion } from './chat-requests.ts'
-import { getConversationQueryKey } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { flattenPages, useMessages } from './messages.ts'
-import { turns, useTurn } from './turn.ts'
+import { flattenPages, readPathTo, useMessages } from './messages.ts'
+import { useSystemPrompt } from './system-prompt.ts'
+import { type Turn, turns, useTurn } from './turn.ts'
 
 /** Actions on a conversation. */
 export interface ChatActions {
   send(question: Question): Promise<void>
   /** Asks a question again in other words, as another version beside the earlier one. */
-  resend(number: string, text: string): Promise<void>
+  resend(question: OpenedMessage, text: string): Promise<void>
   /** Requests another answer, from another model if one is named. */
-  regenerate(number: string, modelId?: string): void
+  regenerate(answer: OpenedMessage, modelId?: string): void
   continueAnswer(): void
   chooseVersion(number: string, parent: string): void
   stop(): void
@@ -30,7 +35,7 @@ export interface ChatActions {
 /** The state of a conversation and the actions on it. */
 export function useChat(slug: string) {
   const { conversationKey: key } = useSession()
-  const { data: models } = useModels()
+  const { data: models, error: modelsError } = useModels()
   const { model, choose } = useChosenModel(models)
   const query = useMessages(key, slug)
   const systemPrompt = useSystemPrompt(key, slug)
@@ -38,24 +43,39 @@ export function useChat(slug: string) {
   const [choices, setChoices] = useState<Choices>({})
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const steps = useMemo(() => buildPath(messages, choices), [messages, choices])
-  // A streaming answer replaces the messages after its question.
   const targetNumber = useLinkedMessage(query, messages, setChoices)
-  const shownSteps = turn && turn.phase !== 'failed' ? takeStepsUpTo(steps, turn.parent) : steps
-  const actions = useActions({ slug, key, model, systemPrompt, steps, setChoices })
-  return { query, models, model, choose, turn, steps: shownSteps, actions, systemPrompt, targetNumber }
+  const actions = useActions({ slug, key, model, steps, setChoices })
+  const shown = showTurn(steps, turn)
+  return { query, models, modelsError, model, choose, turn, shown, actions, systemPrompt, targetNumber }
 }
+
+interface ShownPath {
+  steps: readonly PathStep[]
+  turn: Turn | undefined
+}
+
+/** A streaming answer replaces the messages after its question, and isn't shown beside other versions of that. */
+function showTurn(steps: readonly PathStep[], turn: Turn | undefined): ShownPath {
+  const stepsBefore = turn && takeStepsUpTo(steps, turn.parent)
+  if (!stepsBefore) return { steps, turn: undefined }
+  return { steps: turn.phase === 'failed' ? steps : stepsBefore, turn }
+}
+
+/** The form of message numbers, as opposed to other fragments such as `main`. */
+const MESSAGE_NUMBER = /^\d+\.\d{3}$/
 
 /** Returns the message number in the fragment of the address, and loads earlier messages until that one is there. */
 function useLinkedMessage(
-  { hasNextPage, isFetching, fetchNextPage }: ReturnType<typeof useMessages>,
+  { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage }: ReturnType<typeof useMessages>,
   messages: readonly OpenedMessage[],
   setChoices: (choices: Choices) => void,
 ): string {
-  const targetNumber = useLocation({ select: ({ hash }) => hash })
+  const targetNumber = useLocation({ select: ({ hash }) => (MESSAGE_NUMBER.test(hash) ? hash : '') })
   const isLoaded = messages.some(({ number }) => number === targetNumber)
+  const canRead = hasNextPage && !isFetching && !isFetchNextPageError
   useEffect(() => {
-    if (targetNumber !== '' && !isLoaded && hasNextPage && !isFetching) void fetchNextPage()
-  }, [targetNumber, isLoaded, hasNextPage, isFetching, fetchNextPage])
+    if (targetNumber !== '' && !isLoaded && canRead) void fetchNextPage()
+  }, [targetNumber, isLoaded, canRead, fetchNextPage])
   // biome-ignore lint/correctness/useExhaustiveDependencies: messages that load later must not undo later choices.
   useEffect(() => {
     if (isLoaded) setChoices(findChoicesFor(messages, targetNumber))
@@ -63,26 +83,10 @@ function useLinkedMessage(
   return targetNumber
 }
 
-/** Reads and decrypts the system prompt of a conversation. */
-function useSystemPrompt(key: ConversationKey, slug: string): string {
-  const { data } = useQuery({
-    queryKey: getConversationQueryKey(slug),
-    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
-  })
-  const sealed = data?.systemPrompt
-  const prompt = useQuery({
-    queryKey: ['system-prompt', sealed],
-    queryFn: () => (sealed ? key.open(sealed).catch(() => '') : ''),
-    staleTime: Number.POSITIVE_INFINITY,
-  })
-  return prompt.data ?? ''
-}
-
 interface ActionContext {
   slug: string
   key: ConversationKey
   model: ChatModel | undefined
-  systemPrompt: string
   steps: readonly PathStep[]
   setChoices: (change: (choices: Choices) => Choices) => void
 }
@@ -96,39 +100,50 @@ function useActions(state: ActionContext): ChatActions {
 
 function createActions(state: () => ActionContext): ChatActions {
   const getContext = (modelId = state().model?.modelId): ChatContext => {
-    const { slug, key, systemPrompt } = state()
-    return { slug, key, systemPrompt, modelId: modelId ?? '' }
+    const { slug, key } = state()
+    return { slug, key, modelId: modelId ?? '' }
   }
-  const getStepsBefore = (number: string) => {
-    const { steps } = state()
-    return steps.slice(
-      0,
-      steps.findIndex(({ message }) => message.number === number),
-    )
+  const getLast = () => state().steps.at(-1)?.message
+  /** Returns the path to the parent of a message. */
+  const readPathBefore = async (message: OpenedMessage) => {
+    const { slug, key } = state()
+    return (await readPathTo(key, slug, { parent: toParent(message), minLength: 2 })).slice(0, -1)
   }
-  /** Without a choice the newest version is shown, which the new message is. */
-  const showNewest = () => state().setChoices(() => ({}))
+  /** Without a choice the newest version is shown, which the message after this path is. */
+  const showNewestAfter = (path: readonly OpenedMessage[]) => state().setChoices(() => toChoices(path))
   return {
-    send: (question) => sendQuestion(getContext(), question, state().steps),
-    async resend(number, text) {
-      await sendQuestion(getContext(), { text, attachments: [] }, getStepsBefore(number))
-      showNewest()
+    send: (question) => sendQuestion(getContext(), question, toParent(getLast())),
+    async resend(message, text) {
+      const path = await readPathBefore(message)
+      await sendQuestion(getContext(), { text, attachments: [] }, toParent(path.at(-1)))
+      showNewestAfter(path)
     },
-    regenerate(number, modelId) {
-      requestAnswer(getContext(modelId), getStepsBefore(number))
-      showNewest()
+    regenerate(message, modelId) {
+      const request = (path: readonly OpenedMessage[]) => {
+        requestAnswer(getContext(modelId), toParent(path.at(-1)))
+        showNewestAfter(path)
+      }
+      void readPathBefore(message).then(request, ignoreReadError)
     },
-    continueAnswer: () => continueAnswer(getContext(), state().steps, t('app.message.continueInstruction')),
+    continueAnswer() {
+      const partialAnswer = getLast()
+      if (!partialAnswer) return
+      const request = (path: readonly OpenedMessage[]) =>
+        continueAnswer(getContext(), toParent(path.at(-1)), partialAnswer)
+      void readPathBefore(partialAnswer).then(request, ignoreReadError)
+    },
     chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
     stop: () => turns.stop(state().slug),
     tryAgain() {
-      turns.forget(state().slug)
-      const { steps } = state()
-      const isAnswered = steps.at(-1)?.message.role === 'assistant'
-      requestAnswer(getContext(), isAnswered ? steps.slice(0, -1) : steps)
+      const { slug } = state()
+      const failed = turns.find(slug)
+      if (failed) requestAnswer(getContext(), failed.parent)
     },
   }
 }
+
+/** The list of messages shows why earlier ones can't be read. */
+function ignoreReadError(): void {}
 
 const ActionsContext = createContext<ChatActions | undefined>(undefined)
 

@@ -1,31 +1,20 @@
-import { api, type Conversation } from '../shared/api/client.ts'
+import type { Conversation } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
 import { buildPath } from './branches.ts'
-import { type OpenedMessage, openMessage } from './message-content.ts'
+import type { OpenedMessage } from './message-content.ts'
+import { readAllMessages } from './messages.ts'
 
 const PAGE_SIZE = 200
 
 /** Decrypts a conversation in the browser and saves it as a file. */
 export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: 'md' | 'json') {
-  const messages = await readAllMessages(key, conversation.slug)
+  const messages = await readAllMessages(key, conversation.slug, PAGE_SIZE)
   const text = kind === 'md' ? toMarkdown(conversation, messages) : toJson(conversation, messages)
   const name = conversation.name.replace(/[^\p{L}\p{N} .-]+/gu, '_').slice(0, 80)
   const type = kind === 'md' ? 'text/markdown' : 'application/json'
   saveFile(new Blob([text], { type }), `${name}.${kind}`)
-}
-
-async function readAllMessages(key: ConversationKey, slug: string): Promise<OpenedMessage[]> {
-  const all: OpenedMessage[] = []
-  let before: string | null = null
-  do {
-    const page: { size: number; before?: string } = { size: PAGE_SIZE, ...(before !== null && { before }) }
-    const { data, meta } = await api.conversations.messages.query({ slug, page })
-    all.unshift(...(await Promise.all(data.map((message) => openMessage(key, message)))))
-    before = meta.next
-  } while (before !== null)
-  return all
 }
 
 /** Writes the shown versions of all messages as Markdown. */

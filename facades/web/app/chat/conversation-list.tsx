@@ -1,17 +1,16 @@
 import { Link } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import { type Conversation, queryClient } from '../shared/api/client.ts'
-import { followChanges } from '../shared/live.ts'
+import type { Conversation } from '../shared/api/client.ts'
 import { language, t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
-import { ConversationRow } from './conversation-row.tsx'
+import { ConversationRow, ListErrorContext, useListAction } from './conversation-row.tsx'
 import {
   changeFolder,
-  getConversationQueryKey,
   refreshConversations,
   restoreConversation,
   useConversations,
@@ -20,19 +19,17 @@ import {
   useFolders,
   usePinned,
 } from './conversations.ts'
-import { refreshFailedMessages, refreshMessages, wasOwnChange } from './messages.ts'
-import { turns } from './turn.ts'
 
 const TextResults = lazy(async () => ({ default: (await import('./text-search.tsx')).TextResults }))
 
 /** The searchable list of conversations. */
 export function ConversationList({ onChoose }: { onChoose: () => void }) {
   const [search, setSearch] = useState('')
-  useLiveConversations()
+  const [error, setError] = useState<unknown>()
   const name = useDeferredValue(search.trim())
   const scroller = useRef<HTMLElement>(null)
   return (
-    <>
+    <ListErrorContext value={setError}>
       <div className="conversation-search">
         <ListSearch label={t('app.conversations.search')} text={search} search={setSearch} />
         <Link
@@ -54,8 +51,9 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
           </Suspense>
         )}
       </nav>
+      <ErrorMessage error={error} className="notice wrong" />
       <UndoDelete />
-    </>
+    </ListErrorContext>
   )
 }
 
@@ -130,12 +128,13 @@ const [HEADING_HEIGHT, ROW_HEIGHT] = [36, 34]
 /** Offers to restore the conversation that was just deleted. */
 function UndoDelete() {
   const discarded = useDiscarded()
+  const run = useListAction()
   return (
     <div role="status">
       {discarded && (
         <p className="undo">
           <span>{t('app.conversations.deleted', { name: discarded.name })}</span>
-          <button type="button" className="plain-button" onClick={() => restoreConversation(discarded)}>
+          <button type="button" className="plain-button" onClick={() => run(restoreConversation(discarded))}>
             {t('app.undo')}
           </button>
         </p>
@@ -153,6 +152,7 @@ interface FolderProps {
 function Folder({ folder: { name, count }, onChoose }: FolderProps) {
   const [isOpen, setOpen] = useState(false)
   const [isRenaming, setRenaming] = useState(false)
+  const run = useListAction()
   const conversations = useFolder(name, isOpen)
   return (
     <section className="folder">
@@ -167,7 +167,7 @@ function Folder({ folder: { name, count }, onChoose }: FolderProps) {
           className="row-menu"
           items={[
             { icon: 'edit', label: t('app.rename'), choose: () => setRenaming(true) },
-            { icon: 'close', label: t('app.folder.dissolve'), choose: () => changeFolder(name, null) },
+            { icon: 'close', label: t('app.folder.dissolve'), choose: () => run(changeFolder(name, null)) },
           ]}
         />
       </div>
@@ -209,37 +209,3 @@ function getDayTitle(date: Date, now: Date): string {
 }
 
 const startOfDay = (date: Date) => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime()
-
-/** Milliseconds in which changes are collected before they are read together. */
-const BATCH_MS = 100
-
-/** Refreshes conversations that change in other tabs and programs. */
-function useLiveConversations(): void {
-  useEffect(() => {
-    const slugs = new Set<string>()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const read = () => {
-      timer = undefined
-      void refreshConversations()
-      void refreshFailedMessages()
-      for (const slug of slugs) refreshConversation(slug)
-      slugs.clear()
-    }
-    const stop = followChanges((change) => {
-      const { kind = '', subject = '' } = change ?? {}
-      if (wasOwnChange(subject)) return
-      if (kind.startsWith('conversation')) slugs.add(subject.split('/')[0] ?? '')
-      timer ??= setTimeout(read, BATCH_MS)
-    })
-    return () => {
-      clearTimeout(timer)
-      stop()
-    }
-  }, [])
-}
-
-/** Skips the messages while an answer streams here, as the stored answer is older. */
-function refreshConversation(slug: string): void {
-  void queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) })
-  if (!turns.isAnswering(slug)) void refreshMessages(slug)
-}

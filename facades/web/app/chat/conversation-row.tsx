@@ -1,5 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { type CSSProperties, useState } from 'react'
+import { type CSSProperties, createContext, useContext, useState } from 'react'
 import type { Conversation } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -9,6 +9,18 @@ import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { exportConversation } from './conversation-export.ts'
 import { discardConversation, organizeConversation, renameConversation, useFolders } from './conversations.ts'
 import { suggestTitle, useTask } from './tasks.ts'
+
+/** Shows the error of an action below the list, or removes it for undefined. */
+export const ListErrorContext = createContext<(error: unknown) => void>(() => {})
+
+/** Returns a function that shows the error of an action below the list. */
+export function useListAction(): (action: Promise<void>) => void {
+  const show = useContext(ListErrorContext)
+  return (action) => {
+    show(undefined)
+    void action.catch(show)
+  }
+}
 
 interface ConversationRowProps {
   conversation: Conversation
@@ -67,23 +79,32 @@ function RowMenu({ conversation, openDialog }: RowMenuProps) {
     await discardConversation(conversation)
     if (location.pathname === `/chat/${slug}`) await navigate({ to: '/chat' })
   }
+  const run = useListAction()
   const items: MenuEntry[] = [
     { icon: 'edit', label: t('app.rename'), choose: () => openDialog('name') },
     {
       icon: 'pin',
       label: t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin'),
-      choose: () => organizeConversation({ slug, isPinned: !isPinned }),
+      choose: () => run(organizeConversation({ slug, isPinned: !isPinned })),
     },
     { icon: 'folder', label: t('app.folder.move'), choose: () => openDialog('folder') },
-    { icon: 'arrowDown', label: t('app.export.markdown'), choose: () => exportConversation(key, conversation, 'md') },
-    { icon: 'arrowDown', label: t('app.export.json'), choose: () => exportConversation(key, conversation, 'json') },
-    { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: discard },
+    {
+      icon: 'arrowDown',
+      label: t('app.export.markdown'),
+      choose: () => run(exportConversation(key, conversation, 'md')),
+    },
+    {
+      icon: 'arrowDown',
+      label: t('app.export.json'),
+      choose: () => run(exportConversation(key, conversation, 'json')),
+    },
+    { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => run(discard()) },
   ]
   if (folder !== null)
     items.splice(3, 0, {
       icon: 'close',
       label: t('app.folder.leave'),
-      choose: () => organizeConversation({ slug, folder: null }),
+      choose: () => run(organizeConversation({ slug, folder: null })),
     })
   return <MenuButton label={t('app.conversations.menu', { name })} className="row-menu" items={items} />
 }

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
 import { Listeners } from '../shared/listeners.ts'
@@ -12,7 +12,18 @@ const MAX_CONVERSATIONS = 200
 /** The first element of the query keys of all lists. */
 const LISTS_KEY = 'conversations'
 
-export const getConversationQueryKey = (slug: string) => ['conversation', slug]
+/** The first element of the query keys of single conversations. */
+const CONVERSATION_KEY = 'conversation'
+
+export const getConversationQueryKey = (slug: string) => [CONVERSATION_KEY, slug]
+
+export const buildConversationQuery = (slug: string) =>
+  queryOptions({
+    queryKey: getConversationQueryKey(slug),
+    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
+  })
+
+export const useConversation = (slug: string) => useQuery(buildConversationQuery(slug))
 
 /** Queries the conversations outside of folders that are not pinned, or all whose names contain this text. */
 const buildListQuery = (name: string) =>

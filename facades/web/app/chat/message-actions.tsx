@@ -33,11 +33,11 @@ export function MessageActions({ step, models, edit }: MessageActionsProps) {
 }
 
 /** Steps through the versions of a message. */
-function Versions({ step: { message, versions, follows } }: { step: PathStep }) {
+function Versions({ step: { message, versions, parentNumber } }: { step: PathStep }) {
   const { chooseVersion } = useChatActions()
   if (versions.length < 2) return null
   const index = versions.indexOf(message.number)
-  const show = (at: number) => chooseVersion(versions[at] ?? message.number, follows)
+  const show = (at: number) => chooseVersion(versions[at] ?? message.number, parentNumber)
   return (
     <fieldset className="versions" aria-label={t('app.versions')}>
       <IconButton
@@ -59,7 +59,7 @@ function Versions({ step: { message, versions, follows } }: { step: PathStep }) 
 
 function AnswerMenu({ message, models }: { message: OpenedMessage; models: readonly ChatModel[] }) {
   const { regenerate } = useChatActions()
-  const { number, answer } = message
+  const { answer } = message
   const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
   const items: MenuEntry[] = [
     { icon: 'quote', label: t('app.message.quote'), choose: () => insertQuotation('chat', answer.text) },
@@ -68,13 +68,13 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
       ({ modelId, label }): MenuEntry => ({
         icon: 'repeat',
         label: t('app.message.regenerateWith', { model: label }),
-        choose: () => regenerate(number, modelId),
+        choose: () => regenerate(message, modelId),
       }),
     ),
   ]
   return (
     <>
-      <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(number)} />
+      <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(message)} />
       <MenuButton label={t('app.message.more')} items={items} note={<MessageFacts message={message} />} />
     </>
   )

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { type PathStep, toMessageNumber } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
@@ -16,11 +17,14 @@ interface MessageListProps {
   targetNumber: string
   models: readonly ChatModel[]
   hasEarlier: boolean
+  /** The error of reading earlier messages. */
+  earlierError: unknown
   loadEarlier: () => void
 }
 
 /** The messages of a conversation, with the streaming answer at the end. */
-export function MessageList({ steps, turn, targetNumber, models, hasEarlier, loadEarlier }: MessageListProps) {
+export function MessageList(props: MessageListProps) {
+  const { steps, turn, targetNumber, models, hasEarlier, earlierError, loadEarlier } = props
   const { scroller, content, spacer, isAtEnd, showEnd, stopFollowing } = useFollowEnd(turn)
   useScrollToTarget(targetNumber, steps, stopFollowing)
   return (
@@ -33,6 +37,7 @@ export function MessageList({ steps, turn, targetNumber, models, hasEarlier, loa
               {t('app.messages.earlier')}
             </button>
           )}
+          <ErrorMessage error={earlierError} className="notice wrong" />
           {renderRows({ steps, turn, targetNumber, models })}
         </div>
         <div ref={spacer} />
@@ -56,14 +61,16 @@ const renderRows = ({
   const openNumber = turn && toMessageNumber(turn.parent)
   const failure = turn?.phase === 'failed' ? turn.error : undefined
   const rows = steps.map((step, index) => {
-    const { message, follows } = step
+    const { message, parentNumber } = step
     const shared = { step, models, isTarget: message.number === targetNumber }
     if (message.role === 'user') return <QuestionMessage key={message.number} {...shared} />
     const isLast = !turn && index === steps.length - 1
-    const error = follows === openNumber ? failure : undefined
-    return <AnswerMessage key={`after ${follows}`} {...shared} failure={error} isLast={isLast} />
+    const error = parentNumber === openNumber ? failure : undefined
+    return <AnswerMessage key={`after ${parentNumber}`} {...shared} failure={error} isLast={isLast} />
   })
-  const isStored = steps.some(({ message, follows }) => message.role === 'assistant' && follows === openNumber)
+  const isStored = steps.some(
+    ({ message, parentNumber }) => message.role === 'assistant' && parentNumber === openNumber,
+  )
   if (!turn || isStored) return rows
   return [...rows, <AnswerMessage key={`after ${openNumber}`} turn={turn} failure={failure} models={models} />]
 }

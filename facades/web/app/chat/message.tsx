@@ -51,7 +51,7 @@ function QuestionForm({ message, close }: { message: OpenedMessage; close: () =>
       label={t('app.message.edit')}
       text={message.answer.text}
       action={t('app.message.resend')}
-      save={(text) => resend(message.number, text)}
+      save={(text) => resend(message, text)}
       close={close}
     >
       {message.attachments.length > 0 && <p className="hint">{t('app.message.editFiles')}</p>}

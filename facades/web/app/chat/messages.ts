@@ -1,6 +1,7 @@
-import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, InfiniteQueryObserver, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
 import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { findPathTo, toMessageNumber } from './branches.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'
 
 interface Page {
@@ -13,23 +14,25 @@ const PAGE_SIZE = 50
 
 const getMessagesKey = (slug: string) => ['messages', slug]
 
-/** Reads and decrypts the last messages of a conversation, and earlier ones on demand. */
-export const useMessages = (key: ConversationKey, slug: string) =>
-  useInfiniteQuery({
+const buildMessagesQuery = (key: ConversationKey, slug: string) =>
+  infiniteQueryOptions({
     queryKey: getMessagesKey(slug),
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) => readPage(key, slug, pageParam, signal),
+    queryFn: ({ pageParam, signal }) => readPage(key, slug, { size: PAGE_SIZE, before: pageParam }, signal),
     getNextPageParam: ({ next }) => next ?? undefined,
   })
+
+/** Reads and decrypts the last messages of a conversation, and earlier ones on demand. */
+export const useMessages = (key: ConversationKey, slug: string) => useInfiniteQuery(buildMessagesQuery(key, slug))
 
 async function readPage(
   key: ConversationKey,
   slug: string,
-  before: string | undefined,
-  signal: AbortSignal,
+  { size, before }: { size: number; before: string | undefined },
+  signal?: AbortSignal,
 ): Promise<Page> {
-  const page = { size: PAGE_SIZE, ...(before && { before }) }
-  const { data, meta } = await api.conversations.messages.query({ slug, page }, { signal })
+  const page = { size, ...(before !== undefined && { before }) }
+  const { data, meta } = await api.conversations.messages.query({ slug, page }, signal && { signal })
   return { messages: await Promise.all(data.map((message) => openMessage(key, message))), next: meta.next }
 }
 
@@ -37,11 +40,44 @@ async function readPage(
 export const flattenPages = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
-/** Messages that this page has stored. The stream of changes reports them as well. */
-const ownChanges = new Set<string>()
+/**
+ * Returns the path up to a message. Reads earlier messages until the path begins with the first message or has this
+ * length, so that it doesn't depend on how far the person has scrolled.
+ */
+export async function readPathTo(
+  key: ConversationKey,
+  slug: string,
+  { parent, minLength }: { parent: number; minLength: number },
+  signal?: AbortSignal,
+): Promise<OpenedMessage[]> {
+  if (parent === 0) return []
+  const observer = new InfiniteQueryObserver(queryClient, buildMessagesQuery(key, slug))
+  let result = observer.getCurrentResult()
+  for (;;) {
+    const path = findPathTo(flattenPages(result.data), toMessageNumber(parent))
+    const isWhole = path[0]?.parent === 0 || (result.data !== undefined && !result.hasNextPage)
+    if (isWhole || path.length >= minLength) return path
+    result = await observer.fetchNextPage({ cancelRefetch: false })
+    signal?.throwIfAborted()
+    if (result.error) throw result.error
+  }
+}
 
-/** Returns true if this page made the change, which the stream reports once. */
-export const wasOwnChange = (subject: string): boolean => ownChanges.delete(subject)
+/** Milliseconds for which the stream of changes may take to report an own change. */
+const OWN_CHANGE_MS = 10_000
+
+/** Messages that this page has stored, and when. The stream of changes reports them as well. */
+const ownChanges = new Map<string, number>()
+
+/** Forgets a change that this page made and the stream now reports. Returns false if it is the change of another. */
+export function takeOwnChange(subject: string): boolean {
+  const madeAt = ownChanges.get(subject) ?? Number.NEGATIVE_INFINITY
+  ownChanges.delete(subject)
+  return Date.now() - madeAt < OWN_CHANGE_MS
+}
+
+/** The number of the first message of a conversation. */
+const FIRST_NUMBER = toMessageNumber(1)
 
 /** Inserts a stored message by its number into the cache, or replaces it there. */
 export async function putMessageInCache(
@@ -49,9 +85,14 @@ export async function putMessageInCache(
   slug: string,
   stored: StoredMessage,
 ): Promise<OpenedMessage> {
-  ownChanges.add(`${slug}/${stored.number}`)
+  ownChanges.set(`${slug}/${stored.number}`, Date.now())
   const message = await openMessage(key, stored)
-  queryClient.setQueryData(getMessagesKey(slug), (cached: InfiniteData<Page, string | undefined> | undefined) => {
+  const queryKey = getMessagesKey(slug)
+  // A read that began before the message was stored would remove it again.
+  const wasReading = queryClient.isFetching({ queryKey }) > 0
+  await queryClient.cancelQueries({ queryKey })
+  queryClient.setQueryData(queryKey, (cached: InfiniteData<Page, string | undefined> | undefined) => {
+    if (!cached && stored.number !== FIRST_NUMBER) return undefined
     const pages = cached?.pages ?? [{ messages: [], next: null }]
     const at = pages.findIndex(({ messages }) => messages.some(({ number }) => number === stored.number))
     const updated = pages.map((page, index) => {
@@ -61,11 +102,25 @@ export async function putMessageInCache(
     })
     return { pages: updated, pageParams: cached?.pageParams ?? [undefined] }
   })
+  if (wasReading) void refreshMessages(slug)
   return message
 }
 
 export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: getMessagesKey(slug) })
 
-/** Reads those messages again that could not be read, as while the service was away. */
-export const refreshFailedMessages = () =>
-  queryClient.refetchQueries({ queryKey: ['messages'], predicate: ({ state }) => state.status === 'error' })
+/** Reads and decrypts all messages of a conversation in pages of this size. */
+export async function readAllMessages(
+  key: ConversationKey,
+  slug: string,
+  size: number,
+  signal?: AbortSignal,
+): Promise<OpenedMessage[]> {
+  const pages: OpenedMessage[][] = []
+  let before: string | undefined
+  do {
+    const page = await readPage(key, slug, { size, before }, signal)
+    pages.unshift(page.messages)
+    before = page.next ?? undefined
+  } while (before !== undefined)
+  return pages.flat()
+}

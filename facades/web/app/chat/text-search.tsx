@@ -8,7 +8,7 @@ import { useSession } from '../shared/session.tsx'
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { openMessage } from './message-content.ts'
+import { readAllMessages } from './messages.ts'
 
 interface TextResultsProps {
   words: string
@@ -210,16 +210,8 @@ async function* listConversations(signal: AbortSignal): AsyncGenerator<Conversat
 }
 
 async function readTexts(key: ConversationKey, slug: string, signal: AbortSignal) {
-  const texts: OpenedConversation['texts'] = []
-  let before: string | null = null
-  do {
-    const page: { size: number; before?: string } = { size: MESSAGE_PAGE, ...(before !== null && { before }) }
-    const { data, meta } = await api.conversations.messages.query({ slug, page }, { signal })
-    const messages = await Promise.all(data.map((message) => openMessage(key, message)))
-    texts.unshift(...messages.map(({ number, answer }) => ({ number, text: answer.text })))
-    before = meta.next
-  } while (before !== null)
-  return texts
+  const messages = await readAllMessages(key, slug, MESSAGE_PAGE, signal)
+  return messages.map(({ number, answer }) => ({ number, text: answer.text }))
 }
 
 const textSearch = new TextSearch()

@@ -26,10 +26,12 @@ export interface Turn {
 export interface TurnRequest {
   slug: string
   key: ConversationKey
-  request: AiRequest
+  modelId: string
+  /** The number of the question. */
   parent: number
   /** The answer to continue, if there is one. */
   partialAnswer?: OpenedMessage | undefined
+  readRequest: (signal: AbortSignal) => Promise<AiRequest>
 }
 
 /** The streaming answers by conversation. They continue while another conversation is shown. */
@@ -52,31 +54,34 @@ class TurnStore {
     this.#controllers.get(slug)?.abort()
   }
 
-  forget(slug: string): void {
-    this.#set(slug, undefined)
-  }
-
-  /** Requests an answer and stores it. What has arrived before an error or a stop is stored as well. */
-  async run({ slug, key, request, parent, partialAnswer }: TurnRequest): Promise<void> {
+  /**
+   * Requests an answer and stores it. What has arrived before an error or a stop is stored as well. An answer that still
+   * streams into the conversation is stopped.
+   */
+  async run({ slug, key, modelId: model, readRequest, parent, partialAnswer }: TurnRequest): Promise<void> {
+    this.stop(slug)
     const controller = new AbortController()
     this.#controllers.set(slug, controller)
-    const writer = new AnswerWriter({ slug, key, model: request.model, parent, number: partialAnswer?.number })
+    const isCurrent = () => this.#controllers.get(slug) === controller
+    const show = (changes: Pick<Turn, 'answer' | 'phase' | 'error'> | undefined) => {
+      if (isCurrent()) this.#set(slug, changes && { model, parent, ...changes })
+    }
+    const writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number })
     const builder = new AnswerBuilder(partialAnswer?.answer)
-    const turn = { model: request.model, parent }
-    this.#set(slug, { ...turn, answer: builder.answer, phase: 'waiting' })
-    const failure = await readStream(request, controller.signal, builder, (answer) => {
-      this.#set(slug, { ...turn, answer, phase: 'answering' })
+    show({ answer: builder.answer, phase: 'waiting' })
+    const failure = await readStream(readRequest, controller.signal, builder, (answer) => {
+      show({ answer, phase: 'answering' })
       writer.storeOccasionally(answer)
     })
     const { answer } = builder
     try {
-      this.#set(slug, { ...turn, answer, phase: 'storing' })
+      show({ answer, phase: 'storing' })
       if (!isEmpty(answer)) await writer.finish(answer)
-      this.#set(slug, failure && { ...turn, answer: emptyAnswer, phase: 'failed', error: failure })
+      show(failure && { answer: emptyAnswer, phase: 'failed', error: failure })
     } catch (error) {
-      this.#set(slug, { ...turn, answer, phase: 'failed', error })
+      show({ answer, phase: 'failed', error })
     } finally {
-      this.#controllers.delete(slug)
+      if (isCurrent()) this.#controllers.delete(slug)
       this.#listeners.notify()
     }
   }
@@ -157,13 +162,14 @@ class AnswerWriter {
  * Reads the stream and shows the answer a few times a second. Returns the error that ended it, unless it was stopped.
  */
 async function readStream(
-  request: AiRequest,
+  readRequest: (signal: AbortSignal) => Promise<AiRequest>,
   signal: AbortSignal,
   builder: AnswerBuilder,
   show: (answer: Answer) => void,
 ): Promise<Error | undefined> {
   try {
     let shownAt = 0
+    const request = await readRequest(signal)
     for await (const part of await api.ai.completeStream.mutate(request, { signal })) {
       builder.add(part)
       if (Date.now() - shownAt < SHOW_MS && part.type !== 'approval') continue
@@ -180,5 +186,4 @@ async function readStream(
 export const turns = new TurnStore()
 
 /** Returns the streaming answer of a conversation. */
-export const useTurn = (slug: string | undefined): Turn | undefined =>
-  useSyncExternalStore(turns.subscribe, () => (slug === undefined ? undefined : turns.find(slug)))
+export const useTurn = (slug: string): Turn | undefined => useSyncExternalStore(turns.subscribe, () => turns.find(slug))

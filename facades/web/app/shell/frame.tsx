@@ -1,5 +1,6 @@
 import { Outlet, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useEffect, useState } from 'react'
+import { LiveConversations } from '../chat/live-conversations.ts'
 import { isSignedOut } from '../shared/api/client.ts'
 import { describeError, getRequestId } from '../shared/api/error-text.ts'
 import { useSessionEnd } from '../shared/api/session-end.ts'
@@ -20,6 +21,7 @@ export function Frame() {
   return (
     <Suspense fallback={<p className="waiting">{t('page.working')}</p>}>
       <SessionProvider>
+        <LiveConversations />
         <SidebarContext value={{ isOpen, setOpen }}>
           <a className="skip" href="#main">
             {t('page.skip')}
