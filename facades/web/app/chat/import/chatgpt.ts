@@ -27,7 +27,7 @@ export function readChatGpt(conversation: Fields): ImportedConversation {
     createdAt,
     updatedAt: toTime(conversation['update_time']),
     current: toText(conversation['current_node']),
-    joinsAnswers: true,
+    shouldJoinAnswers: true,
   }
   return toConversation(head, nodes, omitted)
 }

@@ -16,7 +16,9 @@ import type { ImportedConversation, ImportedMessage } from './imported-conversat
 export const MAX_FILE_BYTES = 200 * 1024 ** 2
 
 /** A conversation or file that was not imported, or not completely. */
-export type ImportProblem = { kind: ReadFailure | 'packed'; name: string; position?: number | undefined } | ImportLoss
+export type ImportProblem =
+  | { kind: ReadFailure | 'tooLargeFile'; name: string; position?: number | undefined }
+  | ImportLoss
 
 /** The progress of an import, which continues while another page is shown. */
 export interface ImportState {
@@ -65,25 +67,28 @@ export function startImport(file: File, key: ConversationKey, quota: Quota): voi
   state = { phase: 'running', fileName: file.name, progress: 0, stored: 0, known: 0, problems: [], unlisted: 0 }
   updateState({})
   if (file.size > MAX_FILE_BYTES) {
-    addProblem({ kind: 'packed', name: file.name })
+    addProblem({ kind: 'tooLargeFile', name: file.name })
     endImport({ phase: 'done' })
     return
   }
   const reader = startWorker()
   worker = reader
   const send = (order: ImportRequest) => reader.postMessage(order)
-  reader.addEventListener('error', ({ error, message }) =>
-    endImport({ phase: 'failed', error: error ?? new Error(message) }),
-  )
+  const isCurrent = () => worker === reader
+  // The last conversation of a stopped import may fail after another import has begun.
+  const end = (changes: Pick<ImportState, 'phase' | 'error'>) => {
+    if (isCurrent()) endImport(changes)
+  }
+  reader.addEventListener('error', ({ error, message }) => end({ phase: 'failed', error: error ?? new Error(message) }))
   reader.addEventListener('message', async ({ data }: MessageEvent<ImportReport>) => {
-    if (data.type === 'end') return endImport({ phase: 'done' })
+    if (data.type === 'end') return end({ phase: 'done' })
     if (data.type === 'progress') return updateState({ progress: data.progress })
     if (data.type === 'failure') return addProblem({ kind: data.failure, name: data.file, position: data.position })
     try {
-      await importConversation(data.conversation, key, quota, () => worker === reader)
+      await importConversation(data.conversation, key, quota, isCurrent)
       send('next')
     } catch (error) {
-      endImport({ phase: 'failed', error })
+      end({ phase: 'failed', error })
     }
   })
   send({ file })
@@ -96,6 +101,8 @@ async function importConversation(
   isWanted: () => boolean,
 ) {
   const { outcome, losses } = await storeConversation(conversation, key, quota, isWanted)
+  // A stopped import still counts what it was storing, unless another one has begun.
+  if (worker !== undefined && !isWanted()) return
   for (const loss of losses) addProblem(loss)
   if (!state) return
   if (outcome === 'stored') updateState({ stored: state.stored + 1 })

@@ -3,9 +3,10 @@ import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
-import { language, t } from '../../shared/text/labels.ts'
+import { formatMegabytes } from '../../shared/text/file-size.ts'
+import { t } from '../../shared/text/labels.ts'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
-import { PageHead } from '../../shared/ui/page-head.tsx'
+import { PageHead, usePageTitle } from '../../shared/ui/page-head.tsx'
 import {
   type ImportProblem,
   type ImportState,
@@ -20,6 +21,7 @@ import './import.css'
 /** Imports conversations from other chat services. */
 export function ImportPage() {
   const state = useImport()
+  usePageTitle(t('app.import'))
   const { data: quota, error } = useQuery({
     queryKey: ['conversations', 'quota'],
     queryFn: ({ signal }) => api.conversations.quota.query(undefined, { signal }),
@@ -59,10 +61,6 @@ const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Qu
     <li>{t('app.import.file', { most: formatMegabytes(MAX_FILE_BYTES) })}</li>
   </ul>
 )
-
-const megabyteFormat = new Intl.NumberFormat(language, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 0 })
-
-const formatMegabytes = (bytes: number) => megabyteFormat.format(Math.floor(bytes / 1024 ** 2))
 
 function FileChoice({ quota }: { quota: Quota }) {
   const { conversationKey: key } = useSession()
@@ -156,7 +154,7 @@ const problemLabels = {
   other: 'app.import.problem.entry',
   tooLong: 'app.import.problem.tooLong',
   tooMuch: 'app.import.problem.tooMuch',
-  packed: 'app.import.problem.packed',
+  tooLargeFile: 'app.import.problem.packed',
   empty: 'app.import.problem.empty',
   tooMany: 'app.import.problem.tooMany',
   unreadable: 'app.import.problem.unreadable',

@@ -64,7 +64,7 @@ interface ConversationHead {
   /** The id of the message that was shown last. */
   current: string
   /** True if consecutive messages of the assistant form one answer. */
-  joinsAnswers: boolean
+  shouldJoinAnswers: boolean
 }
 
 /**
@@ -93,7 +93,7 @@ export function toConversation(
  * Orders the messages so that each follows its parent and the branch that was shown last comes last. Cycles are not
  * reached.
  */
-function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, nodes: readonly TreeMessage[]) {
+function orderMessages({ current, shouldJoinAnswers, createdAt }: ConversationHead, nodes: readonly TreeMessage[]) {
   const following = groupByParent(nodes, current)
   const messages: ImportedMessage[] = []
   const reached = new Set<TreeMessage>()
@@ -103,7 +103,7 @@ function orderMessages({ current, joinsAnswers, createdAt }: ConversationHead, n
   }
   pushChildren(ROOT, 0)
   for (let next = stack.pop(); next; next = stack.pop()) {
-    const chain = joinsAnswers ? collectChain(next.node, following) : [next.node]
+    const chain = shouldJoinAnswers ? collectChain(next.node, following) : [next.node]
     for (const node of chain) reached.add(node)
     const message = joinChain(chain, next.parent, createdAt)
     if (message) messages.push(message)

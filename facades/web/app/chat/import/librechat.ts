@@ -25,7 +25,7 @@ export function readLibreChat(conversation: Fields): ImportedConversation {
     createdAt: toTime(conversation['createdAt']),
     updatedAt: nodes.reduce((latest, { time }) => Math.max(latest, time), 0),
     current: '',
-    joinsAnswers: false,
+    shouldJoinAnswers: false,
   }
   return toConversation(head, nodes, omitted)
 }
