@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { api } from './api/client.ts'
+import { setSessionEnded } from './api/session-end.ts'
 import { useSession } from './session.tsx'
+import { formatMegabytes } from './text/file-size.ts'
 import { t } from './text/labels.ts'
 import { IconButton } from './ui/icon.tsx'
 
@@ -31,7 +33,7 @@ type SealFile = (file: File) => Promise<Blob>
 export function useUploads(seal?: SealFile) {
   const { connection } = useSession()
   const [uploads, setUploads] = useState<Upload[]>([])
-  const requests = useRef(new Map<number, XMLHttpRequest>())
+  const cancellations = useRef(new Map<number, () => void>())
   const nextKey = useRef(0)
   const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
 
@@ -43,13 +45,13 @@ export function useUploads(seal?: SealFile) {
     setUploads((all) => [...all, { key, name: file.name, progress: 0 }])
     if (file.size > maxFileSize)
       return change(key, { refusal: t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) }) })
-    requests.current.set(
+    cancellations.current.set(
       key,
       uploadFile(file, seal, (changes) => change(key, changes)),
     )
   }
   const remove = (key: number) => {
-    requests.current.get(key)?.abort()
+    cancellations.current.get(key)?.()
     setUploads((all) => all.filter((each) => each.key !== key))
   }
   return {
@@ -63,31 +65,37 @@ export function useUploads(seal?: SealFile) {
   }
 }
 
-const formatMegabytes = (bytes: number) => `${Math.floor(bytes / 1024 / 1024)} MB`
-
-/** Uses XMLHttpRequest, as `fetch` reports no upload progress. */
-function uploadFile(
-  file: File,
-  seal: SealFile | undefined,
-  change: (changes: Partial<Upload>) => void,
-): XMLHttpRequest {
+/**
+ * Encrypts and uploads a file, and returns a function that cancels this. Uses XMLHttpRequest, as `fetch` reports no
+ * upload progress.
+ */
+function uploadFile(file: File, seal: SealFile | undefined, change: (changes: Partial<Upload>) => void): () => void {
   const request = new XMLHttpRequest()
   request.open('POST', `${jsonApi}/attachments/actions/upload`)
   request.setRequestHeader('accept', 'application/vnd.api+json')
   request.responseType = 'json'
   request.upload.onprogress = ({ loaded, total }) => change({ progress: total > 0 ? loaded / total : 0 })
-  request.onload = () => change(readUploadResult(request))
+  request.onload = () => {
+    if (request.status === 401) setSessionEnded(true)
+    change(readUploadResult(request))
+  }
   request.onerror = () => change({ refusal: t('page.error.offline') })
+  // A request can only be aborted once it is sent.
+  let isCancelled = false
   const send = (content: Blob) => {
+    if (isCancelled) return
     const form = new FormData()
     form.append('name', file.name)
     if (seal) form.append('clientEncrypted', 'true')
     form.append('file', content, file.name)
-    if (request.readyState === XMLHttpRequest.OPENED) request.send(form)
+    request.send(form)
   }
   if (seal) void seal(file).then(send, () => change({ refusal: t('app.files.refused') }))
   else send(file)
-  return request
+  return () => {
+    isCancelled = true
+    request.abort()
+  }
 }
 
 interface UploadResponse {
@@ -123,6 +131,13 @@ export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; re
     </ul>
   )
 
+const textStateLabels = {
+  pending: 'app.files.reading',
+  ready: 'app.files.ready',
+  none: 'app.files.ready',
+  failed: 'app.files.unread',
+} as const
+
 function UploadRow({ upload, remove }: { upload: Upload; remove: () => void }) {
   const { id, name, progress, refusal } = upload
   const textState = useTextState(id)
@@ -134,7 +149,7 @@ function UploadRow({ upload, remove }: { upload: Upload; remove: () => void }) {
       {isSending && <progress value={progress} aria-label={t('app.files.sending', { name })} />}
       <span className="hint">
         {refusal}
-        {isStored && t(textState === 'pending' ? 'app.files.reading' : 'app.files.ready')}
+        {isStored && t(textState === undefined ? 'app.files.ready' : textStateLabels[textState])}
       </span>
       <IconButton icon="close" label={t('app.files.remove', { name })} onClick={remove} />
     </li>
