@@ -116,17 +116,17 @@ describeWith('chromium')('people in the administration', () => {
     await using admin = await openAdmin(svc, 'clara')
     const { page } = admin
     await page.getByRole('button', { name: 'Add person' }).click()
-    await page.getByRole('textbox', { name: 'Username' }).fill('newton')
+    await page.getByRole('textbox', { name: 'Username' }).fill('isaac-newton')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Isaac Newton')
     await page.getByRole('textbox', { name: 'E-mail address' }).fill('newton@example.org')
     await page.getByLabel('Password', { exact: true }).fill('a good passphrase')
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    expect((await openBrowser(svc.url).login('newton', 'a good passphrase')).status).toBe(200)
+    expect((await openBrowser(svc.url).login('isaac-newton', 'a good passphrase')).status).toBe(200)
 
-    await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('newton')
-    await page.getByRole('link', { name: 'newton', exact: true }).click()
+    await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('isaac-newton')
+    await page.getByRole('link', { name: 'isaac-newton', exact: true }).click()
     await page.getByRole('heading', { name: 'Isaac Newton' }).waitFor()
     await waitForAdmin(page)
     const act = async (name: string) => {
@@ -136,7 +136,7 @@ describeWith('chromium')('people in the administration', () => {
     }
     await act('Disable')
     await page.getByText('Disabled', { exact: true }).waitFor()
-    expect((await openBrowser(svc.url).login('newton', 'a good passphrase')).status).toBe(403)
+    expect((await openBrowser(svc.url).login('isaac-newton', 'a good passphrase')).status).toBe(403)
     await act('Enable')
     await page.getByText('Has no keys yet').waitFor()
 
@@ -145,10 +145,13 @@ describeWith('chromium')('people in the administration', () => {
     await dialog.getByText('nobody can bring them back').waitFor()
     await dialog.getByRole('button', { name: 'Remove' }).click()
     expect(await dialog.count()).toBe(1)
-    await dialog.getByLabel('Type newton to confirm').fill('newton')
+    await dialog.getByLabel('Type isaac-newton to confirm').fill('isaac')
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await dialog.getByText('This is another name.').waitFor()
+    await dialog.getByLabel('Type isaac-newton to confirm').fill('isaac-newton')
     await dialog.getByRole('button', { name: 'Remove' }).click()
     await page.waitForURL(/\/admin\/people$/)
-    expect(await svc.rows("select id from users where username = 'newton'")).toEqual([])
+    expect(await svc.rows("select id from users where username = 'isaac-newton'")).toEqual([])
   })
 
   test('a person is found, opened and given other groups by the keyboard alone', async () => {

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -192,18 +193,13 @@ function RemovePerson({ person }: { person: Person }) {
       text={t('app.admin.removeText')}
       action={t('app.admin.remove')}
       isDangerous
-      act={async () => {
+      act={async (form) => {
+        if (readText(form, 'typed') !== person.username) throw new InputError(t('app.admin.nameDiffers'))
         await api.admin.removeUser.mutate({ user: toUserInput(person) })
         await navigate({ to: '/admin/$section', params: { section: 'people' } })
       }}
     >
-      <Field
-        label={t('app.admin.typeName', { name: person.username })}
-        name="typed"
-        required
-        pattern={person.username.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}
-        autoComplete="off"
-      />
+      <Field label={t('app.admin.typeName', { name: person.username })} name="typed" required autoComplete="off" />
     </ActionButton>
   )
 }
