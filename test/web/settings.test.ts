@@ -6,7 +6,7 @@ import { openBrowser, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, showSettings, signIn, waitForSettings } from '../kit/web/pages.ts'
+import { openSettings, showSettings, signIn, signOut, waitForSettings } from '../kit/web/pages.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -276,6 +276,22 @@ describeWith('chromium')('the settings', () => {
     expect(await other.standing()).toBe('internal')
     await signIn(page, 'lore')
     await page.waitForURL(/\/handshake$/)
+  })
+
+  test('signing out in one tab reloads the other tabs', async () => {
+    await using person = await openSettings(svc, 'mila')
+    const { page } = person
+    await signOut(await page.context().newPage())
+    await page.waitForURL(/\/login\?redirectUri=/)
+  })
+
+  test('a tab reloads when it is shown and somebody else has signed in', async () => {
+    await using person = await openSettings(svc, 'nils')
+    await using other = await openSettings(svc, 'otto')
+    const { page } = person
+    await page.context().addCookies(await other.page.context().cookies())
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await page.locator('.person', { hasText: 'The otto' }).waitFor()
   })
 
   test('the language changes the page at once, and stays', async () => {

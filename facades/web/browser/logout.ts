@@ -12,6 +12,8 @@ form.addEventListener('submit', async (event) => {
     // Keys unlocked in this browser must not stay unlocked for its next user.
     await forgetKeys()
     const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/logout')
+    // The other tabs reload, so that their decrypted texts and keys do not outlast the session.
+    new BroadcastChannel('svc:session').postMessage({ person: null })
     await go(redirectUri)
   } catch {
     getElement('page-failed').hidden = false

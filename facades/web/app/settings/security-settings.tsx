@@ -4,6 +4,7 @@ import { makeBackup, type Salts, unlock } from '../../browser/crypto.ts'
 import { forgetKeys } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import { announcePerson } from '../shared/person-change.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
@@ -77,6 +78,7 @@ function KeyLock() {
   if (isLocked) return null
   const lock = async () => {
     await forgetKeys()
+    announcePerson(null)
     await refreshSession()
   }
   return (

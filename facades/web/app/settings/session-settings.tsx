@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { forgetKeys } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { announcePerson } from '../shared/person-change.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
@@ -88,5 +89,6 @@ async function signOutEverywhere(): Promise<undefined> {
   // Keys must not stay unlocked for the next user of this browser.
   await forgetKeys()
   const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
+  announcePerson(null)
   location.assign(redirectUri)
 }

@@ -1,8 +1,9 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext } from 'react'
+import { createContext, type ReactNode, useContext, useEffect } from 'react'
 import type { Key } from '../../browser/crypto.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
 import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'
+import { announcePerson, onOtherPerson } from './person-change.ts'
 
 interface SessionKeys {
   passkeyKey: Key
@@ -54,8 +55,38 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     queryFn: openSession,
     staleTime: Number.POSITIVE_INFINITY,
   })
+  useReloadForOthers(data.connection.userinfo?.id)
   return <SessionContext value={data}>{children}</SessionContext>
 }
+
+/** Reloads the page when somebody else has signed in, or when the person has signed out or locked the keys. */
+function useReloadForOthers(person: number | undefined): void {
+  useEffect(() => {
+    const stopListening = onOtherPerson(person, () => location.reload())
+    const check = () => {
+      if (!document.hidden) confirmPerson(person).catch(ignoreFailure)
+    }
+    document.addEventListener('visibilitychange', check)
+    return () => {
+      stopListening()
+      document.removeEventListener('visibilitychange', check)
+    }
+  }, [person])
+}
+
+/** The page compares again when it is shown the next time. */
+const ignoreFailure = () => {}
+
+/** Returns true if the person is signed in, and reloads the page if somebody else is. */
+export async function confirmPerson(person: number | undefined): Promise<boolean> {
+  const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
+  if (connectionType !== 'internal_authenticated') return false
+  if (userinfo?.id !== person) location.reload()
+  return userinfo?.id === person
+}
+
+/** The person whom the page was opened for. */
+let openedFor: number | undefined
 
 async function openSession(): Promise<Session> {
   const [connection, { items }, { role }] = await Promise.all([
@@ -63,9 +94,19 @@ async function openSession(): Promise<Session> {
     api.userKeychainValues.list.query({}),
     api.users.me.query({}),
   ])
+  const person = connection.userinfo?.id
+  if (openedFor !== undefined && person !== openedFor) return reloadPage()
+  openedFor = person
+  announcePerson(person ?? null)
   const passkeyKey = await findPasskeyKey(connection)
   const conversationKey = passkeyKey && (await openConversationKey(passkeyKey, items))
   return new Session(connection, role === 'admin', conversationKey && { passkeyKey, conversationKey })
+}
+
+/** Reloads the page. The promise never resolves, so that no data of one person meets keys of another. */
+function reloadPage(): Promise<never> {
+  location.reload()
+  return new Promise(() => {})
 }
 
 /** Reads the session again after it has changed. */

@@ -1,11 +1,11 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
-import { useEffect } from 'react'
-import { api, queryClient } from '../shared/api/client.ts'
+import { useEffect, useState } from 'react'
+import { queryClient } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
-import { useSession } from '../shared/session.tsx'
+import { confirmPerson, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-
-const { brand = '' } = document.documentElement.dataset
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 
 /**
  * Says that the session has ended. The person signs in in another tab, so that this page keeps its state, and continues
@@ -14,8 +14,9 @@ const { brand = '' } = document.documentElement.dataset
 export function SessionEndDialog() {
   const { connection } = useSession()
   const person = connection.userinfo?.id
+  const [error, setError] = useState<unknown>()
   useEffect(() => {
-    const check = () => void resumeSession(person)
+    const check = () => void resumeSession(person).catch(setError)
     addEventListener('focus', check)
     document.addEventListener('visibilitychange', check)
     return () => {
@@ -23,6 +24,10 @@ export function SessionEndDialog() {
       document.removeEventListener('visibilitychange', check)
     }
   }, [person])
+  const resume = async () => {
+    setError(undefined)
+    if (!(await resumeSession(person))) throw new InputError(t('app.sessionEnd.notYet'))
+  }
   return (
     <AlertDialog.Root open>
       <AlertDialog.Portal>
@@ -30,8 +35,9 @@ export function SessionEndDialog() {
         <AlertDialog.Popup className="dialog">
           <AlertDialog.Title>{t('app.sessionEnd.title')}</AlertDialog.Title>
           <AlertDialog.Description>{t('app.sessionEnd.text')}</AlertDialog.Description>
+          <ErrorMessage error={error} />
           <p className="actions">
-            <button type="button" className="quiet-button" onClick={() => resumeSession(person)}>
+            <button type="button" className="quiet-button" onClick={() => void resume().catch(setError)}>
               {t('app.sessionEnd.done')}
             </button>
             <a className="button" href="/login?ended=1&redirectUri=%2Fchat" target="_blank" rel="noreferrer">
@@ -44,11 +50,10 @@ export function SessionEndDialog() {
   )
 }
 
-/** Continues if the same person has signed in again, and reloads the page for somebody else. */
-async function resumeSession(person: number | undefined): Promise<void> {
-  const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
-  if (connectionType !== 'internal_authenticated') return
-  if (userinfo?.id !== person) return location.reload()
+/** Continues if the same person has signed in again. Returns false otherwise. */
+async function resumeSession(person: number | undefined): Promise<boolean> {
+  if (!(await confirmPerson(person))) return false
   setSessionEnded(false)
   await queryClient.invalidateQueries()
+  return true
 }
