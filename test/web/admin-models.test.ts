@@ -128,6 +128,16 @@ describeWith('chromium')('models in the administration', () => {
     await svc.rows("update ai_models set label = 'Demo (not an AI)' where model_id = 'demo'")
   })
 
+  test('the tools of a model cannot be saved while their list cannot be read', async () => {
+    await using admin = await openAdmin(svc, 'cleo', { path: 'models' })
+    const { page } = admin
+    await page.route('**/trpc/*aiTools.list*', (route) => route.fulfill({ status: 500, body: '{}' }))
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    await page.getByRole('button', { name: 'Tools', exact: true }).click()
+    await page.getByRole('dialog').getByRole('alert').waitFor()
+    expect(await page.getByRole('dialog').getByRole('button', { name: 'Save' }).count()).toBe(0)
+  })
+
   test('a bad parameter is refused with its reason, and what was typed stays', async () => {
     await using admin = await openAdmin(svc, 'dana', { path: 'models' })
     const { page } = admin

@@ -10,19 +10,40 @@ interface ActionDialogProps {
   children?: ReactNode
   action: string
   isDangerous?: boolean
-  /** Makes the change with the values of the fields. */
-  act: (form: FormData) => Promise<unknown>
+  /** The record to change. */
+  record?: VersionedRecord
+  /**
+   * Makes the change with the values of the fields, on the condition that the record is still the one that the dialog
+   * was opened with. Without `act`, the dialog can only be closed.
+   */
+  act?: ((form: FormData, condition: VersionCondition) => Promise<unknown>) | undefined
   close: () => void
 }
 
+interface VersionedRecord {
+  rowVersion?: string
+}
+
+/** The condition that a record has not changed since it was read. */
+export interface VersionCondition {
+  ifVersion?: string
+}
+
+const toVersionCondition = ({ rowVersion }: VersionedRecord = {}): VersionCondition =>
+  rowVersion === undefined ? {} : { ifVersion: rowVersion }
+
 /** A dialog that asks before a change. Errors are shown, and the fields keep their values. */
-const ActionDialog = ({ text, children, act, ...rest }: ActionDialogProps) => (
-  <FormDialog {...rest} save={(form) => runMutation(() => act(form))}>
-    {text && <p>{text}</p>}
-    {children}
-    <FreshSessionDialog />
-  </FormDialog>
-)
+function ActionDialog({ text, children, record, act, ...rest }: ActionDialogProps) {
+  // The record is read again while the dialog is open, but the fields keep their first values.
+  const [condition] = useState(() => toVersionCondition(record))
+  return (
+    <FormDialog {...rest} {...(act && { save: (form: FormData) => runMutation(() => act(form, condition)) })}>
+      {text && <p>{text}</p>}
+      {children}
+      <FreshSessionDialog />
+    </FormDialog>
+  )
+}
 
 /** A button that asks for confirmation. */
 export function ActionButton({

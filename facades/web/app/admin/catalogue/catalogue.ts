@@ -43,10 +43,6 @@ export function getRelatedId({ relations }: Pick<Model, 'relations'>, name: stri
   return related && !Array.isArray(related) ? related.id : ''
 }
 
-/** Returns the condition that a row has not changed since it was read. */
-export const toVersionCondition = ({ rowVersion }: { rowVersion?: string }) =>
-  rowVersion === undefined ? {} : { ifVersion: rowVersion }
-
 export type ModelState = 'online' | 'unknown' | 'offline' | 'off'
 
 export const getModelState = ({ active, status, provider }: ModelWithProvider): ModelState =>

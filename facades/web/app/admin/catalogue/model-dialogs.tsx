@@ -1,7 +1,8 @@
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton } from '../action-button.tsx'
+import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
 import {
   CheckInput,
@@ -13,7 +14,7 @@ import {
   readWords,
   TextInput,
 } from '../form-fields.tsx'
-import { type ModelWithProvider, type Provider, toVersionCondition } from './catalogue.ts'
+import type { ModelWithProvider, Provider } from './catalogue.ts'
 import { FileOwned, findLine, OwnedField, omitFileOwned, useOrigin } from './config-file.tsx'
 
 interface ModelProps {
@@ -25,8 +26,8 @@ type ModelChange = Omit<Parameters<typeof api.aiModels.update.mutate>[0], 'id' |
 /** Returns a function that updates the attributes of a model that the file does not set. */
 export function useUpdate(model: ModelWithProvider) {
   const origin = useOrigin()
-  return (change: ModelChange) =>
-    api.aiModels.update.mutate({ id: model.id, ...toVersionCondition(model), ...omitFileOwned(origin, change) })
+  return (change: ModelChange, condition: VersionCondition) =>
+    api.aiModels.update.mutate({ id: model.id, ...condition, ...omitFileOwned(origin, change) })
 }
 
 const surfaces = ['main', 'external'] as const
@@ -65,17 +66,21 @@ export function EditModel({ model }: ModelProps) {
       label={t('app.admin.edit')}
       title={t('app.admin.editOf', { name: model.label })}
       action={t('app.save')}
-      act={(form) =>
-        update({
-          label: readText(form, 'label'),
-          modelId: readText(form, 'modelId'),
-          upstreamId: readText(form, 'upstreamId') || null,
-          modelType: readText(form, 'modelType'),
-          position: readNumber(form, 'position'),
-          flags: readWords(form, 'flags'),
-          fallback: readWords(form, 'fallback'),
-          documentationUrl: readText(form, 'documentationUrl') || null,
-        })
+      record={model}
+      act={(form, condition) =>
+        update(
+          {
+            label: readText(form, 'label'),
+            modelId: readText(form, 'modelId'),
+            upstreamId: readText(form, 'upstreamId') || null,
+            modelType: readText(form, 'modelType'),
+            position: readNumber(form, 'position'),
+            flags: readWords(form, 'flags'),
+            fallback: readWords(form, 'fallback'),
+            documentationUrl: readText(form, 'documentationUrl') || null,
+          },
+          condition,
+        )
       }
     >
       <NameFields model={model} />
@@ -143,7 +148,10 @@ export function EditAccess({ model }: ModelProps) {
       title={t('app.admin.whoMayOf', { name: model.label })}
       text={t('app.admin.whoMayText')}
       action={t('app.save')}
-      act={(form) => update({ usageTypes: readSurfaces(form), groups: readWords(form, 'groups') })}
+      record={model}
+      act={(form, condition) =>
+        update({ usageTypes: readSurfaces(form), groups: readWords(form, 'groups') }, condition)
+      }
     >
       <FileOwned attribute="usageTypes">
         <fieldset className="checks">
@@ -180,12 +188,16 @@ export function EditParameters({ model }: ModelProps) {
       label={t('app.admin.parameters')}
       title={t('app.admin.parametersOf', { name: model.label })}
       action={t('app.save')}
-      act={(form) =>
-        update({
-          limits: { maxInputTokens: readNumber(form, 'maxInput'), maxOutputTokens: readNumber(form, 'maxOutput') },
-          parameters: readJson(form, 'parameters') as never,
-          settings: readJson(form, 'settings') as never,
-        })
+      record={model}
+      act={(form, condition) =>
+        update(
+          {
+            limits: { maxInputTokens: readNumber(form, 'maxInput'), maxOutputTokens: readNumber(form, 'maxOutput') },
+            parameters: readJson(form, 'parameters') as never,
+            settings: readJson(form, 'settings') as never,
+          },
+          condition,
+        )
       }
     >
       <FileOwned attribute="limits">
@@ -229,7 +241,7 @@ export function EditParameters({ model }: ModelProps) {
 /** Edits the tools that a model may call. */
 export function EditTools({ model }: ModelProps) {
   const update = useUpdate(model)
-  const { data = [] } = useRecords(['ai-tools'], async (signal) => {
+  const { data, error } = useRecords(['ai-tools'], async (signal) => {
     const { items } = await api.aiTools.list.query({ page: { size: 1000 } }, { signal })
     return items
   })
@@ -238,17 +250,22 @@ export function EditTools({ model }: ModelProps) {
       label={t('app.admin.tools')}
       title={t('app.admin.toolsOf', { name: model.label })}
       action={t('app.save')}
-      act={(form) => update({ tools: form.getAll('tool').map(String) })}
+      record={model}
+      // Saving without the list would remove all tools.
+      act={data && ((form, condition) => update({ tools: form.getAll('tool').map(String) }, condition))}
     >
-      {data.length === 0 && <p className="hint">{t('app.admin.noTools')}</p>}
-      <FileOwned attribute="tools">
-        <fieldset className="checks">
-          <legend>{t('app.admin.tools')}</legend>
-          {data.map(({ id, name }) => (
-            <CheckInput key={id} label={name} name="tool" value={id} isChecked={model.toolIds.includes(Number(id))} />
-          ))}
-        </fieldset>
-      </FileOwned>
+      <ErrorMessage error={error} />
+      {data?.length === 0 && <p className="hint">{t('app.admin.noTools')}</p>}
+      {data && (
+        <FileOwned attribute="tools">
+          <fieldset className="checks">
+            <legend>{t('app.admin.tools')}</legend>
+            {data.map(({ id, name }) => (
+              <CheckInput key={id} label={name} name="tool" value={id} isChecked={model.toolIds.includes(Number(id))} />
+            ))}
+          </fieldset>
+        </FileOwned>
+      )}
     </ActionButton>
   )
 }
@@ -264,7 +281,8 @@ export function ToggleModelButton({ model }: ModelProps) {
       text={t(model.active ? 'app.admin.switchOffText' : 'app.admin.switchOnText')}
       action={t(model.active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
       isDangerous={model.active}
-      act={() => update({ active: !model.active })}
+      record={model}
+      act={(_form, condition) => update({ active: !model.active }, condition)}
     />
   )
 }

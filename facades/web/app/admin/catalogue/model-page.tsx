@@ -6,7 +6,7 @@ import { formatDate } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton } from '../action-button.tsx'
+import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { useCall } from '../admin-queries.ts'
 import { InlineForm, readText, TextWithPreview } from '../form-fields.tsx'
 import { Facts, Part, StateBadge } from '../parts.tsx'
@@ -16,7 +16,6 @@ import {
   type ModelWithProvider,
   modelStateKinds,
   modelStateLabels,
-  toVersionCondition,
   useCatalogue,
   useDescriptions,
 } from './catalogue.ts'
@@ -118,8 +117,9 @@ function RemoveModel({ model }: { model: ModelWithProvider }) {
       text={t('app.admin.removeModelText')}
       action={t('app.admin.remove')}
       isDangerous
-      act={async () => {
-        await api.aiModels.delete.mutate({ id: model.id, ...toVersionCondition(model) })
+      record={model}
+      act={async (_form, condition) => {
+        await api.aiModels.delete.mutate({ id: model.id, ...condition })
         await navigate({ to: '/admin/$section', params: { section: 'models' } })
       }}
     />
@@ -176,7 +176,10 @@ function DescriptionPart({ model, locale, name, description }: DescriptionPartPr
           label={t('app.admin.editText', { name })}
           title={t('app.admin.editText', { name })}
           action={t('app.save')}
-          act={(form) => saveDescription({ model, locale, description, text: readText(form, 'text') })}
+          {...(description && { record: description })}
+          act={(form, condition) =>
+            saveDescription({ model, locale, description, text: readText(form, 'text'), condition })
+          }
         >
           <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
         </ActionButton>
@@ -187,12 +190,12 @@ function DescriptionPart({ model, locale, name, description }: DescriptionPartPr
   )
 }
 
-type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string }
+type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string; condition: VersionCondition }
 
-function saveDescription({ model, locale, description, text }: SavedDescription) {
+function saveDescription({ model, locale, description, text, condition }: SavedDescription) {
   if (!description)
     return api.aiModelDescriptions.create.mutate({ model: model.id, locale: locale as 'de_DE', description: text })
-  const row = { id: description.id, ...toVersionCondition(description) }
+  const row = { id: description.id, ...condition }
   return text === ''
     ? api.aiModelDescriptions.delete.mutate(row)
     : api.aiModelDescriptions.update.mutate({ ...row, description: text })

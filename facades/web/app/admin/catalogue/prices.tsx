@@ -99,7 +99,8 @@ export function EditPrices({ model }: PriceProps) {
       title={t('app.admin.pricesOf', { name: model.label })}
       text={t('app.admin.pricesText')}
       action={t('app.save')}
-      act={(form) => update({ pricing: readPricing(form, model) })}
+      record={model}
+      act={(form, condition) => update({ pricing: readPricing(form, model) }, condition)}
     >
       <FileOwned attribute="pricing">
         <PriceFields model={model} />

@@ -3,11 +3,11 @@ import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton } from '../action-button.tsx'
+import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { runMutation, useCall } from '../admin-queries.ts'
 import { CheckInput, formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
 import { Facts, Part, PlainTable, StateBadge } from '../parts.tsx'
-import { type Catalogue, type Provider, toVersionCondition } from './catalogue.ts'
+import type { Catalogue, Provider } from './catalogue.ts'
 import {
   describeOrigin,
   FileOwned,
@@ -110,9 +110,15 @@ function Servers({ provider }: { provider: Provider }) {
   )
 }
 
-/** Saves the servers. Remaining servers keep their keys, which the API returns masked. */
-const saveServers = (provider: Provider, servers: readonly (Omit<Server, 'fromFile'> & { fromFile?: boolean })[]) =>
-  api.aiProviders.update.mutate({ id: provider.id, ...toVersionCondition(provider), servers: [...servers] })
+interface ServersChange {
+  id: string
+  servers: readonly (Omit<Server, 'fromFile'> & { fromFile?: boolean })[]
+  condition: VersionCondition
+}
+
+/** Saves the servers of a provider. Remaining servers keep their keys, which the API returns masked. */
+const saveServers = ({ id, servers, condition }: ServersChange) =>
+  api.aiProviders.update.mutate({ id, ...condition, servers: [...servers] })
 
 const AddServer = ({ provider }: { provider: Provider }) => (
   <ActionButton
@@ -120,12 +126,11 @@ const AddServer = ({ provider }: { provider: Provider }) => (
     title={t('app.admin.addServerTo', { name: provider.name })}
     text={t('app.admin.addServerText')}
     action={t('app.admin.add')}
-    act={(form) =>
-      saveServers(provider, [
-        ...(provider.servers ?? []),
-        { apiUrl: readText(form, 'apiUrl'), apiKey: readText(form, 'apiKey') || null },
-      ])
-    }
+    record={provider}
+    act={(form, condition) => {
+      const server = { apiUrl: readText(form, 'apiUrl'), apiKey: readText(form, 'apiKey') || null }
+      return saveServers({ id: provider.id, servers: [...(provider.servers ?? []), server], condition })
+    }}
   >
     <Field label={t('app.admin.address')} name="apiUrl" type="url" required />
     <Field label={t('app.admin.key')} name="apiKey" type="password" autoComplete="off" hint={t('app.admin.keyHint')} />
@@ -139,12 +144,11 @@ const RemoveServer = ({ provider, server }: { provider: Provider; server: Server
     text={t('app.admin.removeServerText')}
     action={t('app.admin.remove')}
     isDangerous
-    act={() =>
-      saveServers(
-        provider,
-        (provider.servers ?? []).filter((each) => each !== server),
-      )
-    }
+    record={provider}
+    act={(_form, condition) => {
+      const servers = (provider.servers ?? []).filter((each) => each !== server)
+      return saveServers({ id: provider.id, servers, condition })
+    }}
   />
 )
 
@@ -153,12 +157,8 @@ type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 
 /** Returns a function that updates the attributes of a provider that the file does not set. */
 function useUpdate(provider: Provider) {
   const origin = useOrigin()
-  return (change: ProviderChange) =>
-    api.aiProviders.update.mutate({
-      id: provider.id,
-      ...toVersionCondition(provider),
-      ...omitFileOwned(origin, change),
-    })
+  return (change: ProviderChange, condition: VersionCondition) =>
+    api.aiProviders.update.mutate({ id: provider.id, ...condition, ...omitFileOwned(origin, change) })
 }
 
 function EditProvider({ provider }: { provider: Provider }) {
@@ -169,14 +169,18 @@ function EditProvider({ provider }: { provider: Provider }) {
       title={t('app.admin.editOf', { name: provider.name })}
       text={t('app.admin.editProviderText')}
       action={t('app.save')}
-      act={(form) =>
-        update({
-          name: readText(form, 'name'),
-          apiUrl: readText(form, 'apiUrl') || null,
-          active: form.has('active'),
-          groups: readWords(form, 'groups'),
-          settings: (readJson(form, 'settings') ?? {}) as never,
-        })
+      record={provider}
+      act={(form, condition) =>
+        update(
+          {
+            name: readText(form, 'name'),
+            apiUrl: readText(form, 'apiUrl') || null,
+            active: form.has('active'),
+            groups: readWords(form, 'groups'),
+            settings: (readJson(form, 'settings') ?? {}) as never,
+          },
+          condition,
+        )
       }
     >
       <OwnedField label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
@@ -218,7 +222,8 @@ function SetKey({ provider }: { provider: Provider }) {
       title={t('app.admin.keyOf', { name: provider.name })}
       text={t('app.admin.setKeyText')}
       action={t('app.save')}
-      act={(form) => update({ apiKey: readText(form, 'apiKey') || null })}
+      record={provider}
+      act={(form, condition) => update({ apiKey: readText(form, 'apiKey') || null }, condition)}
     >
       <Field
         label={t('app.admin.key')}
@@ -240,8 +245,9 @@ function RemoveProvider({ provider, models }: { provider: Provider; models: numb
       text={t('app.admin.removeProviderText', { count: models })}
       action={t('app.admin.remove')}
       isDangerous
-      act={async () => {
-        await api.aiProviders.delete.mutate({ id: provider.id, ...toVersionCondition(provider) })
+      record={provider}
+      act={async (_form, condition) => {
+        await api.aiProviders.delete.mutate({ id: provider.id, ...condition })
         await navigate({ to: '/admin/$section', params: { section: 'providers' } })
       }}
     />

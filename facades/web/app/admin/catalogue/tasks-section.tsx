@@ -6,7 +6,7 @@ import { useRecords } from '../admin-queries.ts'
 import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { getRelatedId, type ModelWithProvider, toVersionCondition, useCatalogue } from './catalogue.ts'
+import { getRelatedId, type ModelWithProvider, useCatalogue } from './catalogue.ts'
 import { useOrigins } from './config-file.tsx'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
@@ -64,8 +64,9 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
         label={t('app.admin.edit')}
         title={t('app.admin.editOf', { name: task.modelType })}
         action={t('app.save')}
-        act={(form) =>
-          api.systemModels.update.mutate({ id: task.id, ...toVersionCondition(task), model: readText(form, 'model') })
+        record={task}
+        act={(form, condition) =>
+          api.systemModels.update.mutate({ id: task.id, ...condition, model: readText(form, 'model') })
         }
       >
         <ChoiceInput
@@ -81,7 +82,8 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
         text={t('app.admin.removeTaskText')}
         action={t('app.admin.remove')}
         isDangerous
-        act={() => api.systemModels.delete.mutate({ id: task.id, ...toVersionCondition(task) })}
+        record={task}
+        act={(_form, condition) => api.systemModels.delete.mutate({ id: task.id, ...condition })}
       />
     </span>
   )
