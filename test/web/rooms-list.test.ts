@@ -18,7 +18,7 @@ describeWith('chromium')('the list of rooms', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    const { people } = resources.use(await gatherInRoom(svc, 'Orchard', ['adaa', 'benn']))
+    const { people } = resources.use(await gatherInRoom(svc, 'Orchard', ['adaa', 'benn'], { description: 'Apples' }))
     ;[ada, ben] = people
   })
   afterAll(() => resources.disposeAsync())
@@ -116,6 +116,32 @@ describeWith('chromium')('the list of rooms', () => {
     await page.getByRole('heading', { level: 1, name: 'Vault' }).waitFor()
     await page.getByText('Below the house').waitFor()
     await expect.poll(() => page.locator('.chat-head .room-picture').getAttribute('src')).not.toBe(before)
+  })
+
+  test('a text that cannot be opened stays when another is changed', async () => {
+    const { page } = ada
+    await ada.createRoom('Shed', { description: 'Behind the house', systemPrompt: 'Be brief.' })
+    const readTexts = () =>
+      svc.rows<{ description: string; prompt: string }>(
+        "select room_description as description, system_prompt as prompt from rooms where name = 'Shed' order by id desc limit 1",
+      )
+    await svc.rows(
+      "update rooms set room_description = (select room_description from rooms where name = 'Orchard') where name = 'Shed'",
+    )
+    const [before] = await readTexts()
+
+    await page.reload()
+    await page.getByRole('main').getByRole('button', { name: 'Options for Shed' }).click()
+    await page.getByRole('menuitem', { name: 'Settings of the room' }).click()
+    const dialog = page.getByRole('dialog')
+    await expect.poll(() => dialog.getByLabel('Description').getAttribute('placeholder')).toMatch(/cannot be opened/)
+    await dialog.getByLabel('What the model is told first').fill('Be very brief.')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+
+    const [after] = await readTexts()
+    expect(after?.description).toBe(before?.description)
+    expect(after?.prompt).not.toBe(before?.prompt)
   })
 
   test('a deleted room disappears for everybody, with a notice to its viewers', async () => {

@@ -31,7 +31,7 @@ export function previewDisclosure({ view, thread, scope, text, withFiles }: Disc
     (each) => each.unreadable === undefined && !each.isDeleted,
   )
   const files = withFiles ? messages.flatMap((each) => each.files) : []
-  const characters = [...messages.map((each) => each.text), view.systemPrompt, text].reduce(
+  const characters = [...messages.map((each) => each.text), view.systemPrompt ?? '', text].reduce(
     (sum, { length }) => sum + length,
     0,
   )
@@ -72,7 +72,7 @@ export async function askModel(
 ): Promise<void> {
   const { view } = store
   const question = view.byId.get(id)
-  const { room, systemPrompt } = view
+  const { room, systemPrompt = '' } = view
   if (!room || !question) return
   const requestMessages = await Promise.all(
     [...disclosure.messages, question].map((message) =>

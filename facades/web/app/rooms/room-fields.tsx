@@ -3,15 +3,18 @@ import { t } from '../shared/text/labels.ts'
 
 interface RoomTextFields {
   name: string
-  description: string
-  systemPrompt: string
+  /** Undefined if the text cannot be decrypted. */
+  description: string | undefined
+  systemPrompt: string | undefined
 }
 
 interface RoomFieldsProps {
   texts: RoomTextFields
-  change: (changed: Partial<RoomTextFields>) => void
+  change: (changed: Partial<Record<keyof RoomTextFields, string>>) => void
   choosePicture: (picture: File | undefined) => void
 }
+
+const describeUnreadable = (text: string | undefined) => (text === undefined ? t('app.rooms.textClosed') : undefined)
 
 /** Fields for the name of a room, and for the texts that only its members can decrypt. */
 export function RoomFields({ texts: { name, description, systemPrompt }, change, choosePicture }: RoomFieldsProps) {
@@ -24,6 +27,8 @@ export function RoomFields({ texts: { name, description, systemPrompt }, change,
           id={`${id}-name`}
           value={name}
           maxLength={120}
+          // Requires more than blanks.
+          pattern=".*\S.*"
           required
           dir="auto"
           autoComplete="off"
@@ -38,7 +43,8 @@ export function RoomFields({ texts: { name, description, systemPrompt }, change,
         <label htmlFor={`${id}-description`}>{t('app.rooms.description')}</label>
         <textarea
           id={`${id}-description`}
-          value={description}
+          value={description ?? ''}
+          placeholder={describeUnreadable(description)}
           maxLength={2000}
           rows={2}
           dir="auto"
@@ -49,7 +55,8 @@ export function RoomFields({ texts: { name, description, systemPrompt }, change,
         <label htmlFor={`${id}-prompt`}>{t('app.options.prompt')}</label>
         <textarea
           id={`${id}-prompt`}
-          value={systemPrompt}
+          value={systemPrompt ?? ''}
+          placeholder={describeUnreadable(systemPrompt)}
           maxLength={20_000}
           rows={2}
           dir="auto"

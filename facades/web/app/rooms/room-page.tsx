@@ -126,7 +126,7 @@ function RoomHead({ present, show }: RoomHeadProps) {
       {room?.avatar && <img className="room-picture" src={`/proxy/storage/${room.avatar}`} alt="" />}
       <div className="room-title">
         <h1 dir="auto">{room?.name ?? t('app.rooms.one')}</h1>
-        {isOpen && description !== '' && (
+        {isOpen && description && (
           <p className="hint" dir="auto" title={description}>
             {description}
           </p>

@@ -19,8 +19,10 @@ export function RoomSettingsDialog({ close }: { close: () => void }) {
     const avatar = picture && (await readBase64(picture))
     if (texts.name.trim() !== room.name || avatar !== undefined)
       await api.rooms.update.mutate({ id: room.id, name: texts.name.trim(), ...(avatar !== undefined && { avatar }) })
-    const isChanged = texts.description !== description || texts.systemPrompt !== systemPrompt
-    if (isChanged) await saveRoomTexts(session, room, texts)
+    await saveRoomTexts(session, room, {
+      ...(isChanged(texts.description, description) && { description: texts.description }),
+      ...(isChanged(texts.systemPrompt, systemPrompt) && { systemPrompt: texts.systemPrompt }),
+    })
     await refreshRooms()
   }
   return (
@@ -29,3 +31,7 @@ export function RoomSettingsDialog({ close }: { close: () => void }) {
     </FormDialog>
   )
 }
+
+/** Compares a field with the text before; an empty field keeps a text that cannot be decrypted. */
+const isChanged = (text: string | undefined, before: string | undefined): text is string =>
+  (text ?? '') !== (before ?? '')

@@ -33,8 +33,10 @@ export interface RoomView extends ShownMessages {
   disclosures: readonly Disclosure[]
   /** The streaming answers by the ids of their disclosures. */
   streamingAnswers: StreamingAnswers['answers']
-  description: string
-  systemPrompt: string
+  /** The decrypted description; undefined if it cannot be decrypted. */
+  description: string | undefined
+  /** The decrypted system prompt; undefined if it cannot be decrypted. */
+  systemPrompt: string | undefined
   /** The id of the last message that was read when the room was opened. */
   readUpToAtOpening: number
 }
@@ -204,10 +206,10 @@ export class RoomStore {
     const keys = await this.#keyring.readKeys(room)
     const [description, systemPrompt] = await Promise.all(
       [room.roomDescription, room.systemPrompt].map((text) =>
-        text === null ? '' : openRoomText(keys, text).catch(() => ''),
+        text === null ? '' : openRoomText(keys, text).catch(() => undefined),
       ),
     )
-    this.#view = { ...this.#view, room, keys, description: description ?? '', systemPrompt: systemPrompt ?? '' }
+    this.#view = { ...this.#view, room, keys, description, systemPrompt }
     await this.#history.reopenUnreadable()
     if (room.rekeyRequired && canWrite(room)) void this.#rotateKey(room)
   }

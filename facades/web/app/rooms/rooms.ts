@@ -47,13 +47,13 @@ export interface NewRoom {
 /** Creates a room and its key. If the key cannot be stored, the room is deleted again. */
 export async function createRoom(
   session: Session,
-  { name, sharesEarlierKeys, picture, ...texts }: NewRoom,
+  { name, description, systemPrompt, sharesEarlierKeys, picture }: NewRoom,
 ): Promise<Room> {
   const keyring = getKeyring(session)
   const room = await api.rooms.create.mutate({ name, sharesEarlierKeys })
   try {
     await keyring.createFirstKey(room)
-    await saveRoomTexts(session, room, texts)
+    await saveRoomTexts(session, room, { ...(description && { description }), ...(systemPrompt && { systemPrompt }) })
     if (picture) await api.rooms.update.mutate({ id: room.id, avatar: await readBase64(picture) })
   } catch (error) {
     await api.rooms.delete.mutate({ id: room.id })
@@ -64,22 +64,25 @@ export async function createRoom(
 }
 
 interface RoomTexts {
-  description: string
-  systemPrompt: string
+  description?: string
+  systemPrompt?: string
 }
 
-/** Encrypts and stores the description and the system prompt of a room. */
+/** Encrypts and stores the changed texts of a room. */
 export async function saveRoomTexts(
   session: Session,
   room: Room,
   { description, systemPrompt }: RoomTexts,
 ): Promise<void> {
+  if (description === undefined && systemPrompt === undefined) return
   const key = (await getKeyring(session).getKeys(room)).get(room.keyEpoch)
   if (key === undefined) throw new Error('There is no key to write with.')
   const sealText = (text: string) => (text === '' ? null : sealRoomText(key, text, room.keyEpoch))
-  const [roomDescription, prompt] = await Promise.all([sealText(description), sealText(systemPrompt)])
-  if (roomDescription === room.roomDescription && prompt === room.systemPrompt) return
-  await api.rooms.update.mutate({ id: room.id, roomDescription, systemPrompt: prompt })
+  await api.rooms.update.mutate({
+    id: room.id,
+    ...(description !== undefined && { roomDescription: await sealText(description) }),
+    ...(systemPrompt !== undefined && { systemPrompt: await sealText(systemPrompt) }),
+  })
 }
 
 export async function deleteRoom({ id }: Pick<Room, 'id'>): Promise<void> {
