@@ -91,6 +91,20 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     expect(all.filter(({ url, body }) => url.split('#')[0]?.includes(secret) || body.includes(secret))).toEqual([])
   })
 
+  test('a link is made once, and goes when another role is chosen', async () => {
+    const invited = panelOf(ada).getByRole('list', { name: 'Invited' }).getByText('Whoever has the link')
+    await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).waitFor()
+    const before = await invited.count()
+    await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
+    const dialog = ada.page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Make a link' }).dblclick()
+    await dialog.getByRole('textbox', { name: 'Invitation by link' }).waitFor()
+    await dialog.getByLabel('Role').selectOption('viewer')
+    await dialog.getByRole('button', { name: 'Make a link' }).waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await expect.poll(() => invited.count()).toBe(before + 1)
+  })
+
   test('a link leads somebody who is not signed in to the room', async () => {
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = ada.page.getByRole('dialog')

@@ -36,7 +36,8 @@ export function InviteDialog({ close }: { close: () => void }) {
         <p className="hint">{t(roleHints[role])}</p>
       </div>
       <InviteByName role={role} />
-      <InviteByLink role={role} />
+      {/* A link has the role that it was made with. */}
+      <InviteByLink key={role} role={role} />
     </FormDialog>
   )
 }
@@ -120,16 +121,21 @@ function InviteByLink({ role }: { role: Role }) {
   const { session } = useRoom()
   const room = useRoomView((view) => view.room)
   const [link, setLink] = useState<string>()
+  const [isWorking, setWorking] = useState(false)
   const [error, setError] = useState<unknown>()
-  const make = () => {
-    if (room) createInvitationLink(session, room, role).then(setLink, setError)
+  const make = async () => {
+    if (!room) return
+    setWorking(true)
+    setError(undefined)
+    await createInvitationLink(session, room, role).then(setLink, setError)
+    setWorking(false)
   }
   return (
     <div className="field">
       <span className="label">{t('app.rooms.link')}</span>
       <ErrorMessage error={error} />
       {link === undefined ? (
-        <button type="button" className="quiet-button" onClick={make}>
+        <button type="button" className="quiet-button" disabled={isWorking} onClick={() => void make()}>
           {t('app.rooms.makeLink')}
         </button>
       ) : (

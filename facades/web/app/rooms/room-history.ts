@@ -64,6 +64,15 @@ export class RoomHistory {
     this.#oldestReadId = Number.POSITIVE_INFINITY
   }
 
+  /** Replaces all messages by the newest page, in one step once it is read. */
+  async readAgain(): Promise<void> {
+    const page = await this.#fetchPage(1, PAGE_SIZE)
+    const messages = await this.#decrypt(page.items)
+    this.forget()
+    this.#setMessages(messages)
+    this.#recordPage(page, PAGE_SIZE)
+  }
+
   async readNewest(): Promise<ReadonlySet<string>> {
     return this.#readPage(1, PAGE_SIZE)
   }
@@ -116,7 +125,14 @@ export class RoomHistory {
 
   /** Returns the ids of the messages that it has read. */
   async #readPage(number: number, size: number): Promise<ReadonlySet<string>> {
-    const { items, total } = await asPage<StoredRoomMessage>(
+    const page = await this.#fetchPage(number, size)
+    await this.#addMessages(page.items)
+    this.#recordPage(page, size)
+    return new Set(page.items.map(({ id }) => id))
+  }
+
+  #fetchPage(number: number, size: number): Promise<MessagePage> {
+    return asPage<StoredRoomMessage>(
       api.rooms.related.query({
         id: this.#options.getCurrent().room?.id ?? '',
         relation: 'messages',
@@ -125,17 +141,25 @@ export class RoomHistory {
         page: { size, number },
       }),
     )
+  }
+
+  /** Records how far back the messages are read without gaps. */
+  #recordPage({ items, total }: MessagePage, size: number): void {
     this.#total = total
-    await this.#addMessages(items)
-    const ids = items.map((each) => each.id)
-    this.#oldestReadId = items.length < size ? 0 : Math.min(this.#oldestReadId, ...ids.map(Number))
-    return new Set(ids)
+    this.#oldestReadId = items.length < size ? 0 : Math.min(this.#oldestReadId, ...items.map(({ id }) => Number(id)))
   }
 
   async #addMessages(stored: readonly StoredRoomMessage[]): Promise<void> {
+    this.#setMessages(await this.#decrypt(stored))
+  }
+
+  #decrypt(stored: readonly StoredRoomMessage[]): Promise<RoomMessage[]> {
     const { keys, room } = this.#options.getCurrent()
     const shares = room?.sharesEarlierKeys ?? true
-    const messages = await Promise.all(stored.map((each) => this.#options.opener.open(each, keys, shares)))
+    return Promise.all(stored.map((each) => this.#options.opener.open(each, keys, shares)))
+  }
+
+  #setMessages(messages: readonly RoomMessage[]): void {
     for (const message of messages) {
       this.#setMessage(message)
       if (message.clientId !== null) this.#options.onStored(message.clientId)
@@ -147,6 +171,8 @@ export class RoomHistory {
     this.#shown = undefined
   }
 }
+
+type MessagePage = Awaited<ReturnType<typeof asPage<StoredRoomMessage>>>
 
 function listMessages(byId: ReadonlyMap<string, RoomMessage>): ShownMessages {
   const messages = [...byId.values()].filter(({ thread }) => thread === null)

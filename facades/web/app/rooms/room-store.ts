@@ -1,7 +1,8 @@
 import { SvcError } from '../../../client/index.ts'
-import { type Change, follow, type LiveStream, roomStream } from '../../../client/live/index.ts'
+import { type Change, follow, type LiveStream, roomStream, type StreamEnded } from '../../../client/live/index.ts'
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { setSessionEnded } from '../shared/api/session-end.ts'
 import { Listeners } from '../shared/listeners.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring, type Keyring } from './keyring.ts'
@@ -58,6 +59,8 @@ const initialView: RoomView = {
   readUpToAtOpening: 0,
 }
 
+const sessionEndCodes: ReadonlySet<string> = new Set(['signed_out', 'invalid_token'])
+
 /** Loads a room, decrypts it, follows its changes and sends messages. */
 export class RoomStore {
   readonly #session: Session
@@ -111,7 +114,7 @@ export class RoomStore {
         read: (signal) => this.#read(room.id, signal),
         apply: (change) => this.#markChanged(change),
         passed: (event) => this.#streamingAnswers.apply(event, () => this.#show()),
-        ended: () => this.#endRoom(),
+        ended: (reason) => this.#handleStreamEnd(reason),
       })
     } catch (error) {
       const isGone = error instanceof SvcError && error.status === 404
@@ -191,11 +194,10 @@ export class RoomStore {
     return { key: await roomAiKey(key, this.#slug, getSalts(this.#session)), keyEpoch: room.keyEpoch }
   }
 
-  /** Reads everything again and replaces the known state. */
+  /** Reads everything again and replaces the known state, which stays until then. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
-    this.#history.forget()
     await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
-    await this.#history.readNewest()
+    await this.#history.readAgain()
     if (this.#view.phase === 'opening') this.#view = { ...this.#view, readUpToAtOpening: this.#readUpTo() }
     this.#update({ phase: 'open', error: undefined })
     void this.sender?.resume()
@@ -284,7 +286,9 @@ export class RoomStore {
     if (isBehind) await this.#readRoom(this.#stopped.signal)
   }
 
-  #endRoom(): void {
+  /** Ends the room. If only the session has ended, the room stays as it is, and opens again with the next session. */
+  #handleStreamEnd({ code }: StreamEnded): void {
+    if (sessionEndCodes.has(code)) return setSessionEnded(true)
     this.#history.forget()
     this.#update({ phase: 'ended' })
     void queryClient.invalidateQueries({ queryKey: ['rooms'] })
