@@ -96,14 +96,11 @@ function MessageBody({ message: { text, model, sources, unreadable, isDeleted, k
     )
   return (
     <div dir="auto">
-      <Markdown text={model === null ? withLineBreaks(text) : text} />
+      <Markdown text={text} hasLineBreaks={model === null} />
       <Sources sources={sources} />
     </div>
   )
 }
-
-/** Keeps line breaks, which Markdown would ignore. */
-const withLineBreaks = (text: string) => text.replace(/([^\n])\n(?!\n)/g, '$1  \n')
 
 function RepliesButton({ message: { id, replyCount } }: { message: RoomMessage }) {
   const { showThread } = useRoom()
@@ -231,7 +228,7 @@ export const OutgoingItem = memo(({ message: { queued, text, state, error } }: {
         </span>
       </header>
       <div dir="auto">
-        <Markdown text={withLineBreaks(text)} />
+        <Markdown text={text} hasLineBreaks />
       </div>
       {queued.attachments.length > 0 && (
         <p className="hint">{t('app.rooms.filesWaiting', { count: queued.attachments.length })}</p>

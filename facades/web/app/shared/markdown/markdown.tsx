@@ -6,10 +6,17 @@ import { getHost, isDataImage, Link } from './link.tsx'
 import { decodeEntities, IncrementalMarkdown, isMaths, repairMarkdown } from './parser.ts'
 import './markdown.css'
 
+interface MarkdownProps {
+  text: string
+  isStreaming?: boolean
+  /** True for texts of people, whose line breaks are kept. */
+  hasLineBreaks?: boolean
+}
+
 /** Renders Markdown as React elements. Nothing of the text becomes HTML: unknown tokens are shown as text. */
-export const Markdown = memo(({ text, isStreaming = false }: { text: string; isStreaming?: boolean }) => {
+export const Markdown = memo(({ text, isStreaming = false, hasLineBreaks = false }: MarkdownProps) => {
   const parser = useRef<IncrementalMarkdown>(null)
-  parser.current ??= new IncrementalMarkdown()
+  parser.current ??= new IncrementalMarkdown({ hasLineBreaks })
   const blocks = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
   const sections: Token[][] = []
   for (let at = 0; at < blocks.length; at += SECTION_SIZE) sections.push(blocks.slice(at, at + SECTION_SIZE))

@@ -40,20 +40,26 @@ const inlineMaths: TokenizerExtension = {
 }
 
 const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
+const markedWithBreaks = new Marked({ gfm: true, breaks: true, extensions: [mathsBlock, inlineMaths] })
 
 /** The last blocks, which the next character may still turn into something else. */
 const OPEN_BLOCKS = 2
 
 /** Parses a growing text incrementally: finished blocks are not parsed again and keep their identity. */
 export class IncrementalMarkdown {
+  readonly #marked: Marked
   #finished = ''
   #blocks: Token[] = []
+
+  constructor({ hasLineBreaks = false } = {}) {
+    this.#marked = hasLineBreaks ? markedWithBreaks : marked
+  }
 
   parse(text: string): readonly Token[] {
     // The definition of a link may follow anywhere in the text.
     const hasDefinitions = /^ {0,3}\[[^\]\n]+\]:/m.test(text)
     if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
-    const tail = lex(text.slice(this.#finished.length))
+    const tail = this.#marked.lexer(text.slice(this.#finished.length)) as Token[]
     if (!hasDefinitions) this.#finish(tail)
     const tailBlocks = tail.filter(isBlock)
     return hasDefinitions ? tailBlocks : [...this.#blocks, ...tailBlocks]
@@ -78,10 +84,6 @@ export class IncrementalMarkdown {
 }
 
 const isBlock = ({ type }: Token) => type !== 'space' && type !== 'def'
-
-function lex(text: string): Token[] {
-  return marked.lexer(text) as Token[]
-}
 
 /** Closes incomplete emphasis, code and links at the end of a streaming text. */
 export function repairMarkdown(text: string): string {
