@@ -7,7 +7,7 @@ import { useSession } from '../shared/session.tsx'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { PageHead } from '../shared/ui/page-head.tsx'
+import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { acceptInvitation, previewInvitation } from './invitations.ts'
 import { getKeyring } from './keyring.ts'
 import { roleLabels } from './room.ts'
@@ -16,6 +16,7 @@ import './rooms.css'
 /** Previews and accepts an invitation by link. */
 export function JoinPage() {
   const [link] = useState(readInvitationLink)
+  usePageTitle(t('app.invitations.one'))
   return (
     <main id="main" className="chat room-page">
       <PageHead>
@@ -44,11 +45,15 @@ function InvitationPreview({ id, secret }: { id: string; secret: string }) {
     queryFn: () => previewInvitation(id, secret),
     retry: false,
   })
-  const [failure, setFailure] = useState<unknown>()
+  const [state, setState] = useState<'ready' | 'working' | { failure: unknown }>('ready')
   const accept = async () => {
     const slug = await acceptInvitation(session, id, secret)
     forgetLinkSecret()
     await navigate({ to: '/rooms/$slug', params: { slug }, replace: true })
+  }
+  const submit = () => {
+    setState('working')
+    accept().catch((failure: unknown) => setState({ failure }))
   }
   if (error) return <p role="alert">{t('app.invitations.gone')}</p>
   if (!data) return <p className="hint">{t('page.working')}</p>
@@ -64,12 +69,12 @@ function InvitationPreview({ id, secret }: { id: string; secret: string }) {
         })}{' '}
         {t('app.invitations.until', { at: formatTimestamp(new Date(data.expiresAt)) })}
       </p>
-      <ErrorMessage error={failure} className="notice wrong" />
+      {typeof state === 'object' && <ErrorMessage error={state.failure} className="notice wrong" />}
       <p className="actions">
         <Link to="/rooms" className="quiet-button">
           {t('app.invitations.later')}
         </Link>
-        <button type="button" className="button" onClick={() => void accept().catch(setFailure)}>
+        <button type="button" className="button" disabled={state === 'working'} onClick={submit}>
           {t('app.invitations.accept')}
         </button>
       </p>

@@ -93,12 +93,18 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
 function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose: () => void }) {
   const session = useSession()
   const navigate = useNavigate()
-  const [error, setError] = useState<unknown>()
+  const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const { id, roomName = '', inviterName = '', role, expiresAt } = invitation
   const accept = async () => {
     const slug = await acceptInvitation(session, id)
     onChoose()
     await navigate({ to: '/rooms/$slug', params: { slug } })
+  }
+  const isWorking = state === 'working'
+  /** The buttons stay disabled after a success, until the list is read again without the invitation. */
+  const run = (act: () => Promise<void>) => {
+    setState('working')
+    act().catch((error: unknown) => setState({ error }))
   }
   return (
     <li className="invitation">
@@ -107,12 +113,17 @@ function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose
         {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
         {expiresAt !== undefined && ` ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
       </span>
-      <ErrorMessage error={error} />
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
       <span className="actions">
-        <button type="button" className="quiet-button" onClick={() => void endMembership(invitation).catch(setError)}>
+        <button
+          type="button"
+          className="quiet-button"
+          disabled={isWorking}
+          onClick={() => run(() => endMembership(invitation))}
+        >
           {t('app.invitations.decline')}
         </button>
-        <button type="button" className="button" onClick={() => void accept().catch(setError)}>
+        <button type="button" className="button" disabled={isWorking} onClick={() => run(accept)}>
           {t('app.invitations.accept')}
         </button>
       </span>

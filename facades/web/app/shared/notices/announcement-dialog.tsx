@@ -11,8 +11,12 @@ const BUTTON_LINKS = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 /** Shows an announcement and lets the person accept it. */
 export function AnnouncementDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error: unread } = useAnnouncementText(id)
-  const [refused, setRefused] = useState<unknown>()
-  const error = unread ?? refused
+  const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
+  const error = unread ?? (typeof state === 'object' ? state.error : undefined)
+  const accept = (version: string) => {
+    setState('working')
+    acceptAnnouncement(id, version).then(close, (refusal: unknown) => setState({ error: refusal }))
+  }
   return (
     <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
       <Dialog.Portal>
@@ -31,7 +35,8 @@ export function AnnouncementDialog({ id, close }: { id: string; close: () => voi
               <button
                 type="button"
                 className="button"
-                onClick={() => acceptAnnouncement(id, data.version).then(close, setRefused)}
+                disabled={state === 'working'}
+                onClick={() => accept(data.version)}
               >
                 {t('page.announcement.accept')}
               </button>
