@@ -10,7 +10,7 @@ import { MINUTE_MS, readPages, useRecords } from './admin-queries.ts'
 import { useFilters } from './filters.ts'
 import { CheckInput, ChoiceInput, readText, readWords, TextWithPreview } from './form-fields.tsx'
 import { useLocalRows } from './local-rows.ts'
-import { Part } from './parts.tsx'
+import { Part, StaleNotice } from './parts.tsx'
 import { type Column, RecordTable, type Rows, SearchField } from './record-table.tsx'
 
 type Announcement = Awaited<ReturnType<typeof api.announcements.list.query>>[number]
@@ -198,12 +198,13 @@ function AnnouncementPage({ id }: { id: string }) {
     api.announcements.list.query(undefined, { signal }),
   )
   const announcement = all?.find((each) => String(each.id) === id)
-  if (error) return <ErrorMessage error={error} />
+  if (error && !all) return <ErrorMessage error={error} />
   if (!all) return <div className="admin-waiting" aria-busy="true" />
   if (!announcement) return <p>{t('app.error.not_found')}</p>
   const isFixed = announcement.isForced && announcement.accepted > 0
   return (
     <>
+      <StaleNotice error={error} />
       <AnnouncementTexts id={id} title={announcement.title} isFixed={isFixed} />
       <AnnouncementReceipts id={id} />
     </>

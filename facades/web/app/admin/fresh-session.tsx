@@ -14,7 +14,7 @@ interface SignInRequest {
   cancel: () => void
 }
 
-/** The pending sign-in, and the dialogs that can ask for it. The one that was mounted last does. */
+/** The pending request to sign in. Of the mounted dialogs, the newest one shows it. */
 let signInRequest: SignInRequest | undefined
 let pendingSignIn: Promise<void> | undefined
 let hosts: readonly string[] = []
@@ -63,10 +63,13 @@ export function FreshSessionDialog() {
 /** Asks for the password, or for a sign-in in another tab, and then repeats the call. */
 function SignInDialog({ retry, cancel }: SignInRequest) {
   const { data } = useQuery({ queryKey: ['login'], queryFn: () => api.pages.visit.query({ page: 'login' }) })
+  const [isElsewhere, setElsewhere] = useState(false)
   useEffect(() => {
+    // Windows of password managers take the focus as well, and a retry would clear the password.
+    if (!isElsewhere) return
     addEventListener('focus', retry)
     return () => removeEventListener('focus', retry)
-  }, [retry])
+  }, [isElsewhere, retry])
   return (
     <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && cancel()}>
       <AlertDialog.Portal>
@@ -78,7 +81,13 @@ function SignInDialog({ retry, cancel }: SignInRequest) {
           <p className="actions">
             <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
             {data?.login.elsewhere && (
-              <a className="button" href="/req/login?redirectUri=%2Fchat" target="_blank" rel="noreferrer">
+              <a
+                className="button"
+                href="/req/login?redirectUri=%2Fchat"
+                target="_blank"
+                rel="noreferrer"
+                onClick={() => setElsewhere(true)}
+              >
                 {t('page.login.oidc')}
               </a>
             )}

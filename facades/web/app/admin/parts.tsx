@@ -1,4 +1,5 @@
 import { type ReactNode, useId } from 'react'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 
 /** A titled part of a page. */
 export function Part({ title, children }: { title: string; children: ReactNode }) {
@@ -76,3 +77,6 @@ interface StateBadgeProps {
 
 /** A state as a word with a colored mark. */
 export const StateBadge = ({ kind, children }: StateBadgeProps) => <span className={`state ${kind}`}>{children}</span>
+
+/** Says above records that reading them again has failed, so that they may be out of date. */
+export const StaleNotice = ({ error }: { error: unknown }) => <ErrorMessage error={error} className="notice wrong" />

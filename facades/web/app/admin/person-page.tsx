@@ -10,7 +10,7 @@ import { MINUTE_MS, useCall, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
 import { ChoiceInput, InlineForm, readText, readWords } from './form-fields.tsx'
 import { describeSubject, formatLimitAmount } from './limit-texts.ts'
-import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
+import { Facts, Part, PlainTable, StaleNotice, StateBadge } from './parts.tsx'
 import {
   getRoleLabel,
   getStateLabel,
@@ -24,10 +24,11 @@ import {
 /** A person, with all actions on them. */
 export function PersonPage({ id }: { id: string }) {
   const { data: person, error } = usePerson(id)
-  if (error) return <ErrorMessage error={error} />
+  if (error && !person) return <ErrorMessage error={error} />
   if (!person) return <div className="admin-waiting" aria-busy="true" />
   return (
     <>
+      <StaleNotice error={error} />
       <Part title={person.name}>
         <PersonFacts person={person} />
         <div className="button-row">

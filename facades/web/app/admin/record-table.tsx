@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useState } from 'react'
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
@@ -51,9 +51,8 @@ export function RecordTable<Row>({ label, columns, rowKey, filters, actions, non
           {actions}
         </p>
       </div>
-      {rows.error ? (
-        <ErrorMessage error={rows.error} />
-      ) : (
+      <ErrorMessage error={rows.error} />
+      {(rows.rows || !rows.error) && (
         <Table label={label} columns={columns} rowKey={rowKey} none={none} rows={rows.rows} />
       )}
       <Pages hasMore={rows.hasMore} total={rows.total} />
@@ -131,6 +130,7 @@ function CsvButton<Row>({
 }: { name: string } & Pick<TableProps<Row>, 'columns'> & Required<Pick<Rows<Row>, 'readAll'>>) {
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const save = async () => {
+    if (state === 'working') return
     setState('working')
     try {
       const inFile = columns.filter(({ text }) => text)
@@ -181,10 +181,21 @@ export function SearchField({ name, label }: { name: string; label: string }) {
   const { filters, setFilters } = useFilters()
   const current = filters[name] ?? ''
   const [text, setText] = useState(current)
+  /** The text that the address has, or gets from this field. */
+  const known = useRef(current)
   const id = useId()
   useEffect(() => {
-    if (text === current) return
-    const timer = setTimeout(() => setFilters({ [name]: text }), PAUSE_MS)
+    if (current === known.current) return
+    // A link or the browser has changed the address.
+    known.current = current
+    setText(current)
+  }, [current])
+  useEffect(() => {
+    if (text === known.current) return
+    const timer = setTimeout(() => {
+      known.current = text
+      setFilters({ [name]: text })
+    }, PAUSE_MS)
     return () => clearTimeout(timer)
   })
   return (

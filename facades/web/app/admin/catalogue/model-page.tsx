@@ -9,7 +9,7 @@ import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { useCall } from '../admin-queries.ts'
 import { InlineForm, readText, TextWithPreview } from '../form-fields.tsx'
-import { Facts, Part, StateBadge } from '../parts.tsx'
+import { Facts, Part, StaleNotice, StateBadge } from '../parts.tsx'
 import {
   type Description,
   getModelState,
@@ -28,12 +28,13 @@ export function ModelPage({ id }: { id: string }) {
   const { data, error } = useCatalogue()
   const origins = useOrigins()
   const model = data?.models.find((each) => each.id === id)
-  if (error) return <ErrorMessage error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <div className="admin-waiting" aria-busy="true" />
   if (!model) return <p>{t('app.error.not_found')}</p>
   const origin = origins.ofModel(model)
   return (
     <OriginProvider value={origin}>
+      <StaleNotice error={error} />
       <Part title={model.label}>
         <ModelFacts model={model} source={describeOrigin({ origin, file: origins.file })} />
         <div className="button-row">

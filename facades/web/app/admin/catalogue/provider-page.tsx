@@ -6,7 +6,7 @@ import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { runMutation, useCall } from '../admin-queries.ts'
 import { CheckInput, formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
-import { Facts, Part, PlainTable, StateBadge } from '../parts.tsx'
+import { Facts, Part, PlainTable, StaleNotice, StateBadge } from '../parts.tsx'
 import type { Catalogue, Provider } from './catalogue.ts'
 import {
   describeOrigin,
@@ -37,13 +37,14 @@ export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
 export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
   const origins = useOrigins()
   const provider = catalogue?.providers.find((each) => each.id === id)
-  if (error) return <ErrorMessage error={error} />
+  if (error && !catalogue) return <ErrorMessage error={error} />
   if (!catalogue) return <div className="admin-waiting" aria-busy="true" />
   if (!provider) return <p>{t('app.error.not_found')}</p>
   const { name, providerId, adapter, apiKey, groups = [] } = provider
   const origin = origins.ofProvider(provider)
   return (
     <OriginProvider value={origin}>
+      <StaleNotice error={error} />
       <Part title={name}>
         <Facts
           facts={[
