@@ -116,7 +116,7 @@ async function openArrivals(session: Session, room: Room): Promise<void> {
       room.id,
       messages.filter(({ text }) => mentionsUser(text, username)).map((each) => each.id),
     )
-    if (messages[0]) showNotification(room, messages[0])
+    if (messages[0]) showNotification(session, room, messages[0])
   } catch {
     // Messages that cannot be read now only count as unread.
   }

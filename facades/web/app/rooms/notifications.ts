@@ -1,9 +1,10 @@
 import { stripMarkdown } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
-import type { Room } from './room.ts'
+import type { Session } from '../shared/session.tsx'
+import { getOwnId, type Room } from './room.ts'
 import type { RoomMessage } from './room-message.ts'
 
-const STORAGE_KEY = 'svc:notifications'
+const getStorageKey = (session: Session) => `svc:notifications:${getOwnId(session)}`
 
 export const canNotify = 'Notification' in globalThis
 
@@ -11,16 +12,17 @@ export const canNotify = 'Notification' in globalThis
 export type NotificationLevel = 'off' | 'on' | 'text'
 
 /** Returns the level that the person has chosen, or `off` without the permission of the browser. */
-export function readNotificationLevel(): NotificationLevel {
-  const level = canNotify && Notification.permission === 'granted' ? localStorage.getItem(STORAGE_KEY) : null
+export function readNotificationLevel(session: Session): NotificationLevel {
+  const isAllowed = canNotify && Notification.permission === 'granted'
+  const level = isAllowed ? localStorage.getItem(getStorageKey(session)) : null
   return level === 'on' || level === 'text' ? level : 'off'
 }
 
 /** Stores a level and asks for the browser's permission if necessary. Returns the level that then applies. */
-export async function chooseNotificationLevel(level: NotificationLevel): Promise<NotificationLevel> {
+export async function chooseNotificationLevel(session: Session, level: NotificationLevel): Promise<NotificationLevel> {
   if (level !== 'off') await Notification.requestPermission()
-  localStorage.setItem(STORAGE_KEY, level)
-  return readNotificationLevel()
+  localStorage.setItem(getStorageKey(session), level)
+  return readNotificationLevel(session)
 }
 
 /** Characters of a message in a notification. */
@@ -31,12 +33,13 @@ const EXCERPT_LENGTH = 200
  * which the next message replaces.
  */
 export function showNotification(
+  session: Session,
   { id, name, isMuted }: Pick<Room, 'id' | 'name' | 'isMuted'>,
   message: RoomMessage,
 ): void {
   // The permission is checked last, as that is slow for many messages.
   if (document.hasFocus() || isMuted) return
-  const level = readNotificationLevel()
+  const level = readNotificationLevel(session)
   if (level === 'off') return
   const { authorName, text } = message
   const isShown = level === 'text' && text !== ''

@@ -156,14 +156,20 @@ function PresentCount({ present }: { present: ReadonlySet<string> | undefined })
 }
 
 function RoomMenu({ room }: { room: Room }) {
-  const [dialog, setDialog] = useState<'settings' | 'delete'>()
-  const [level, setLevel] = useState(readNotificationLevel)
+  const { session } = useRoom()
+  const [dialog, setDialog] = useState<'settings' | 'delete' | 'denied'>()
+  const [level, setLevel] = useState(() => readNotificationLevel(session))
+  const chooseLevel = async (next: NotificationLevel) => {
+    const chosen = await chooseNotificationLevel(session, next)
+    setLevel(chosen)
+    if (chosen !== next) setDialog('denied')
+  }
   const close = () => setDialog(undefined)
   const notices = nextLevels[level].map(
     (next): MenuEntry => ({
       icon: next === 'off' ? 'mute' : 'speak',
       label: t(next === 'on' && level === 'text' ? 'app.rooms.noticesPlain' : levelLabels[next]),
-      choose: async () => setLevel(await chooseNotificationLevel(next)),
+      choose: () => void chooseLevel(next),
     }),
   )
   const administration: MenuEntry[] = [
@@ -180,6 +186,11 @@ function RoomMenu({ room }: { room: Room }) {
         </Suspense>
       )}
       {dialog === 'delete' && <DeleteDialog room={room} close={close} />}
+      {dialog === 'denied' && (
+        <FormDialog title={t('app.rooms.noticesOn')} close={close}>
+          <p>{t('app.rooms.noticesDenied')}</p>
+        </FormDialog>
+      )}
     </>
   )
 }

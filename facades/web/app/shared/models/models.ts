@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, type Model } from '../api/client.ts'
+import { type Session, useSession } from '../session.tsx'
 import { language, t } from '../text/labels.ts'
 
 /** A model with its provider's name and its description. */
@@ -9,7 +10,7 @@ export interface ChatModel extends Model {
   description: string | undefined
 }
 
-const LAST_MODEL = 'svc:model'
+const getStorageKey = ({ connection }: Session) => `svc:model:${connection.userinfo?.id}`
 const ALL = { page: { size: 1000 } }
 
 /** Reads the chat models that the person may use. */
@@ -42,10 +43,11 @@ function getProviderId({ relations }: Model): string {
 
 /** Returns the model for the next question: the one chosen last, or else the first that is reachable. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {
-  const [selectedId, setSelectedId] = useState(() => localStorage.getItem(LAST_MODEL))
+  const storageKey = getStorageKey(useSession())
+  const [selectedId, setSelectedId] = useState(() => localStorage.getItem(storageKey))
   const model = models?.find(({ modelId }) => modelId === selectedId) ?? models?.find(isReachable) ?? models?.[0]
   const choose = (modelId: string) => {
-    localStorage.setItem(LAST_MODEL, modelId)
+    localStorage.setItem(storageKey, modelId)
     setSelectedId(modelId)
   }
   return { model, choose }
