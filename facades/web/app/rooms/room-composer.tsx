@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useRef, useState } from 'react'
-import { describeError, isRateLimited } from '../shared/api/error-text.ts'
+import { describeError, InputError, isRateLimited } from '../shared/api/error-text.ts'
 import {
   AttachButton,
   createDropHandlers,
@@ -142,7 +142,7 @@ function useMessageForm(thread: string | null) {
     uploads.clear()
     if (!question?.model) return
     const id = await store.waitUntilSent(clientId)
-    if (id === undefined) return
+    if (id === undefined) throw new InputError(t('app.rooms.notAsked'))
     const { model, disclosure, withFiles } = question
     await askModel(store, { id, thread, model: model.modelId, disclosure, withFiles }).finally(refreshLimits)
   }

@@ -1,5 +1,6 @@
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
 import { language, t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { ReadBy, useFirstUnread, useMarkRead } from './read-state.tsx'
@@ -21,7 +22,8 @@ interface RoomMessagesProps {
 
 /** The messages of a room, grouped by day. */
 export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
-  const list = useMessageWindow(target)
+  const [error, setError] = useState<unknown>()
+  const list = useMessageWindow(target, setError)
   const { scroller, content, isAtEnd, showEnd } = useFollowEnd(list.isNewest)
   useMarkRead(isAtEnd && list.isNewest)
   const unread = useFirstUnread(list.show)
@@ -30,12 +32,16 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
     list.showNewest()
     showEnd()
   }
+  const load = (act: () => Promise<void>) => {
+    setError(undefined)
+    act().catch(setError)
+  }
   return (
     <div className="thread">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
         <div ref={content}>
-          <ListStart list={list} />
+          <ListStart list={list} showEarlier={() => load(list.showEarlier)} />
           {list.shown.map((message, index) => (
             <MessageLine
               key={message.id}
@@ -49,10 +55,11 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
         </div>
       </div>
       {unread.canJump && (
-        <button type="button" className="to-end to-unread" onClick={() => void unread.jump()}>
+        <button type="button" className="to-end to-unread" onClick={() => load(unread.jump)}>
           <Icon name="arrowUp" /> {t('app.rooms.firstUnread')}
         </button>
       )}
+      <ErrorMessage error={error} className="notice wrong load-failure" />
       {!(isAtEnd && list.isNewest) && (
         <button type="button" className="to-end" onClick={showNewest}>
           <Icon name="arrowDown" /> {t('app.messages.latest')}
@@ -65,12 +72,12 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
 type MessageWindow = ReturnType<typeof useMessageWindow>
 
 /** The button that shows earlier messages, or the beginning of the room. */
-function ListStart({ list }: { list: MessageWindow }) {
+function ListStart({ list, showEarlier }: { list: MessageWindow; showEarlier: () => void }) {
   const hasEarlier = useRoomView((view) => view.hasEarlier)
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
   if (hasEarlier || list.start > 0)
     return (
-      <button type="button" className="plain-button earlier" onClick={() => void list.showEarlier()}>
+      <button type="button" className="plain-button earlier" onClick={showEarlier}>
         {t('app.messages.earlier')}
       </button>
     )
@@ -143,7 +150,7 @@ function formatDay({ createdAt }: RoomMessage): string {
 }
 
 /** Selects the messages that are in the document. A reader who scrolls back stays at the same messages. */
-function useMessageWindow(target: RoomMessagesProps['target']) {
+function useMessageWindow(target: RoomMessagesProps['target'], fail: (error: unknown) => void) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
   /** The id of the first message in the document; undefined while the newest are shown. */
@@ -164,7 +171,7 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
   useEffect(() => {
-    if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), ignoreFailure)
+    if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), fail)
   }, [target])
   const showEarlier = async () => {
     const top = messages[start]
@@ -184,9 +191,6 @@ function useMessageWindow(target: RoomMessagesProps['target']) {
     show,
   }
 }
-
-/** The hit can be chosen again. */
-const ignoreFailure = () => {}
 
 /** Keeps a message in place while others are inserted above it, or scrolls to one once it is in the document. */
 function useScrollAnchors() {

@@ -1,5 +1,6 @@
-import { useEffect, useRef } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { findReplies } from './ask-model.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { RoomComposer } from './room-composer.tsx'
@@ -14,8 +15,10 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
   const root = byId.get(id)
   const replies = findReplies(byId, id)
   const end = useRef<HTMLDivElement>(null)
+  const [error, setError] = useState<unknown>()
   useEffect(() => {
-    void store.loadThread(id)
+    setError(undefined)
+    store.loadThread(id).catch(setError)
   }, [store, id])
   const outgoing = allOutgoing.filter(({ queued }) => queued.thread === id)
   const count = replies.length + outgoing.length
@@ -28,6 +31,7 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="panel-body" tabIndex={0} role="log" aria-live="off" aria-label={t('app.rooms.threadMessages')}>
         {root && <MessageItem message={root} isInThread />}
+        <ErrorMessage error={error} className="notice wrong" />
         {replies.length > 0 && (
           <p className="line">
             <span>{t('app.rooms.replies', { count: replies.length })}</span>
