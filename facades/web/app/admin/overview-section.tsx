@@ -149,8 +149,9 @@ function Decisions() {
   const waiting = all.filter(Boolean)
   return (
     <Part title={t('app.admin.decisions')}>
-      <ErrorMessage error={error} />
-      {data && waiting.length === 0 ? <p className="hint">{t('app.admin.nothingWaits')}</p> : <ul>{waiting}</ul>}
+      <ErrorMessage error={error ?? near.error} />
+      {waiting.length > 0 && <ul>{waiting}</ul>}
+      {data && near.data && waiting.length === 0 && <p className="hint">{t('app.admin.nothingWaits')}</p>}
     </Part>
   )
 }
@@ -195,28 +196,32 @@ function DailyUsage() {
   return (
     <Part title={t('app.admin.lastDays')}>
       <ErrorMessage error={error} />
-      <div className="charts">
-        <DayChart
-          sums={sums}
-          figure={t('app.admin.requests')}
-          measure={({ requests }) => requests}
-          toText={formatNumber}
-        />
-        <DayChart sums={sums} figure={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
-        {currencies.map((currency) => (
-          <DayChart
-            key={currency}
-            sums={sums.filter((sum) => sum.currency === currency)}
-            figure={t('app.admin.cost')}
-            measure={({ costMicros }) => costMicros ?? 0}
-            toText={(value) => formatMoney(value, currency)}
-          />
-        ))}
-      </div>
-      <details>
-        <summary>{t('app.admin.asTable')}</summary>
-        <PlainTable label={t('app.admin.lastDays')} heads={buildSumHeads(t('app.admin.day'))} rows={rows} />
-      </details>
+      {data && (
+        <>
+          <div className="charts">
+            <DayChart
+              sums={sums}
+              figure={t('app.admin.requests')}
+              measure={({ requests }) => requests}
+              toText={formatNumber}
+            />
+            <DayChart sums={sums} figure={t('app.admin.tokens')} measure={countTokens} toText={formatNumber} />
+            {currencies.map((currency) => (
+              <DayChart
+                key={currency}
+                sums={sums.filter((sum) => sum.currency === currency)}
+                figure={t('app.admin.cost')}
+                measure={({ costMicros }) => costMicros ?? 0}
+                toText={(value) => formatMoney(value, currency)}
+              />
+            ))}
+          </div>
+          <details>
+            <summary>{t('app.admin.asTable')}</summary>
+            <PlainTable label={t('app.admin.lastDays')} heads={buildSumHeads(t('app.admin.day'))} rows={rows} />
+          </details>
+        </>
+      )}
     </Part>
   )
 }
@@ -254,7 +259,7 @@ const headLabels = { model: 'app.admin.model', provider: 'app.admin.provider', g
 function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: string }) {
   const { data, error } = useSums(by)
   const sums = (data?.rows ?? []).toSorted((a, b) => countTokens(b) - countTokens(a)).slice(0, MAX_ROWS)
-  if (error) return <ErrorMessage error={error} />
+  if (error && !data) return <ErrorMessage error={error} />
   if (sums.length === 0) return null
   const max = Math.max(1, ...sums.map(countTokens))
   const rows = sums.map((sum) => {
@@ -287,7 +292,10 @@ const formatSeconds = (time: number | null) =>
   time === null ? '–' : t('app.admin.seconds', { seconds: formatNumber(Math.round(time / 100) / (SECOND_MS / 100)) })
 
 function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: string }) {
-  const { data = [] } = useFigures(['quality', order], (signal) => api.overview.models.query({ order }, { signal }))
+  const { data = [], error } = useFigures(['quality', order], (signal) =>
+    api.overview.models.query({ order }, { signal }),
+  )
+  if (error && data.length === 0) return <ErrorMessage error={error} />
   const models = data.filter(({ failed }) => order === 'slowest' || failed > 0).slice(0, QUALITY_ROWS)
   if (models.length === 0) return null
   return (

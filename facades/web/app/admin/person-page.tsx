@@ -206,8 +206,8 @@ function RemovePerson({ person }: { person: Person }) {
 }
 
 function Tokens({ person }: { person: Person }) {
-  const { data = [], error } = usePersonTokens(String(person.id))
-  if (error) return <ErrorMessage error={error} />
+  const { data, error } = usePersonTokens(String(person.id))
+  if (!data) return <ErrorMessage error={error} />
   if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
   return (
     <PlainTable
@@ -236,7 +236,7 @@ function Tokens({ person }: { person: Person }) {
 
 /** Lists the limits that apply to a person, with their origins. */
 function PersonLimits({ person: { id } }: { person: Person }) {
-  const { data = [], error } = useRecords(
+  const { data, error } = useRecords(
     ['limits-of', id],
     (signal) => api.limits.of.query({ user: { id: String(id) } }, { signal }),
     MINUTE_MS,
@@ -251,9 +251,8 @@ function PersonLimits({ person: { id } }: { person: Person }) {
   return (
     <Part title={t('app.admin.limits')}>
       <ErrorMessage error={error} />
-      {data.length === 0 ? (
-        <p className="hint">{t('app.admin.unlimited')}</p>
-      ) : (
+      {data?.length === 0 && <p className="hint">{t('app.admin.unlimited')}</p>}
+      {data && data.length > 0 && (
         <PlainTable
           label={t('app.admin.limits')}
           heads={heads}

@@ -83,15 +83,14 @@ export function ServiceSettingsSection() {
 
 /** Lists the callers of deprecated routes. */
 function Deprecations() {
-  const { data = [], error } = useFigures(['deprecations'], (signal) =>
+  const { data, error } = useFigures(['deprecations'], (signal) =>
     api.deprecations.callers.query({ limit: LAST_CALLERS }, { signal }),
   )
   return (
     <Part title={t('app.admin.deprecations')}>
       <ErrorMessage error={error} />
-      {data.length === 0 ? (
-        <p className="hint">{t('app.admin.noDeprecations')}</p>
-      ) : (
+      {data?.length === 0 && <p className="hint">{t('app.admin.noDeprecations')}</p>}
+      {data && data.length > 0 && (
         <PlainTable
           label={t('app.admin.deprecations')}
           heads={[t('app.admin.address'), t('app.admin.actor'), `#${t('app.admin.requests')}`, t('app.admin.lastUsed')]}

@@ -14,11 +14,11 @@ export const useServers = () => useRecords(['servers'], (signal) => api.mcp.serv
 
 /** The MCP servers and their state, with the calls that check and add them. */
 export function ToolServersPart() {
-  const { data = [], error } = useServers()
+  const { data, error } = useServers()
   return (
     <Part title={t('app.admin.toolServers')}>
       <ErrorMessage error={error} />
-      <ServerTable servers={data} />
+      {data && <ServerTable servers={data} />}
       <ServerActions />
     </Part>
   )
