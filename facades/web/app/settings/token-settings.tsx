@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
@@ -84,7 +85,7 @@ function TokenForm() {
     setToken('')
     const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
-    const created = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt })
+    const created = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt }).catch(explainName)
     setToken(created.token)
     form.reset()
     await queryClient.invalidateQueries({ queryKey: key })
@@ -120,6 +121,12 @@ function TokenForm() {
       </div>
     </SettingsForm>
   )
+}
+
+/** Names the limits of a token's name, as names of other things have others. */
+function explainName(error: unknown): never {
+  const isAboutName = error instanceof SvcError && error.issues.some(({ path }) => path.at(-1) === 'name')
+  throw isAboutName ? new InputError(t('app.settings.tokenNameWrong')) : error
 }
 
 /** Shows a new token once, with an example request that uses it. */
