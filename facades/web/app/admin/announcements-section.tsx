@@ -226,7 +226,7 @@ function AnnouncementTexts({ id, title, isFixed }: AnnouncementTextsProps) {
       <ErrorMessage error={error} />
       <div className="compare">
         {data.map(({ locale, text }) => (
-          <div key={locale} lang={locale.slice(0, 2)} className="preview">
+          <div key={locale} lang={locale.slice(0, 2)} className="text-preview">
             <Markdown text={text} />
           </div>
         ))}

@@ -56,6 +56,7 @@ export function TextInput({ label, name, value, hint, rows = 4 }: TextInputProps
       <label htmlFor={id}>{label}</label>
       <textarea
         id={id}
+        className="text-area"
         name={name}
         defaultValue={value}
         rows={rows}
@@ -84,7 +85,7 @@ export function TextWithPreview({ label, name, value, hint }: TextWithPreviewPro
   return (
     <div className="with-preview" onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}>
       <TextInput label={label} name={name} value={value} rows={6} {...(hint && { hint })} />
-      <section className="preview" aria-label={`${t('app.admin.preview')}: ${label}`}>
+      <section className="text-preview" aria-label={`${t('app.admin.preview')}: ${label}`}>
         <Markdown text={text} />
       </section>
     </div>
