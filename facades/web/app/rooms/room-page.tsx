@@ -7,7 +7,7 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { PageHead } from '../shared/ui/page-head.tsx'
+import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { invitePendingPeople } from './invitations.ts'
 import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { usePresentUsers, useTypingUsers } from './presence.ts'
@@ -121,11 +121,13 @@ function RoomHead({ present, show }: RoomHeadProps) {
   const description = useRoomView((view) => view.description)
   const phase = useRoomView((view) => view.phase)
   const isOpen = phase === 'open'
+  const name = room?.name ?? t('app.rooms.one')
+  usePageTitle(name)
   return (
     <PageHead>
       {room?.avatar && <img className="room-picture" src={`/proxy/storage/${room.avatar}`} alt="" />}
       <div className="room-title">
-        <h1 dir="auto">{room?.name ?? t('app.rooms.one')}</h1>
+        <h1 dir="auto">{name}</h1>
         {isOpen && description && (
           <p className="hint" dir="auto" title={description}>
             {description}

@@ -1,12 +1,10 @@
 import { t } from '../shared/text/labels.ts'
-import { useLiveRooms } from './live-rooms.ts'
 import { countUnread, useRooms } from './rooms.ts'
 import './rooms.css'
 
-/** Shows the number of unread messages in all rooms, and keeps it up to date. */
+/** Shows the number of unread messages in all rooms. */
 export function RoomsCount() {
   const { data: rooms } = useRooms()
-  useLiveRooms(rooms)
   const count = countUnread(rooms ?? [])
   return <Count label={t('app.rooms.unread', { count })} count={count} />
 }

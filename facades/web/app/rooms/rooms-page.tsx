@@ -1,6 +1,6 @@
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { PageHead } from '../shared/ui/page-head.tsx'
+import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 import './rooms.css'
@@ -9,6 +9,7 @@ import './rooms.css'
 export function RoomsPage() {
   // Throws if the keys are locked, which leads to the page for the passkey.
   getKeyring(useSession())
+  usePageTitle(t('app.rooms'))
   const { data: rooms } = useRooms()
   const { data: invitations = [] } = useInvitations()
   return (

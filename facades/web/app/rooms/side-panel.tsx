@@ -20,7 +20,10 @@ export function SidePanel({ title, close, children }: { title: string; close: ()
       ref={panel}
       tabIndex={-1}
       aria-labelledby={id}
-      onKeyDown={(event) => event.key === 'Escape' && close()}
+      onKeyDown={({ key, nativeEvent }) => {
+        // Input methods cancel a composition with the same key.
+        if (key === 'Escape' && !nativeEvent.isComposing) close()
+      }}
     >
       <header>
         <h2 id={id}>{title}</h2>

@@ -1,17 +1,26 @@
-import { Outlet, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { LiveConversations } from '../chat/live-conversations.ts'
 import { isSignedOut } from '../shared/api/client.ts'
 import { describeError, getRequestId } from '../shared/api/error-text.ts'
 import { useSessionEnd } from '../shared/api/session-end.ts'
 import { KeysLocked } from '../shared/conversation-key.ts'
-import { SessionProvider } from '../shared/session.tsx'
+import { SessionProvider, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
+import { useIsIdle } from './idle.ts'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
+
+/** Does nothing when its chunk cannot be loaded, so that the page does not fail for it. */
+const RoomUpdates = lazy<() => ReactNode>(() =>
+  import('../rooms/room-updates.tsx').then(
+    ({ RoomUpdates: Updates }) => ({ default: Updates }),
+    () => ({ default: () => null }),
+  ),
+)
 
 /** The frame around every page: the sidebar and the page itself. */
 export function Frame() {
@@ -21,11 +30,12 @@ export function Frame() {
   return (
     <Suspense fallback={<p className="waiting">{t('page.working')}</p>}>
       <SessionProvider>
-        <LiveConversations />
         <SidebarContext value={{ isOpen, setOpen }}>
           <a className="skip" href="#main">
             {t('page.skip')}
           </a>
+          <LiveConversations />
+          <LiveRooms />
           <div className="frame">
             <Sidebar />
             <Outlet />
@@ -37,6 +47,19 @@ export function Frame() {
           )}
         </SidebarContext>
       </SessionProvider>
+    </Suspense>
+  )
+}
+
+/** Applies changes from elsewhere on every page. The sidebar cannot, as it is closed on narrow screens. */
+function LiveRooms() {
+  const { isLocked } = useSession()
+  const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
+  const isIdle = useIsIdle()
+  if (isLocked || !(isInRooms || isIdle)) return null
+  return (
+    <Suspense>
+      <RoomUpdates />
     </Suspense>
   )
 }

@@ -1,11 +1,12 @@
 import { Link, useLocation } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
 import { useSession } from '../shared/session.tsx'
 import { siteLinks, siteLogo, siteName } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
+import { useIsIdle } from './idle.ts'
 
 const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }))
 
@@ -87,7 +88,7 @@ function useArea(): Area {
 function AreaTabs() {
   const { isAdministrator, isLocked } = useSession()
   const area = useArea()
-  const isCalm = useIsIdle()
+  const isIdle = useIsIdle()
   const markCurrent = (each: Area) => (each === area ? 'page' : undefined)
   return (
     <nav className="subjects" aria-label={t('app.navigation')}>
@@ -96,7 +97,7 @@ function AreaTabs() {
       </Link>
       <Link to="/rooms" aria-current={markCurrent('rooms')}>
         {t('app.rooms')}
-        {!isLocked && (area === 'rooms' || isCalm) && (
+        {!isLocked && (area === 'rooms' || isIdle) && (
           <Suspense>
             <RoomsCount />
           </Suspense>
@@ -124,15 +125,3 @@ function AreaList({ close }: { close: () => void }) {
     </Suspense>
   )
 }
-
-/** Turns true some time after the first render, when chunks that nobody waits for may load. */
-function useIsIdle(): boolean {
-  const [isCalm, setCalm] = useState(false)
-  useEffect(() => {
-    const timer = setTimeout(() => setCalm(true), IDLE_DELAY_MS)
-    return () => clearTimeout(timer)
-  }, [])
-  return isCalm
-}
-
-const IDLE_DELAY_MS = 2000

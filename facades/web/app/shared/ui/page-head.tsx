@@ -18,10 +18,16 @@ export function usePageTitle(title: string): void {
 /** Opens the sidebar on narrow screens. */
 function SidebarButton() {
   const { setOpen } = useSidebar()
-  const isInRooms = useLocation({ select: ({ pathname }) => pathname.startsWith('/rooms') })
-  const label = t(isInRooms ? 'app.rooms' : 'app.chats')
+  const area = useLocation({ select: ({ pathname }) => pathname.split('/')[1] })
+  const label = t(areaLabels.get(area) ?? 'app.chats')
   return useIsNarrow() ? <IconButton icon="menu" label={label} onClick={() => setOpen(true)} /> : null
 }
+
+/** The labels of the lists in the sidebar, by the first part of the address. */
+const areaLabels: ReadonlyMap<string | undefined, string> = new Map([
+  ['rooms', 'app.rooms'],
+  ['admin', 'app.admin'],
+])
 
 /** The head of a page, with the button that opens the sidebar on narrow screens. */
 export const PageHead = ({ children }: { children: ReactNode }) => (
