@@ -12,7 +12,7 @@ const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', co
 const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug', component: ExistingChat })
 
 /** The page that imports conversations. No conversation has a slug as short as `import`. */
-const importing = createRoute({
+const importRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/chat/import',
   component: lazy(async () => ({ default: (await import('./chat/import/import-page.tsx')).ImportPage })),
@@ -25,7 +25,7 @@ const rooms = createRoute({
 })
 
 /** The page that accepts an invitation by link. No room has a slug as short as `join`. */
-const joining = createRoute({
+const joinRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/rooms/join',
   component: lazy(async () => ({ default: (await import('./rooms/join-page.tsx')).JoinPage })),
@@ -83,10 +83,10 @@ const adminRecord = createRoute({
   component: () => <AdminPage {...adminRecord.useParams()} />,
 })
 
-const subjects = [newChat, importing, chat, rooms, joining, room, settings, settingsSection] as const
+const areaRoutes = [newChat, importRoute, chat, rooms, joinRoute, room, settings, settingsSection] as const
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([...subjects, admin, adminSection, adminRecord]),
+  routeTree: rootRoute.addChildren([...areaRoutes, admin, adminSection, adminRecord]),
   defaultErrorComponent: PageFailure,
 })
 

@@ -75,7 +75,7 @@ const readMoment = (form: FormData, name: string) => {
   return text === '' ? undefined : new Date(text).toISOString()
 }
 
-function publish(form: FormData) {
+function publishAnnouncement(form: FormData) {
   const [start, expire, users] = [readMoment(form, 'start'), readMoment(form, 'expire'), readWords(form, 'users')]
   const view = readText(form, 'view')
   const texts = readTexts(form)
@@ -98,7 +98,7 @@ const PublishButton = () => (
     title={t('app.admin.publish')}
     text={t('app.admin.publishText')}
     action={t('app.admin.publish')}
-    act={publish}
+    act={publishAnnouncement}
   >
     <Field label={t('app.admin.title')} name="title" required maxLength={200} />
     <AnnouncementFields />

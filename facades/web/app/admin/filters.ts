@@ -10,14 +10,14 @@ export function useFilters() {
   const setFilters = (changes: Filters) => {
     const { page: _, ...others } = filters
     const entries = Object.entries({ ...others, ...changes }).filter(([, value]) => value !== '')
-    const search = Object.fromEntries(entries.map(([name, value]) => [name, toNumber(value)]))
+    const search = Object.fromEntries(entries.map(([name, value]) => [name, toSearchValue(value)]))
     void navigate({ to: '.', search: search as never, replace: true })
   }
   return { filters, setFilters }
 }
 
 /** The router would quote a string that looks like a number. */
-const toNumber = (value: string) => (String(Number(value)) === value ? Number(value) : value)
+const toSearchValue = (value: string) => (String(Number(value)) === value ? Number(value) : value)
 
 /** Returns the value if it is one of the choices. */
 export const findChoice = <Value extends string>(

@@ -20,7 +20,7 @@ let pendingSignIn: Promise<void> | undefined
 let hosts: readonly string[] = []
 const listeners = new Listeners()
 
-const needsFreshLogin = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
+const isFreshLoginError = (error: unknown) => error instanceof SvcError && error.code === 'fresh_login_needed'
 
 /** Makes a call. If the service requires a fresh sign-in, asks for it and makes the call again. */
 export async function withFreshSession<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -28,7 +28,7 @@ export async function withFreshSession<Result>(call: () => Promise<Result>): Pro
     try {
       return await call()
     } catch (error) {
-      if (!needsFreshLogin(error)) throw error
+      if (!isFreshLoginError(error)) throw error
       pendingSignIn ??= askToSignIn(error)
       await pendingSignIn
     }

@@ -1,4 +1,3 @@
-import { formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 
 const subjectLabels = {
@@ -12,14 +11,6 @@ const subjectLabels = {
   model: 'app.admin.ofModel',
   provider: 'app.admin.ofProvider',
 } as const
-
-interface LimitUnit {
-  unit: 'requests' | 'tokens' | 'money'
-  currency: string | null
-}
-
-export const formatLimitAmount = ({ unit, currency }: LimitUnit, amount: number) =>
-  unit === 'money' ? formatMoney(amount, currency ?? 'EUR') : formatNumber(amount)
 
 interface LimitSubject {
   subject: keyof typeof subjectLabels

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
-import { formatDate, formatDateTime } from '../shared/text/formats.ts'
+import { formatDate, formatDateTime, formatLimitAmount } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
@@ -9,7 +9,7 @@ import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, useCall, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
 import { ChoiceInput, InlineForm, readText, readWords } from './form-fields.tsx'
-import { describeSubject, formatLimitAmount } from './limit-texts.ts'
+import { describeSubject } from './limit-texts.ts'
 import { Facts, Part, PlainTable, StaleNotice, StateBadge } from './parts.tsx'
 import {
   getRoleLabel,

@@ -22,15 +22,16 @@ interface DisclosureChoice {
   thread: string | null
   scope: DisclosurePreview['scope']
   text: string
-  withFiles: boolean
+  shouldIncludeFiles: boolean
 }
 
 /** Selects the messages and files that a question discloses; unreadable ones are left out. */
-export function previewDisclosure({ view, thread, scope, text, withFiles }: DisclosureChoice): DisclosurePreview {
+export function previewDisclosure(choice: DisclosureChoice): DisclosurePreview {
+  const { view, thread, scope, text, shouldIncludeFiles } = choice
   const messages = selectMessages(view, thread, scope).filter(
     (each) => each.unreadable === undefined && !each.isDeleted,
   )
-  const files = withFiles ? messages.flatMap((each) => each.files) : []
+  const files = shouldIncludeFiles ? messages.flatMap((each) => each.files) : []
   const characters = [...messages.map((each) => each.text), view.systemPrompt ?? '', text].reduce(
     (sum, { length }) => sum + length,
     0,
@@ -60,7 +61,7 @@ interface ModelQuestion {
   thread: string | null
   model: string
   disclosure: DisclosurePreview
-  withFiles: boolean
+  shouldIncludeFiles: boolean
 }
 
 type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][number]
@@ -68,7 +69,7 @@ type RequestMessage = Parameters<typeof api.rooms.ask.mutate>[0]['messages'][num
 /** Requests an answer in the room. The model receives exactly what the preview showed. */
 export async function askModel(
   store: RoomStore,
-  { id, thread, model, disclosure, withFiles }: ModelQuestion,
+  { id, thread, model, disclosure, shouldIncludeFiles }: ModelQuestion,
 ): Promise<void> {
   const { view } = store
   const question = view.byId.get(id)
@@ -76,7 +77,7 @@ export async function askModel(
   if (!room || !question) return
   const requestMessages = await Promise.all(
     [...disclosure.messages, question].map((message) =>
-      toRequestMessages(message, view, withFiles || message === question),
+      toRequestMessages(message, view, shouldIncludeFiles || message === question),
     ),
   )
   const system: RequestMessage[] =
@@ -94,10 +95,14 @@ export async function askModel(
   })
 }
 
-async function toRequestMessages(message: RoomMessage, view: RoomView, withFiles: boolean): Promise<RequestMessage[]> {
+async function toRequestMessages(
+  message: RoomMessage,
+  view: RoomView,
+  shouldIncludeFiles: boolean,
+): Promise<RequestMessage[]> {
   const { id: source, text, model, authorName } = message
   if (model !== null) return text === '' ? [] : [{ role: 'assistant', source, content: [{ type: 'text', text }] }]
-  const files = withFiles ? await Promise.all(message.files.map((file) => toFilePart(file, view))) : []
+  const files = shouldIncludeFiles ? await Promise.all(message.files.map((file) => toFilePart(file, view))) : []
   const textParts = text === '' ? [] : [{ type: 'text' as const, text: `${authorName}: ${text}` }]
   const content = [...files, ...textParts]
   return content.length === 0 ? [] : [{ role: 'user', source, content }]

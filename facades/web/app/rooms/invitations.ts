@@ -1,5 +1,6 @@
 import { invitationFragment, invitationProof, makeInvitationSecret } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
+import { getRelatedId } from '../shared/api/related.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
 import { getOwnId, type Role, type Room } from './room.ts'
@@ -62,9 +63,7 @@ export async function previewInvitation(id: string, secret?: string) {
 /** Accepts an invitation and stores the key of the room. Returns the slug of the room. */
 export async function acceptInvitation(session: Session, id: string, secret?: string): Promise<string> {
   const { data, meta } = await api.roomMembers.accept.mutate({ id, ...(await buildProof(secret)) })
-  const related = data.relations?.['room']
-  const roomId = related && !Array.isArray(related) ? related.id : ''
-  const { slug } = await api.rooms.get.query({ id: roomId })
+  const { slug } = await api.rooms.get.query({ id: getRelatedId(data, 'room') ?? '' })
   await getKeyring(session).storeInvitationKey(slug, meta.keyEpoch, meta.wrappedKey, secret)
   await refreshRooms()
   return slug

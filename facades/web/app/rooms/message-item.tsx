@@ -32,9 +32,9 @@ export const MessageItem = memo(
   ({ message, isContinued = false, isHighlighted = false, isInThread = false }: MessageItemProps) => {
     const { store } = useRoom()
     const isOwn = useIsOwn(message)
-    const nameOf = useAuthorName()
+    const getAuthorName = useAuthorName()
     const [isEditing, setEditing] = useState(false)
-    const name = isOwn ? t('app.message.you') : nameOf(message)
+    const name = isOwn ? t('app.message.you') : getAuthorName(message)
     const at = new Date(message.createdAt)
     const classes = ['room-message', isContinued && 'continued', isHighlighted && 'found'].filter(Boolean).join(' ')
     return (
@@ -76,8 +76,8 @@ const useDisclosure = ({ id }: RoomMessage) =>
 
 /** Returns a function that names the author of a message: a person, or the model that answered. */
 export function useAuthorName(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
-  const { modelName } = useRoom()
-  return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : modelName(model))
+  const { getModelName } = useRoom()
+  return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : getModelName(model))
 }
 
 const unreadableLabels = {
@@ -152,22 +152,23 @@ function useMessageMenu(
   edit: () => void,
   openDialog: (dialog: 'delete' | 'disclosure') => void,
 ): MenuEntry[] {
-  const nameOf = useAuthorName()
+  const getAuthorName = useAuthorName()
   const isAuthor = useIsOwn(message)
-  const canWrite = useCanWrite()
+  const isWriter = useCanWrite()
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const disclosure = useDisclosure(message)
   const isReadable = message.unreadable === undefined
-  const quoteMessage = () => insertQuotation(isInThread ? 'thread' : 'room', `**${nameOf(message)}:**\n${message.text}`)
+  const quoteMessage = () =>
+    insertQuotation(isInThread ? 'thread' : 'room', `**${getAuthorName(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
-    [canWrite && isReadable, { icon: 'quote', label: t('app.message.quote'), choose: quoteMessage }],
+    [isWriter && isReadable, { icon: 'quote', label: t('app.message.quote'), choose: quoteMessage }],
     [
       disclosure !== undefined,
       { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') },
     ],
-    [isAuthor && canWrite && isReadable, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
+    [isAuthor && isWriter && isReadable, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
-      (isAuthor && canWrite) || isAdmin,
+      (isAuthor && isWriter) || isAdmin,
       { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => openDialog('delete') },
     ],
   ]
@@ -176,7 +177,7 @@ function useMessageMenu(
 
 /** Shows the data that a model received for an answer. */
 function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close: () => void }) {
-  const { modelName } = useRoom()
+  const { getModelName } = useRoom()
   const members = useRoomView((view) => view.members)
   const byId = useRoomView((view) => view.byId)
   const { model, provider, parts, createdAt } = disclosure
@@ -189,7 +190,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
       <p>
         {t('app.rooms.disclosedText', {
           asker: getAskerName(disclosure, members),
-          model: modelName(model),
+          model: getModelName(model),
           provider,
           at: formatTimestamp(new Date(createdAt)),
         })}
@@ -203,7 +204,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
         <ul className="disclosed-messages">
           {[...new Set(quoted)].map(({ id, authorName, text, model: by }) => (
             <li key={id} dir="auto">
-              <strong>{by === null ? authorName : modelName(by)}</strong> {text.slice(0, 120)}
+              <strong>{by === null ? authorName : getModelName(by)}</strong> {text.slice(0, 120)}
             </li>
           ))}
         </ul>

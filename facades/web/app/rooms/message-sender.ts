@@ -11,7 +11,7 @@ export interface OutgoingMessage {
   error?: unknown
 }
 
-/** The outbox holds the most messages that it can. */
+/** The outbox has reached its largest number of messages. */
 export class OutboxFull extends Error {
   override readonly name = 'OutboxFull'
 }

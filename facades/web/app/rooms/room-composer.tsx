@@ -114,10 +114,10 @@ function useQuestion(text: string, thread: string | null) {
   const { data: models } = useModels()
   const { model, choose } = useChosenModel(models)
   const [scope, setScope] = useState<DisclosurePreview['scope']>(thread === null ? 'message' : 'thread')
-  const [withFiles, setWithFiles] = useState(true)
+  const [shouldIncludeFiles, setShouldIncludeFiles] = useState(true)
   if (!isQuestion) return undefined
-  const disclosure = previewDisclosure({ view: store.view, thread, scope, text, withFiles })
-  return { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure }
+  const disclosure = previewDisclosure({ view: store.view, thread, scope, text, shouldIncludeFiles })
+  return { models, model, choose, scope, setScope, shouldIncludeFiles, setShouldIncludeFiles, disclosure }
 }
 
 /** The message that is being written. */
@@ -143,8 +143,8 @@ function useMessageForm(thread: string | null) {
     if (!question?.model) return
     const id = await store.waitUntilSent(clientId)
     if (id === undefined) throw new InputError(t('app.rooms.notAsked'))
-    const { model, disclosure, withFiles } = question
-    await askModel(store, { id, thread, model: model.modelId, disclosure, withFiles }).finally(refreshLimits)
+    const { model, disclosure, shouldIncludeFiles } = question
+    await askModel(store, { id, thread, model: model.modelId, disclosure, shouldIncludeFiles }).finally(refreshLimits)
   }
   const submit = async (event: FormEvent) => {
     event.preventDefault()
@@ -165,8 +165,8 @@ interface AskPanelProps {
   choose: (modelId: string) => void
   scope: DisclosurePreview['scope']
   setScope: (scope: DisclosurePreview['scope']) => void
-  withFiles: boolean
-  setWithFiles: (withFiles: boolean) => void
+  shouldIncludeFiles: boolean
+  setShouldIncludeFiles: (shouldIncludeFiles: boolean) => void
   disclosure: DisclosurePreview
   hasThread: boolean
 }
@@ -179,7 +179,8 @@ const scopeLabels = {
 
 /** Previews the data that a model will receive, and lets the person choose it. */
 function AskPanel(props: AskPanelProps) {
-  const { models, model, choose, scope, setScope, withFiles, setWithFiles, disclosure, hasThread } = props
+  const { models, model, choose, scope, setScope, disclosure, hasThread } = props
+  const { shouldIncludeFiles, setShouldIncludeFiles } = props
   const id = useId()
   const scopes = hasThread ? (['message', 'thread', 'last'] as const) : (['message', 'last'] as const)
   return (
@@ -195,9 +196,13 @@ function AskPanel(props: AskPanelProps) {
           {t(scopeLabels[each], { count: LAST_MESSAGES })}
         </label>
       ))}
-      {disclosure.files.length > 0 || !withFiles ? (
+      {disclosure.files.length > 0 || !shouldIncludeFiles ? (
         <label className="choice">
-          <input type="checkbox" checked={withFiles} onChange={({ target }) => setWithFiles(target.checked)} />
+          <input
+            type="checkbox"
+            checked={shouldIncludeFiles}
+            onChange={({ target }) => setShouldIncludeFiles(target.checked)}
+          />
           {t('app.rooms.ask.files')}
           <span className="hint">{disclosure.files.map(({ name }) => name).join(', ')}</span>
         </label>

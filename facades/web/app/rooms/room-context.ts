@@ -10,7 +10,7 @@ interface RoomState {
   /** Searches the whole history of the room. */
   search: RoomSearch
   /** Returns the label of a model. */
-  modelName: (modelId: string) => string
+  getModelName: (modelId: string) => string
   /** Opens a thread beside the room, or closes it. */
   showThread: (id: string | undefined) => void
 }
@@ -53,9 +53,9 @@ export function useOpenRoom(slug: string, showThread: RoomState['showThread']): 
     }
   }, [session, slug])
   const { data: models = noModels } = useModels()
-  const modelName = useCallback((modelId: string) => findModelLabel(modelId, models), [models])
+  const getModelName = useCallback((modelId: string) => findModelLabel(modelId, models), [models])
   return useMemo(
-    () => ({ session, store, search, modelName, showThread }),
-    [session, store, search, modelName, showThread],
+    () => ({ session, store, search, getModelName, showThread }),
+    [session, store, search, getModelName, showThread],
   )
 }

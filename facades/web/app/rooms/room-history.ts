@@ -50,8 +50,8 @@ export class RoomHistory {
     return this.#messages.keys().reduce((newest, id) => Math.max(newest, Number(id)), 0)
   }
 
-  some(matches: (message: RoomMessage) => boolean): boolean {
-    return this.#messages.values().some(matches)
+  some(isMatch: (message: RoomMessage) => boolean): boolean {
+    return this.#messages.values().some(isMatch)
   }
 
   findByClientId(clientId: string): RoomMessage | undefined {

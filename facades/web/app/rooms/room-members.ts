@@ -1,7 +1,8 @@
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
+import { getRelatedId } from '../shared/api/related.ts'
 import { t } from '../shared/text/labels.ts'
-import { asPage, type Disclosure, getRelatedId, MAX_SINGLE_READS, type Member } from './room.ts'
+import { asPage, type Disclosure, MAX_SINGLE_READS, type Member } from './room.ts'
 
 const PAGE_SIZE = 500
 

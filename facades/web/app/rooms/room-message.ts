@@ -10,8 +10,9 @@ import {
   type Salts,
   unseal,
 } from '../../browser/crypto.ts'
+import { getRelatedId } from '../shared/api/related.ts'
 import type { Source } from '../shared/markdown/sources.tsx'
-import { getRelatedId, type RoomFile, type StoredRoomMessage } from './room.ts'
+import type { RoomFile, StoredRoomMessage } from './room.ts'
 
 /**
  * The reason why a message cannot be decrypted: its key is missing, it is older than the membership, or it is damaged.
@@ -39,7 +40,6 @@ export interface RoomMessage {
   keyEpoch: number
   createdAt: string
   editedAt: string | null
-  rowVersion: string | undefined
   /** The stored content, which is decrypted once its key arrives. */
   content: string | null
 }
@@ -60,7 +60,7 @@ export class MessageOpener {
 
   async open(stored: StoredRoomMessage, keys: RoomKeys, sharesEarlierKeys: boolean): Promise<RoomMessage> {
     const [seq = 0, subSeq = 0] = stored.number.split('.').map(Number)
-    const { id, clientId, model, content, keyEpoch, createdAt, editedAt, rowVersion } = stored
+    const { id, clientId, model, content, keyEpoch, createdAt, editedAt } = stored
     const message: RoomMessage = {
       id,
       seq,
@@ -71,7 +71,6 @@ export class MessageOpener {
       keyEpoch,
       createdAt,
       editedAt,
-      rowVersion,
       member: getRelatedId(stored, 'member') ?? '',
       authorName: getAuthorName(stored),
       thread: getRelatedId(stored, 'thread'),

@@ -1,5 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { getRelatedId } from '../shared/api/related.ts'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -11,7 +12,7 @@ import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { invitePendingPeople } from './invitations.ts'
 import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { usePresentUsers, useTypingUsers } from './presence.ts'
-import { getRelatedId, type Room } from './room.ts'
+import type { Room } from './room.ts'
 import { RoomComposer } from './room-composer.tsx'
 import { RoomProvider, useOpenRoom, useRoom, useRoomView } from './room-context.ts'
 import { getMemberName, listPeople } from './room-members.ts'
@@ -90,7 +91,7 @@ function RoomStatus({ slug }: { slug: string }) {
     const last = messages.findLast((each) => each.member === member.id)
     return since !== undefined && !(last && Date.parse(last.createdAt) > since)
   })
-  const text = () => {
+  const describeStatus = () => {
     if (!isOnline) return ''
     if (isRekeying) return t('app.rooms.newKeys')
     if (writers.length === 0) return ''
@@ -99,7 +100,7 @@ function RoomStatus({ slug }: { slug: string }) {
   }
   return (
     <p className="standing hint" role="status">
-      {text()}
+      {describeStatus()}
     </p>
   )
 }

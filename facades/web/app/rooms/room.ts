@@ -33,12 +33,6 @@ interface AiConfig {
 export const getAiHandle = ({ connection }: Session): string =>
   (((connection.configs['ai'] ?? {}) as AiConfig).handle ?? '').replace(/^@/, '')
 
-/** Returns the id of a related record. */
-export function getRelatedId(record: { relations?: StoredRoomMessage['relations'] }, name: string): string | null {
-  const related = record.relations?.[name]
-  return related && !Array.isArray(related) ? related.id : null
-}
-
 export const canWrite = ({ role }: Room): boolean => role === 'admin' || role === 'editor'
 
 /** The most records that are read one by one after a change. */

@@ -31,12 +31,12 @@ const isLater = (one: string | null, other: string | undefined) =>
   one !== null && (other === undefined || Date.parse(one) > Date.parse(other))
 
 function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
-  const { session, modelName } = useRoom()
+  const { session, getModelName } = useRoom()
   const room = useRoomView((view) => view.room)
   const members = useRoomView((view) => view.members)
   const [error, setError] = useState<unknown>()
   const { id, user } = disclosure
-  const model = modelName(disclosure.model)
+  const model = getModelName(disclosure.model)
   const answer = useRoomView(({ streamingAnswers }) => streamingAnswers.get(id))
   const isAsker = user === getOwnId(session)
   const canStop = isAsker || room?.role === 'admin'
@@ -66,11 +66,11 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
 }
 
 function FailedAnswer({ disclosure: { model, error } }: { disclosure: Disclosure }) {
-  const { modelName } = useRoom()
+  const { getModelName } = useRoom()
   const key = `app.error.${error}`
   return (
     <p className="notice wrong" role="alert">
-      {t('app.rooms.answerFailed', { model: modelName(model) })} {hasLabel(key) ? t(key) : ''}
+      {t('app.rooms.answerFailed', { model: getModelName(model) })} {hasLabel(key) ? t(key) : ''}
     </p>
   )
 }

@@ -103,13 +103,13 @@ function SearchReach({ state: { phase, reach, error }, hasFound }: { state: Sear
 }
 
 function Hit({ hit, choose }: { hit: SearchHit; choose: (id: string) => void }) {
-  const nameOf = useAuthorName()
+  const getAuthorName = useAuthorName()
   const { before, words, after } = hit.excerpt
   return (
     <li>
       <button type="button" onClick={() => choose(hit.thread ?? hit.id)}>
         <span className="hint">
-          {nameOf(hit)} · {formatTimestamp(new Date(hit.createdAt))}
+          {getAuthorName(hit)} · {formatTimestamp(new Date(hit.createdAt))}
         </span>
         <span dir="auto">
           {before}

@@ -13,12 +13,12 @@ interface WebsocketConfig {
   path: string
 }
 
-let opening: Promise<Socket> | undefined
+let socketPromise: Promise<Socket> | undefined
 
 /** Returns the page's one Pusher connection, which reconnects by itself. The library loads with the first room. */
 export function openSocket({ websocket }: Connection): Promise<Socket> {
-  opening ??= connect(websocket as unknown as WebsocketConfig)
-  return opening
+  socketPromise ??= connect(websocket as unknown as WebsocketConfig)
+  return socketPromise
 }
 
 /** Subscribes to something once there is a connection; without one nothing happens. Returns a function that unsubscribes. */

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
 import { WARN_SHARE } from '../shared/limit-share.ts'
-import { formatDateTime, formatMoney, formatNumber, formatUtcDay } from '../shared/text/formats.ts'
+import { formatDateTime, formatLimitAmount, formatMoney, formatNumber, formatUtcDay } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { SettingsSection } from './settings-form.tsx'
@@ -255,8 +255,9 @@ const namedSubjects = new Set<string>(['provider', 'model', 'group'])
 
 const unitLabels = { requests: 'app.settings.limitRequests', tokens: 'app.settings.limitTokens' } as const
 
-function describeLimit({ unit, currency, mode, cap, used, held, remaining, resetsAt }: Limit): string {
-  const formatAmount = (count: number) => (unit === 'money' ? formatMoney(count, currency ?? '') : formatNumber(count))
+function describeLimit(limit: Limit): string {
+  const { unit, mode, cap, used, held, remaining, resetsAt } = limit
+  const formatAmount = (amount: number) => formatLimitAmount(limit, amount)
   const whole = unit === 'money' ? formatAmount(cap) : t(unitLabels[unit], { count: cap })
   return [
     t('app.settings.limitUsed', { used: formatAmount(used), cap: whole }),

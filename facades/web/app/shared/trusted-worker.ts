@@ -11,6 +11,6 @@ interface TrustedTypes {
  */
 export function createWorkerFactory(name: 'import-worker' | 'search-worker', address: string): () => Worker {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes }
-  const trusted = trustedTypes?.createPolicy(name, { createScriptURL: () => address }).createScriptURL('') ?? address
-  return () => new Worker(trusted, { type: 'module' })
+  const scriptUrl = trustedTypes?.createPolicy(name, { createScriptURL: () => address }).createScriptURL('') ?? address
+  return () => new Worker(scriptUrl, { type: 'module' })
 }

@@ -1,4 +1,5 @@
 import { api, type Model } from '../../shared/api/client.ts'
+import { getRelatedId } from '../../shared/api/related.ts'
 import { useRecords } from '../admin-queries.ts'
 
 const PAGE_SIZE = 1000
@@ -27,7 +28,7 @@ export const useCatalogue = () =>
     const byId = new Map(providers.items.map((provider) => [provider.id, provider]))
     return {
       providers: providers.items,
-      models: models.items.map((model) => ({ ...model, provider: byId.get(getRelatedId(model, 'provider')) })),
+      models: models.items.map((model) => ({ ...model, provider: byId.get(getRelatedId(model, 'provider') ?? '') })),
     }
   })
 
@@ -37,11 +38,6 @@ export const useDescriptions = (id: string) =>
     const { items } = await api.aiModelDescriptions.list.query({ page }, { signal })
     return items.filter(({ aiModelId }) => String(aiModelId) === id)
   })
-
-export function getRelatedId({ relations }: Pick<Model, 'relations'>, name: string): string {
-  const related = relations?.[name]
-  return related && !Array.isArray(related) ? related.id : ''
-}
 
 export type ModelState = 'online' | 'unknown' | 'offline' | 'off'
 

@@ -17,9 +17,10 @@ export function useOrigins() {
   const find = (kind: 'models' | 'providers', id: string) => data?.[kind].find((each) => each.id === id)
   return {
     file: data?.file,
-    ofModel: ({ modelId }: Pick<Model, 'modelId'>) => find('models', modelId),
-    ofProvider: ({ providerId }: Pick<Provider, 'providerId'>) => find('providers', providerId),
-    ofTask: (usageType: 'main' | 'external', task: string) => data?.tasks[usageType].find(({ id }) => id === task),
+    findModelOrigin: ({ modelId }: Pick<Model, 'modelId'>) => find('models', modelId),
+    findProviderOrigin: ({ providerId }: Pick<Provider, 'providerId'>) => find('providers', providerId),
+    findTaskOrigin: (usageType: 'main' | 'external', task: string) =>
+      data?.tasks[usageType].find(({ id }) => id === task),
   }
 }
 

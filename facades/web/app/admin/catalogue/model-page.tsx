@@ -31,7 +31,7 @@ export function ModelPage({ id }: { id: string }) {
   if (error && !data) return <ErrorMessage error={error} />
   if (!data) return <div className="admin-waiting" aria-busy="true" />
   if (!model) return <p>{t('app.error.not_found')}</p>
-  const origin = origins.ofModel(model)
+  const origin = origins.findModelOrigin(model)
   return (
     <OriginProvider value={origin}>
       <StaleNotice error={error} />

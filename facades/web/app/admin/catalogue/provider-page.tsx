@@ -41,7 +41,7 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
   if (!catalogue) return <div className="admin-waiting" aria-busy="true" />
   if (!provider) return <p>{t('app.error.not_found')}</p>
   const { name, providerId, adapter, apiKey, groups = [] } = provider
-  const origin = origins.ofProvider(provider)
+  const origin = origins.findProviderOrigin(provider)
   return (
     <OriginProvider value={origin}>
       <StaleNotice error={error} />

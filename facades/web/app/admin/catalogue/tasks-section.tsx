@@ -1,4 +1,5 @@
 import { api } from '../../shared/api/client.ts'
+import { getRelatedId } from '../../shared/api/related.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton } from '../action-button.tsx'
@@ -6,7 +7,7 @@ import { useRecords } from '../admin-queries.ts'
 import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
 import { type Column, RecordTable } from '../record-table.tsx'
-import { getRelatedId, type ModelWithProvider, useCatalogue } from './catalogue.ts'
+import { type ModelWithProvider, useCatalogue } from './catalogue.ts'
 import { useOrigins } from './config-file.tsx'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
@@ -21,7 +22,7 @@ const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surf
 
 const buildColumns = (
   models: readonly ModelWithProvider[],
-  lineOf: (task: Task) => number | undefined,
+  findLine: (task: Task) => number | undefined,
 ): Column<Task>[] => [
   {
     key: 'task',
@@ -46,7 +47,7 @@ const buildColumns = (
   {
     key: 'actions',
     label: t('app.admin.actions'),
-    cell: (task) => <TaskActions task={task} models={models} line={lineOf(task)} />,
+    cell: (task) => <TaskActions task={task} models={models} line={findLine(task)} />,
   },
 ]
 interface TaskActionsProps {
@@ -72,7 +73,7 @@ function TaskActions({ task, models, line }: TaskActionsProps) {
         <ChoiceInput
           label={t('app.admin.model')}
           name="model"
-          value={getRelatedId(task, 'model')}
+          value={getRelatedId(task, 'model') ?? ''}
           choices={listModelChoices(models)}
         />
       </ActionButton>
@@ -96,8 +97,8 @@ export function TasksSection() {
   const { data: catalogue } = useCatalogue()
   const { data, error } = useTasks()
   const models = catalogue?.models ?? []
-  const { ofTask } = useOrigins()
-  const columns = buildColumns(models, ({ usageType, modelType }) => ofTask(usageType, modelType)?.line)
+  const { findTaskOrigin } = useOrigins()
+  const columns = buildColumns(models, ({ usageType, modelType }) => findTaskOrigin(usageType, modelType)?.line)
   const rows = useLocalRows({ records: data, error, columns, texts: ({ modelType }) => [modelType] })
   return (
     <RecordTable

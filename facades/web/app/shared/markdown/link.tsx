@@ -63,11 +63,11 @@ function parseLinkTarget(href: string, words: string): LinkTarget | undefined {
   if (url.protocol === 'mailto:') return { href: `mailto:${url.pathname}`, host: url.pathname, isSuspicious: false }
   if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
   const isLong = url.search.length + url.hash.length > MAX_QUERY || url.pathname.length > 2 * MAX_QUERY
-  return { href: url.href, host: url.host, isSuspicious: isLong || namesOtherHost(words, url.host) }
+  return { href: url.href, host: url.host, isSuspicious: isLong || hasOtherHost(words, url.host) }
 }
 
 /** Returns true if the words look like the address of another host. */
-function namesOtherHost(words: string, host: string): boolean {
+function hasOtherHost(words: string, host: string): boolean {
   const named = /(?:^|[\s/@])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})/u.exec(words.trim())?.[1]?.toLowerCase()
   return named !== undefined && named !== host && `www.${named}` !== host && named !== `www.${host}`
 }

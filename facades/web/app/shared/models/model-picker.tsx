@@ -17,7 +17,7 @@ export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) =>
     value={model ?? null}
     onValueChange={(selected) => selected && choose(selected.modelId)}
     itemToStringLabel={({ label }: ChatModel) => label}
-    filter={matches}
+    filter={isMatch}
   >
     <Combobox.Trigger
       className="model-trigger"
@@ -52,7 +52,7 @@ const ModelItem = ({ model }: { model: ChatModel }) => (
   </Combobox.Item>
 )
 
-function matches(model: ChatModel, query: string): boolean {
+function isMatch(model: ChatModel, query: string): boolean {
   const needle = query.trim().toLowerCase()
   return [model.label, model.modelId, model.providerName].some((text) => text.toLowerCase().includes(needle))
 }

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, type Model } from '../api/client.ts'
+import { getRelatedId } from '../api/related.ts'
 import { type Session, useSession } from '../session.tsx'
 import { language, t } from '../text/labels.ts'
 
@@ -30,16 +31,11 @@ export const useModels = () =>
         .filter(({ active, modelType }) => active && modelType === 'chat')
         .map((model) => ({
           ...model,
-          providerName: names.get(getProviderId(model)) ?? '',
+          providerName: names.get(getRelatedId(model, 'provider') ?? '') ?? '',
           description: texts.get(model.id),
         }))
     },
   })
-
-function getProviderId({ relations }: Model): string {
-  const provider = relations?.['provider']
-  return provider && !Array.isArray(provider) ? provider.id : ''
-}
 
 /** Returns the model for the next question: the one chosen last, or else the first that is reachable. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
 import { getUsedShare, WARN_SHARE } from '../limit-share.ts'
-import { formatTimestamp } from '../text/formats.ts'
-import { language, t } from '../text/labels.ts'
+import { formatLimitAmount, formatTimestamp } from '../text/formats.ts'
+import { t } from '../text/labels.ts'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
@@ -24,7 +24,7 @@ function LimitMeter({ limit }: { limit: Limit }) {
   const { name, cap, used, held, remaining, resetsAt } = limit
   const text = t(remaining <= 0 ? 'app.limit.reached' : 'app.limit.near', {
     name,
-    left: formatAmount(limit, remaining),
+    left: describeAmount(limit, remaining),
     at: formatTimestamp(new Date(resetsAt)),
   })
   return (
@@ -35,10 +35,8 @@ function LimitMeter({ limit }: { limit: Limit }) {
   )
 }
 
-const MICRO = 1_000_000
-
-function formatAmount({ unit, currency }: Limit, count: number): string {
-  if (unit === 'money')
-    return new Intl.NumberFormat(language, { style: 'currency', currency: currency ?? 'EUR' }).format(count / MICRO)
+function describeAmount(limit: Limit, count: number): string {
+  const { unit } = limit
+  if (unit === 'money') return formatLimitAmount(limit, count)
   return t(unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })
 }

@@ -6,6 +6,15 @@ export const formatNumber = (number: number) => number.toLocaleString(regions)
 export const formatMoney = (micros: number, currency: string) =>
   (micros / 1_000_000).toLocaleString(regions, { style: 'currency', currency, maximumFractionDigits: 4 })
 
+interface LimitUnit {
+  unit: 'requests' | 'tokens' | 'money'
+  currency: string | null
+}
+
+/** Formats an amount in the unit of a limit. */
+export const formatLimitAmount = ({ unit, currency }: LimitUnit, amount: number): string =>
+  unit === 'money' ? formatMoney(amount, currency ?? 'EUR') : formatNumber(amount)
+
 // Lists format hundreds of dates, and creating a formatter costs far more than using it.
 const shortDateFormat = new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' })
 const timestampFormat = new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' })
