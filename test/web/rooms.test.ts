@@ -75,6 +75,14 @@ describeWith('chromium')('rooms in two browsers', () => {
     await expect.poll(() => by.page.getByText('Ready').count()).toBe(files.length)
   }
 
+  test('line breaks of a message are kept, and code stays as it was written', async () => {
+    await ada.say('First line\nSecond line\n\n```\none\ntwo\n```')
+    const message = ben.said('First line')
+    await message.waitFor()
+    expect(await message.locator('p > br').count()).toBe(1)
+    expect(await message.locator('pre').textContent()).toBe('one\ntwo')
+  })
+
   test('a reply appears in a thread, and the room counts the replies', async () => {
     await ada.say('Shall we meet?')
     const thread = await reply(ben, 'Shall we meet?', 'On Friday.')

@@ -29,6 +29,7 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
   const unread = useFirstUnread(list.show)
   const label = t('app.rooms.messages')
   const showNewest = () => {
+    setError(undefined)
     list.showNewest()
     showEnd()
   }
@@ -150,7 +151,7 @@ function formatDay({ createdAt }: RoomMessage): string {
 }
 
 /** Selects the messages that are in the document. A reader who scrolls back stays at the same messages. */
-function useMessageWindow(target: RoomMessagesProps['target'], fail: (error: unknown) => void) {
+function useMessageWindow(target: RoomMessagesProps['target'], setError: (error: unknown) => void) {
   const { store } = useRoom()
   const messages = useRoomView((view) => view.messages)
   /** The id of the first message in the document; undefined while the newest are shown. */
@@ -171,7 +172,9 @@ function useMessageWindow(target: RoomMessagesProps['target'], fail: (error: unk
   }
   // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
   useEffect(() => {
-    if (target) void store.loadBackTo(Number(target.id)).then(() => show(target.id), fail)
+    if (!target) return
+    setError(undefined)
+    void store.loadBackTo(Number(target.id)).then(() => show(target.id), setError)
   }, [target])
   const showEarlier = async () => {
     const top = messages[start]

@@ -1,10 +1,10 @@
 import { SvcError } from '../../../client/index.ts'
-import { type Change, follow, type LiveStream, roomStream, type StreamEnded } from '../../../client/live/index.ts'
+import { type Change, follow, type LiveStream, roomStream } from '../../../client/live/index.ts'
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
 import { Listeners } from '../shared/listeners.ts'
-import type { Session } from '../shared/session.tsx'
+import { confirmPerson, type Session } from '../shared/session.tsx'
 import { getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
 import { canWrite, type Disclosure, getOwnId, getSalts, type Member, type Room } from './room.ts'
@@ -59,6 +59,7 @@ const initialView: RoomView = {
   readUpToAtOpening: 0,
 }
 
+/** The codes of a stream whose session has ended, which the room outlasts. */
 const sessionEndCodes: ReadonlySet<string> = new Set(['signed_out', 'invalid_token'])
 
 /** Loads a room, decrypts it, follows its changes and sends messages. */
@@ -107,19 +108,30 @@ export class RoomStore {
       const room = await api.rooms.find.query({ slug: this.#slug })
       if (this.#stopped.signal.aborted) return
       this.sender = this.#createSender(room.id)
-      const { transport, changesSince } = roomStream({ url: location.origin }, room.id)
-      this.#live = follow({
-        transport: createSocketTransport(this.#session.connection, `private-Rooms.${this.#slug}`, transport),
-        changesSince,
-        read: (signal) => this.#read(room.id, signal),
-        apply: (change) => this.#markChanged(change),
-        passed: (event) => this.#streamingAnswers.apply(event, () => this.#show()),
-        ended: (reason) => this.#handleStreamEnd(reason),
-      })
+      this.#follow(room.id)
     } catch (error) {
       const isGone = error instanceof SvcError && error.status === 404
       this.#update({ phase: isGone ? 'ended' : 'failed', error })
     }
+  }
+
+  #follow(id: string): void {
+    const { transport, changesSince } = roomStream({ url: location.origin }, id)
+    this.#live = follow({
+      transport: createSocketTransport(this.#session.connection, `private-Rooms.${this.#slug}`, transport),
+      changesSince,
+      read: (signal) => this.#read(id, signal),
+      apply: (change) => this.#markChanged(change),
+      passed: (event) => this.#streamingAnswers.apply(event, () => this.#show()),
+      ended: ({ code }) => (sessionEndCodes.has(code) ? void this.#handleSessionEnd(id) : this.#endRoom()),
+    })
+  }
+
+  /** Follows again if the session has only got another id. Otherwise the next session opens the room again. */
+  async #handleSessionEnd(id: string): Promise<void> {
+    const isSignedIn = await confirmPerson(this.#session.connection.userinfo?.id).catch(() => true)
+    if (isSignedIn) this.#schedule('follow', RETRY_MS, () => this.#follow(id))
+    else setSessionEnded(true)
   }
 
   #createSender(room: string): MessageSender {
@@ -286,9 +298,7 @@ export class RoomStore {
     if (isBehind) await this.#readRoom(this.#stopped.signal)
   }
 
-  /** Ends the room. If only the session has ended, the room stays as it is, and opens again with the next session. */
-  #handleStreamEnd({ code }: StreamEnded): void {
-    if (sessionEndCodes.has(code)) return setSessionEnded(true)
+  #endRoom(): void {
     this.#history.forget()
     this.#update({ phase: 'ended' })
     void queryClient.invalidateQueries({ queryKey: ['rooms'] })
