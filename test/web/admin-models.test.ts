@@ -121,13 +121,10 @@ describeWith('chromium')('models in the administration', () => {
     const { page } = admin
     await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
     await page.getByRole('button', { name: 'Parameters' }).click()
-    await page.evaluate(
-      async (id) => {
-        const headers = { 'content-type': 'application/json' }
-        await fetch('/trpc/aiModels.update', { method: 'POST', headers, body: JSON.stringify({ id, label: 'Other' }) })
-      },
-      page.url().split('/').at(-1),
-    )
+    await page.evaluate(async (id) => {
+      const headers = { 'content-type': 'application/json' }
+      await fetch('/trpc/aiModels.update', { method: 'POST', headers, body: JSON.stringify({ id, label: 'Other' }) })
+    }, page.url().split('/').at(-1))
     // The page behind the dialog shows the change, which the dialog does not know.
     await page.locator('.admin-part h2', { hasText: 'Other' }).waitFor()
     await page.getByRole('dialog').getByLabel('Input tokens at most').fill('100')

@@ -1,6 +1,6 @@
+import type { Session } from '../shared/session.tsx'
 import { stripMarkdown } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
-import type { Session } from '../shared/session.tsx'
 import { getOwnId, type Room } from './room.ts'
 import type { RoomMessage } from './room-message.ts'
 
