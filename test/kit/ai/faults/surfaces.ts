@@ -107,7 +107,13 @@ const buildResponsesSurface = (stream: boolean): Surface => ({
   read: stream ? readFrames('data: ', ({ error }) => Boolean(error)) : readDocument(({ error }) => Boolean(error)),
   finalStatus: 400,
   error: (_, isBegun, isFinal) => ({
-    ...(isBegun && { type: 'error', sequence_number: expect.any(Number) }),
+    ...(isBegun && {
+      type: 'error',
+      sequence_number: expect.any(Number),
+      message: buildMessage(isFinal),
+      param: null,
+      code,
+    }),
     error: buildOpenAiError(isFinal),
   }),
 })
