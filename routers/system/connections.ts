@@ -69,11 +69,12 @@ type Connection = RecordOf<typeof connections>
 
 type ConnectionUser = Omit<z.output<typeof userinfo>, 'hash'> & { publicKey: string | null; pending: number }
 
-/** Finds a user by id. A page that boots asks several times at once, so the statement is coalesced. */
-const findConnectionUser = coalescedStatement<ConnectionUser>(
-  'find-connection-user',
+/** Finds users by ids. Many pages boot at once after a restart, so the statement is coalesced. */
+const findConnectionUsers = coalescedStatement<ConnectionUser>(
+  'find-connection-users',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
-     from ${User.tableName} u where id = $1`,
+     from ${User.tableName} u where id = any($1::int[])`,
+  { idsAt: 0 },
 )
 
 export const connectionsRouter = router({
@@ -144,7 +145,8 @@ async function describeCaller(ctx: Context): Promise<CallerDescription> {
 }
 
 async function describeUser(ctx: Context, id: number): Promise<CallerDescription> {
-  const [user] = await ctx.services.sql(findConnectionUser, [id])
+  const users = await ctx.services.sql(findConnectionUsers, [[id]])
+  const user = users.find((each) => each.id === id)
   if (!user) throw new Problem('signed_out')
   const { publicKey, pending, ...rest } = user
   return {
