@@ -6,9 +6,10 @@ import { servePart } from './serve.ts'
 
 interface Input {
   databaseUrl: string
-  /** The parts of a connection that do not come from the row. */
+  /** The members of a connection that do not come from the row. */
   connection: Record<string, unknown>
-  session: string
+  /** The signed session ids with the ids of their users. */
+  sessions: [string, number][]
 }
 
 const base = '/api/svc/v1'
@@ -20,18 +21,18 @@ const findUser = {
 }
 
 /** The least program that sends the same bytes to the same person: one store read, one row read. */
-servePart(async ({ databaseUrl, connection, session }: Input) => {
+servePart(async ({ databaseUrl, connection, ...input }: Input) => {
   const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
-  const sessions = new Map([[session, { userId: 2 }]])
+  const sessions = new Map(input.sessions)
   const row = async (statement: { name: string; text: string }, id: number) =>
     (await database.query({ ...statement, values: [id] })).rows[0]
   const app = fastify()
 
   app.get(`${base}/connections/svc`, async (request, reply) => {
     const [, id = ''] = /svc_session=([^;]+)/.exec(request.headers.cookie ?? '') ?? []
-    const known = sessions.get(id)
-    if (!known) return reply.code(401).send()
-    const { publicKey, role, createdAt, updatedAt, ...person } = await row(findUser, known.userId)
+    const userId = sessions.get(id)
+    if (userId === undefined) return reply.code(401).send()
+    const { publicKey, role, createdAt, updatedAt, ...person } = await row(findUser, userId)
     const hash = createHash('md5')
       .update(`${person.id}-${publicKey ?? ''}`)
       .digest('hex')

@@ -5,25 +5,43 @@ import type { SubjectInput } from './subject.ts'
 import { type BenchRequest, type Contest, memory, type Suite, throughput, type World } from './suite.ts'
 
 const base = '/api/svc/v1'
-const person = { username: 'bench0', email: 'bench0@example.org', name: 'Bench' }
+const PASSWORD = 'a long enough password'
+/** More people than requests at once in most rounds, as the requests of one person take turns. */
+const SESSIONS = 40
 
 async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
   const dataDir = join(folder, 'data')
-  await putAccount(join(dataDir, 'accounts.json'), person, 'a long enough password')
+  const usernames = Array.from({ length: SESSIONS }, (_, index) => `bench${index}`)
+  for (const username of usernames) {
+    const person = { username, email: `${username}@example.org`, name: 'Bench' }
+    await putAccount(join(dataDir, 'accounts.json'), person, PASSWORD)
+  }
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: dataDir, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', { settings, temporaryDir: folder })
-  const cookie = await signIn(subject.url)
-  const connection = await connectionOf(subject.url, cookie)
-  const session = cookie.replace('svc_session=', '')
-  const floor = await start('identity-floor.ts', { databaseUrl, connection, session })
+  const people = await Promise.all(usernames.map((username) => signIn(subject.url, username)))
+  const [{ cookie, connection }] = people as [SignedIn]
+  const floor = await start('identity-floor.ts', {
+    databaseUrl,
+    connection,
+    sessions: people.map(({ cookie, id }) => [cookie.replace('svc_session=', ''), id]),
+  })
+  const { token = '', tokens = '' } = subject.details
   const isWhole = (end: string) => end.endsWith('}')
   const requests: BenchRequest[] = [
-    { name: 'connection', method: 'GET', path: `${base}/connections/svc`, headers: { cookie }, isWhole },
+    {
+      name: 'connection',
+      method: 'GET',
+      path: `${base}/connections/svc`,
+      headers: { cookie },
+      cookies: people.map((person) => person.cookie),
+      isWhole,
+    },
     {
       name: 'users/me',
       method: 'GET',
       path: `${base}/users/me`,
-      headers: { authorization: `Bearer ${subject.details['token']}` },
+      headers: { authorization: `Bearer ${token}` },
+      tokens: tokens.split(' '),
       isWhole,
     },
   ]
@@ -32,23 +50,26 @@ async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
   return contest
 }
 
-async function signIn(url: string): Promise<string> {
+interface SignedIn {
+  cookie: string
+  id: number
+  /** The connection without the person. */
+  connection: object
+}
+
+async function signIn(url: string, account: string): Promise<SignedIn> {
   const answer = await fetch(`${url}/req/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-    body: JSON.stringify({ account: person.username, password: 'a long enough password' }),
+    body: JSON.stringify({ account, password: PASSWORD }),
   })
   const cookies = answer.headers.getSetCookie().map((line) => line.split(';', 1)[0] ?? '')
   const cookie = cookies.find((pair) => pair.startsWith('svc_session=')) ?? ''
   if (!answer.ok || !cookie) throw new Error(`signing in was answered with ${answer.status}`)
-  return cookie
-}
-
-async function connectionOf(url: string, cookie: string): Promise<Record<string, unknown>> {
-  const answer = await fetch(`${url}${base}/connections/svc`, { headers: { cookie } })
-  const { data } = (await answer.json()) as { data: { attributes: Record<string, unknown> } }
-  const { userinfo: _, ...rest } = data.attributes
-  return rest
+  const read = await fetch(`${url}${base}/connections/svc`, { headers: { cookie } })
+  const { data } = (await read.json()) as { data: { attributes: { userinfo: { id: number } } } }
+  const { userinfo, ...connection } = data.attributes
+  return { cookie, id: userinfo.id, connection }
 }
 
 export const identity: Suite = {

@@ -35,11 +35,15 @@ export async function load(pool: Pool, request: BenchRequest, concurrency: numbe
 
 /** The same request by all of its callers, for all of its addresses. */
 function inTurn(request: BenchRequest): BenchRequest[] {
-  const { path, paths = [path], tokens = [], headers } = request
-  return Array.from({ length: Math.max(paths.length, tokens.length) }, (_, turn) => ({
+  const { path, paths = [path], tokens = [], cookies = [], headers } = request
+  const callers = [
+    ...tokens.map((token) => ({ authorization: `Bearer ${token}` })),
+    ...cookies.map((cookie) => ({ cookie })),
+  ]
+  return Array.from({ length: Math.max(paths.length, callers.length) }, (_, turn) => ({
     ...request,
     path: paths[turn % paths.length] ?? path,
-    headers: tokens.length > 0 ? { ...headers, authorization: `Bearer ${tokens[turn % tokens.length]}` } : headers,
+    headers: { ...headers, ...callers[turn % callers.length] },
   }))
 }
 

@@ -30,8 +30,9 @@ export interface BenchRequest {
   /** Addresses that are asked for in turn, in place of `path`. */
   paths?: readonly string[]
   headers: Record<string, string>
-  /** Callers who take turns, by their tokens. */
+  /** Callers who take turns, by their tokens or by the cookies of their sessions. */
   tokens?: readonly string[]
+  cookies?: readonly string[]
   body?: string
   /** True if the first byte is timed, too. */
   timesFirstByte?: true
