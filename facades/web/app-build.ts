@@ -1,7 +1,19 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { access, constants, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -69,8 +81,11 @@ export async function listEarlierBuilds(folders: readonly string[]): Promise<str
   return folders.flatMap((folder, at) => (names[at] ?? []).map((name) => join(folder, name)))
 }
 
-/** The errors of a missing file. Requests choose the names, and a folder of builds may contain files. */
-const missingCodes: readonly (string | undefined)[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']
+/**
+ * The errors of a missing file. Requests choose the names, a folder of builds may contain files, and another user may have
+ * made an earlier build.
+ */
+const missingCodes: readonly (string | undefined)[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM']
 
 /** Ignores the error of a missing file or folder; throws any other. */
 export function ignoreMissing(error: NodeJS.ErrnoException): undefined {
@@ -108,6 +123,8 @@ async function build(target: string): Promise<void> {
     await bundle(draft)
     await bundleArchivePage(draft)
     await compressAll(draft)
+    // A service of another user reads the build as well.
+    await chmod(draft, 0o755)
     await rename(draft, target).catch(async (error) => {
       if (!(await exists(join(target, MANIFEST)))) throw error
     })
