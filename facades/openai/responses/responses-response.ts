@@ -98,9 +98,11 @@ export function toWholeResponse(
   return failure ? { ...whole, status: 'failed', completed_at: null, error: toResponseError(failure) } : whole
 }
 
+const rateLimitCodes: readonly string[] = ['limit_reached', 'limit_held', 'provider_rate_limited', 'too_many_requests']
+
 /** Converts a failure to the few error codes of a response. */
 export const toResponseError = ({ code, message }: NonNullable<WholeAnswer['failure']>) => ({
-  code: code === 'limit_reached' || code === 'limit_held' ? 'rate_limit_exceeded' : 'server_error',
+  code: rateLimitCodes.includes(code) ? 'rate_limit_exceeded' : 'server_error',
   message,
 })
 
