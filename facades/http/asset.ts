@@ -34,11 +34,13 @@ export class Asset {
   }
 
   async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
+    // Comes before the headers, which an error response would keep.
+    const body = coding ? await this.#compressed[coding]() : this.#body
     reply.headers({ etag: this.#etag, 'cache-control': this.#caching })
     if (matchesIfNoneMatch(headers['if-none-match'], this.#etag)) return reply.code(304).send()
     reply.type(this.#type)
-    const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
-    if (!coding) return reply.send(this.#body)
-    return reply.header('content-encoding', coding).send(await this.#compressed[coding]())
+    if (coding) reply.header('content-encoding', coding)
+    return reply.send(body)
   }
 }
