@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
-import { assertRawInput } from '../../routers/core/raw-input.ts'
 import { type Api, createCaller, users } from '../../routers/index.ts'
 import type { RecordOf } from '../../routers/resource/record.ts'
 import { sendAnswer } from '../ai/answer.ts'
@@ -61,7 +60,6 @@ export async function legacyApi(app: FastifyInstance, { resolveContext, bodyLimi
 /** Reads the payload without unknown members, which the response names. */
 function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
   const { payload = {}, ...beside } = body ?? {}
-  assertRawInput(payload)
   const { input, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
   hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
   return input
