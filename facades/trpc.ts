@@ -9,7 +9,7 @@ import { Problem } from '../routers/core/problems.ts'
 import { accessOf, assertMayCall, metaOf } from '../routers/core/trpc.ts'
 import { type AppRouter, appRouter } from '../routers/index.ts'
 import { getReservedBytes, reserveBodyMemory } from './http/body-limits.ts'
-import { type Failure, startErrorResponse } from './http/failure.ts'
+import { type Failure, setChallenge, startErrorResponse } from './http/failure.ts'
 import { findExcess } from './http/json-text.ts'
 import { setRetryAfter } from './http/limit-headers.ts'
 import { type FacadeOptions, findProcedure, getBodyLimit } from './http/procedures.ts'
@@ -93,6 +93,7 @@ async function sendWhole({ context }: FastifyRequest, reply: FastifyReply, paylo
   reply.code(status).headers(Object.fromEntries(headers))
   // The hook of the server ran before this status was set.
   setRetryAfter(reply, context?.hints)
+  setChallenge(reply, status)
   return payload.text()
 }
 

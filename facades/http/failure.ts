@@ -50,12 +50,17 @@ export function toFailure(thrown: unknown): Failure {
   return statusCode < 500 ? { ...failure('bad_request'), status: statusCode } : failure('internal')
 }
 
-/** Converts a thrown value for an error response: logs a failure of the service, and sets the challenge of a 401. */
+/** Converts a thrown value for an error response: logs a failure of the service, and sets a challenge. */
 export function startErrorResponse(thrown: unknown, { log }: FastifyRequest, reply: FastifyReply): Failure {
   const failure = toFailure(thrown)
   logServerFailure(failure, log)
-  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
+  setChallenge(reply, failure.status)
   return failure
+}
+
+/** Sets the challenge of a 401: a program needs a token. Browsers show no dialog for it. */
+export function setChallenge(reply: FastifyReply, status: number): void {
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
 }
 
 /** Logs a failure with its cause unless the client caused it. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError as sendAnthropicError } from '../../facades/anthropic/anthropic-errors.ts'
-import { toFailure } from '../../facades/http/failure.ts'
+import { startErrorResponse } from '../../facades/http/failure.ts'
 import { refuseUnrouted } from '../../facades/http/method-not-allowed.ts'
 import { isNavigation } from '../../facades/http/negotiation.ts'
 import { sendError as sendOpenAiError } from '../../facades/openai/openai-errors.ts'
@@ -12,8 +12,7 @@ import { chooseLocale } from './request-locale.ts'
 /** Handles errors outside the facades: browsers get a page in their language, programs get JSON. */
 export function setErrorHandlers(app: FastifyInstance, env: Env, { labels }: Services): void {
   app.setErrorHandler((cause, request, reply) => {
-    const { status, code, message, error } = toFailure(cause)
-    if (status >= 500) request.log.error({ error: error.cause ?? error }, code)
+    const { status, code, message } = startErrorResponse(cause, request, reply)
     if (isNavigation(request)) {
       const locale = chooseLocale(request) ?? env.APP_LOCALE
       return sendErrorPage(request, reply, { status, code }, { locale, labels: labels[locale] })

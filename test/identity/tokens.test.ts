@@ -70,6 +70,7 @@ describe('a personal access token', () => {
     ['GET', '/api/svc/v1/users'],
     ['GET', '/v1/models'],
     ['GET', '/trpc/users.me'],
+    ['POST', '/api/broadcasting/auth'],
     ['GET', '/req/profile/fetch-tokens'],
     ['GET', '/req/announcement/fetchLatestPolicy'],
   ] as const)('a wrong token is answered with a challenge at %s %s', async ([method, path]) => {
