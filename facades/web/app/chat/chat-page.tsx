@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { isNotFound } from '../shared/api/error-text.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -65,7 +66,11 @@ function useFirstQuestion(model: ChatModel | undefined) {
     created.current ??= (await createConversation()).slug
     const slug = created.current
     const chat = { slug, key, modelId: model.modelId }
-    const number = await storeQuestion(chat, question, 0)
+    const number = await storeQuestion(chat, question, 0).catch((error: unknown) => {
+      // The person has deleted the conversation meanwhile.
+      if (isNotFound(error)) created.current = undefined
+      throw error
+    })
     moveOptions(String(connection.userinfo?.id), slug)
     requestAnswer(chat, number)
     await navigate({ to: '/chat/$slug', params: { slug }, replace: true })

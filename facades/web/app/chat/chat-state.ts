@@ -54,7 +54,7 @@ interface ShownPath {
   turn: Turn | undefined
 }
 
-/** A streaming answer replaces the messages after its question, and isn't shown beside other versions of that. */
+/** A streaming answer replaces the messages after its question, and is hidden while another version of that is shown. */
 function showTurn(steps: readonly PathStep[], turn: Turn | undefined): ShownPath {
   const stepsBefore = turn && takeStepsUpTo(steps, turn.parent)
   if (!stepsBefore) return { steps, turn: undefined }
@@ -141,8 +141,7 @@ function createActions(state: () => ActionContext): ChatActions {
     },
   }
 }
-
-/** The list of messages shows why earlier ones can't be read. */
+/** Nothing is requested when the path to a message can't be read; another click reads it again. */
 function ignoreReadError(): void {}
 
 const ActionsContext = createContext<ChatActions | undefined>(undefined)

@@ -21,6 +21,8 @@ export const buildConversationQuery = (slug: string) =>
   queryOptions({
     queryKey: getConversationQueryKey(slug),
     queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
+    // A question needs the system prompt and doesn't wait until the browser is online.
+    networkMode: 'always',
   })
 
 export const useConversation = (slug: string) => useQuery(buildConversationQuery(slug))

@@ -1,6 +1,7 @@
 import { useEffect } from 'react'
 import { queryClient } from '../shared/api/client.ts'
-import { followChanges } from '../shared/live.ts'
+import { isNotFound } from '../shared/api/error-text.ts'
+import { type ChangeEvent, followChanges } from '../shared/live.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
 import { refreshMessages, takeOwnChange } from './messages.ts'
 import { turns } from './turn.ts'
@@ -11,23 +12,18 @@ const BATCH_MS = 100
 /** Refreshes conversations that change in other tabs and programs. */
 export function LiveConversations(): null {
   useEffect(() => {
-    const slugs = new Set<string>()
-    let hasGap = false
+    let changed = new ChangedConversations()
     let timer: ReturnType<typeof setTimeout> | undefined
     const read = () => {
       timer = undefined
       void refreshConversations()
       void refetchFailed()
-      if (hasGap) for (const slug of listOldSlugs()) slugs.add(slug)
-      for (const slug of slugs) refreshConversation(slug)
-      slugs.clear()
-      hasGap = false
+      changed.refresh()
+      changed = new ChangedConversations()
     }
     const stop = followChanges((change) => {
-      const { kind = '', subject = '' } = change ?? {}
-      if (takeOwnChange(subject)) return
-      hasGap ||= change === undefined
-      if (kind.startsWith('conversation')) slugs.add(subject.split('/')[0] ?? '')
+      if (change && takeOwnChange(change.subject ?? '')) return
+      changed.add(change)
       timer ??= setTimeout(read, BATCH_MS)
     })
     return () => {
@@ -38,14 +34,38 @@ export function LiveConversations(): null {
   return null
 }
 
+/** The slugs of the conversations whose attributes or messages have changed. */
+class ChangedConversations {
+  readonly #attributes = new Set<string>()
+  readonly #messages = new Set<string>()
+
+  /** Adds a change; without one, there is a gap, in which anything may have changed. */
+  add(change: ChangeEvent): void {
+    if (!change) {
+      for (const set of [this.#attributes, this.#messages]) for (const slug of listOldSlugs()) set.add(slug)
+      return
+    }
+    const { kind = '', subject = '' } = change
+    const [slug = ''] = subject.split('/')
+    if (kind.startsWith('conversation-messages')) this.#messages.add(slug)
+    else if (kind.startsWith('conversation')) this.#attributes.add(slug)
+  }
+
+  refresh(): void {
+    for (const slug of this.#attributes) void queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) })
+    // The stored answer is older than one that streams here.
+    for (const slug of this.#messages) if (!turns.isAnswering(slug)) void refreshMessages(slug)
+  }
+}
+
 /** The first elements of the keys of the queries that a shown conversation needs. */
 const [MESSAGES, CONVERSATION, MODELS] = ['messages', 'conversation', 'models']
 
-/** Reads that again which could not be read, as while the service was away. */
+/** Reads failed queries again, for example after the service was away. */
 const refetchFailed = () =>
   queryClient.refetchQueries({
-    predicate: ({ queryKey: [name], state }) =>
-      state.status === 'error' && (name === MESSAGES || name === CONVERSATION || name === MODELS),
+    predicate: ({ queryKey: [name], state: { status, error } }) =>
+      status === 'error' && !isNotFound(error) && (name === MESSAGES || name === CONVERSATION || name === MODELS),
   })
 
 /** Milliseconds in which data counts as current, as after the page has opened: the stream begins with a gap. */
@@ -59,9 +79,3 @@ const listOldSlugs = (): string[] =>
     .filter(({ queryKey: [name] }) => name === MESSAGES || name === CONVERSATION)
     .filter(({ state }) => Date.now() - state.dataUpdatedAt > FRESH_MS)
     .map(({ queryKey }) => String(queryKey[1]))
-
-/** Skips the messages while an answer streams here, as the stored answer is older. */
-function refreshConversation(slug: string): void {
-  void queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) })
-  if (!turns.isAnswering(slug)) void refreshMessages(slug)
-}

@@ -1,4 +1,4 @@
-import { type InfiniteData, InfiniteQueryObserver, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
 import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { findPathTo, toMessageNumber } from './branches.ts'
@@ -42,7 +42,7 @@ export const flattenPages = (data: InfiniteData<Page> | undefined): OpenedMessag
 
 /**
  * Returns the path up to a message. Reads earlier messages until the path begins with the first message or has this
- * length, so that it doesn't depend on how far the person has scrolled.
+ * length, so that it doesn't depend on how far the person has scrolled. The page doesn't show them.
  */
 export async function readPathTo(
   key: ConversationKey,
@@ -51,15 +51,15 @@ export async function readPathTo(
   signal?: AbortSignal,
 ): Promise<OpenedMessage[]> {
   if (parent === 0) return []
-  const observer = new InfiniteQueryObserver(queryClient, buildMessagesQuery(key, slug))
-  let result = observer.getCurrentResult()
+  const cached = queryClient.getQueryData(buildMessagesQuery(key, slug).queryKey)
+  let messages = flattenPages(cached)
+  let next = cached?.pages.at(-1)?.next
   for (;;) {
-    const path = findPathTo(flattenPages(result.data), toMessageNumber(parent))
-    const isWhole = path[0]?.parent === 0 || (result.data !== undefined && !result.hasNextPage)
-    if (isWhole || path.length >= minLength) return path
-    result = await observer.fetchNextPage({ cancelRefetch: false })
-    signal?.throwIfAborted()
-    if (result.error) throw result.error
+    const path = findPathTo(messages, toMessageNumber(parent))
+    if (path[0]?.parent === 0 || path.length >= minLength || next === null) return path
+    const page = await readPage(key, slug, { size: PAGE_SIZE, before: next }, signal)
+    messages = [...page.messages, ...messages]
+    next = page.next
   }
 }
 

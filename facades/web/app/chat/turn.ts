@@ -169,7 +169,7 @@ async function readStream(
 ): Promise<Error | undefined> {
   try {
     let shownAt = 0
-    const request = await readRequest(signal)
+    const request = await Promise.race([readRequest(signal), rejectOnAbort(signal)])
     for await (const part of await api.ai.completeStream.mutate(request, { signal })) {
       builder.add(part)
       if (Date.now() - shownAt < SHOW_MS && part.type !== 'approval') continue
@@ -182,6 +182,9 @@ async function readStream(
     return signal.aborted ? undefined : (error as Error)
   }
 }
+
+const rejectOnAbort = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
 
 export const turns = new TurnStore()
 

@@ -13,7 +13,7 @@ const sources = {
 type SourceName = keyof typeof sources
 
 /** A change, or undefined after a gap, when anything may have changed. */
-type ChangeEvent = Pick<Change, 'kind' | 'subject'> | undefined
+export type ChangeEvent = Pick<Change, 'kind' | 'subject'> | undefined
 
 /**
  * Subscribes to the person's changes in other tabs and programs, or to another source. Returns a function that
