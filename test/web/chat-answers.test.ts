@@ -124,8 +124,8 @@ describeWith('chromium')('the answers of a chat', () => {
     expect(await page.getByText('1 of 2').count()).toBe(2)
   })
 
-  test('a model gets the whole history, however little of it is loaded', async () => {
-    const { page } = chat
+  /** Opens a conversation of 122 messages, of which the page shows the last 50. */
+  async function openLongConversation(): Promise<void> {
     await chat.ask('Once')
     await article('Good day.').waitFor()
     await chat.answered()
@@ -135,8 +135,13 @@ describeWith('chromium')('the answers of a chat', () => {
         select m.conversation_id, seq + 2 * n, role, model, content, true, bytes, now(), now()
           from conversation_messages m join latest on latest.id = m.conversation_id, generate_series(1, 60) n`,
     )
-    await page.reload()
+    await chat.page.reload()
     await expect.poll(() => chat.messages().count()).toBe(50)
+  }
+
+  test('a model gets the whole history, however little of it is loaded', async () => {
+    const { page } = chat
+    await openLongConversation()
     const countSent = () => upstream.requests.at(-1)?.body.messages.length
 
     await page.getByRole('button', { name: 'Edit question' }).first().click()
@@ -150,6 +155,21 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await expect.poll(countSent).toBe(75)
     await chat.answered()
+  })
+
+  test('earlier messages that a question needs are not shown, and reading them can be stopped', async () => {
+    const { page } = chat
+    await openLongConversation()
+    upstream.requests.length = 0
+    await page.route('**/trpc/*conversations.messages*', () => {})
+
+    await chat.ask('And now?')
+    await page.getByRole('button', { name: 'Stop' }).click()
+
+    await chat.answered()
+    expect(await chat.messages().count()).toBe(51)
+    expect(upstream.requests).toEqual([])
+    await page.unroute('**/trpc/*conversations.messages*')
   })
 
   test('another answer ends the one that streams into the conversation', async () => {
