@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, WebSocketRoute } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
@@ -6,6 +6,10 @@ import { expectAccessible } from '../kit/web/chromium.ts'
 import { gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 const SENDING = '**/trpc/**roomMessages.create**'
+
+/** Closes a socket instead of its first message, with a code that clients do not reconnect after. */
+const refuseHandshake = (socket: WebSocketRoute) =>
+  socket.connectToServer().onMessage(() => void socket.close({ code: 4009 }))
 
 describeWith('chromium')('a room while connections fail', () => {
   const resources = new AsyncDisposableStack()
@@ -147,16 +151,41 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.said('from the tunnel').waitFor()
   })
 
-  test('where no socket comes about, changes come by server-sent events', async () => {
-    await using cyd = await openRooms(svc, 'cydd')
-    await cyd.page.routeWebSocket(/\/ws\/transfer/, (socket) => socket.close())
-    await cyd.page.reload()
-    await ada.invite('cydd')
-    await cyd.page.reload()
-    await cyd.page.getByRole('button', { name: 'Accept' }).click()
-    await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
-    await cyd.said('tide three').waitFor()
-    await ada.say('by another way')
-    await cyd.said('by another way').waitFor({ timeout: 60_000 })
+  test('an open room goes on after the person has ended their other sessions', async () => {
+    const { page } = ben
+    const opened = page.waitForEvent('websocket')
+    await page.reload()
+    const socket = await opened
+    await ada.say('before the end')
+    await ben.said('before the end').waitFor()
+    const closed = socket.waitForEvent('close')
+    const status = await page.evaluate(async () => {
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch('/trpc/sessions.endOthers', { method: 'POST', headers, body: '{}' })
+      return response.status
+    })
+    expect(status).toBe(200)
+    await closed
+    for (const text of ['after the end', 'and once more']) {
+      await ada.say(text)
+      await ben.said(text).waitFor({ timeout: 60_000 })
+    }
+    expect(await page.getByRole('alertdialog').count()).toBe(0)
+  })
+
+  test.each([
+    { account: 'cydd', event: 'fails', fail: (socket: WebSocketRoute) => void socket.close() },
+    { account: 'deee', event: 'is refused', fail: refuseHandshake },
+  ])('where each socket $event, changes come by server-sent events', async ({ account, fail }) => {
+    await using guest = await openRooms(svc, account)
+    await guest.page.routeWebSocket(/\/ws\/transfer/, fail)
+    await guest.page.reload()
+    await ada.invite(account)
+    await guest.page.reload()
+    await guest.page.getByRole('button', { name: 'Accept' }).click()
+    await guest.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor({ timeout: 60_000 })
+    await guest.said('tide three').waitFor()
+    await ada.say(`by another way for ${account}`)
+    await guest.said(`by another way for ${account}`).waitFor({ timeout: 60_000 })
   })
 })

@@ -4,6 +4,8 @@ import { api, type Connection } from '../shared/api/client.ts'
 
 /** Milliseconds without a connection after which the fallback transport is used. */
 const CONNECT_TIMEOUT_MS = 5000
+/** The shortest and the longest pause in milliseconds before a refused connection is made again. */
+const [MIN_RECONNECT_MS, MAX_RECONNECT_MS] = [3000, 60_000]
 
 interface WebsocketConfig {
   key: string
@@ -15,7 +17,7 @@ interface WebsocketConfig {
 
 let socketPromise: Promise<Socket> | undefined
 
-/** Returns the page's one Pusher connection, which reconnects by itself. The library loads with the first room. */
+/** Returns the page's one Pusher connection, which is made again when it is lost. The library loads with the first room. */
 export function openSocket({ websocket }: Connection): Promise<Socket> {
   socketPromise ??= connect(websocket as unknown as WebsocketConfig)
   return socketPromise
@@ -60,7 +62,23 @@ async function connect({ key, host, port, forceTls, path }: WebsocketConfig): Pr
       },
     },
   })
+  reconnectAfterRefusal(pusher)
   return new Socket(pusher)
+}
+
+/**
+ * Connects again after a refusal, such as the end of a session that got another id. The library reconnects only after
+ * other closures. The page itself never disconnects.
+ */
+function reconnectAfterRefusal(pusher: Pusher): void {
+  let pauseMs = MIN_RECONNECT_MS
+  let refusedAt = 0
+  pusher.connection.bind('disconnected', () => {
+    const isRepeated = Date.now() - refusedAt < 2 * MAX_RECONNECT_MS
+    pauseMs = isRepeated ? Math.min(2 * pauseMs, MAX_RECONNECT_MS) : MIN_RECONNECT_MS
+    refusedAt = Date.now()
+    setTimeout(() => pusher.connect(), pauseMs)
+  })
 }
 
 /** The position in the change log of a channel. */
@@ -151,11 +169,14 @@ export const createSocketTransport = (connection: Connection, channel: string, f
   },
 })
 
-/** Calls back once if no connection can be made. A connection that existed reconnects by itself. */
+/** The states without a connection; a refused connection is `disconnected`. */
+const failureStates: ReadonlySet<string> = new Set(['unavailable', 'failed', 'disconnected'])
+
+/** Calls back once if no connection can be made. One that existed before is only waited for, as it is made again. */
 function onConnectionFailure({ pusher: { connection } }: Socket, act: () => void): void {
   const check = ({ current }: { current: string }) => {
     if (current === 'connected') connection.unbind('state_change', check)
-    if (!navigator.onLine || (current !== 'unavailable' && current !== 'failed')) return
+    if (!navigator.onLine || !failureStates.has(current)) return
     connection.unbind('state_change', check)
     act()
   }
