@@ -112,6 +112,40 @@ describeWith('chromium')('people in the administration', () => {
     expect(await svc.rows('select groups from users where id = $1', [id])).toEqual([{ groups: ['staff', 'council'] }])
   })
 
+  test('a change waits for a sign-in elsewhere that takes several returns', async () => {
+    await using admin = await openAdmin(svc, 'bruno')
+    const { page } = admin
+    await page.route('**/trpc/**pages.visit**', async (route) => {
+      const response = await route.fetch()
+      const body = await response.text()
+      await route.fulfill({ response, body: body.replace('"elsewhere":false', '"elsewhere":true') })
+    })
+    const { id } = await addAccount(svc, 'wilma')
+    await showAdmin(page, `people/${id}`)
+    await ageSessions(svc)
+    await page.getByRole('button', { name: english['app.admin.changeGroups']! }).click()
+    await page.getByRole('textbox', { name: 'Groups' }).fill('staff')
+    await page.keyboard.press('Enter')
+
+    const question = page.getByRole('alertdialog')
+    const opened = page.waitForEvent('popup')
+    await question.getByRole('link').click()
+    await (await opened).close()
+    const returnToPage = () => page.evaluate("dispatchEvent(new Event('focus'))")
+    const refused = page.waitForResponse((response) => response.status() === 403)
+    await returnToPage()
+    await refused
+    await question.waitFor()
+    await svc.rows('update sessions set signed_in_at = now()')
+    await expect
+      .poll(async () => {
+        await returnToPage()
+        return question.count()
+      })
+      .toBe(0)
+    await page.getByText('staff', { exact: true }).waitFor()
+  })
+
   test('a person is added, disabled, enabled and removed after what is lost was named', async () => {
     await using admin = await openAdmin(svc, 'clara')
     const { page } = admin

@@ -10,13 +10,16 @@ import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 
 interface SignInRequest {
-  retry: () => void
+  /** True if the person has gone to another tab to sign in for this call. */
+  wasElsewhere: boolean
+  retry: (isElsewhere: boolean) => void
   cancel: () => void
 }
 
 /** The pending request to sign in. Of the mounted dialogs, the newest one shows it. */
 let signInRequest: SignInRequest | undefined
-let pendingSignIn: Promise<void> | undefined
+/** Resolves with true if the person has gone to another tab to sign in. */
+let pendingSignIn: Promise<boolean> | undefined
 let hosts: readonly string[] = []
 const listeners = new Listeners()
 
@@ -24,19 +27,20 @@ const isFreshLoginError = (error: unknown) => error instanceof SvcError && error
 
 /** Makes a call. If the service requires a fresh sign-in, asks for it and makes the call again. */
 export async function withFreshSession<Result>(call: () => Promise<Result>): Promise<Result> {
+  let isElsewhere = false
   for (;;)
     try {
       return await call()
     } catch (error) {
       if (!isFreshLoginError(error)) throw error
-      pendingSignIn ??= askToSignIn(error)
-      await pendingSignIn
+      pendingSignIn ??= askToSignIn(error, isElsewhere)
+      isElsewhere = await pendingSignIn
     }
 }
 
-function askToSignIn(error: unknown): Promise<void> {
-  const { promise: request, resolve, reject } = Promise.withResolvers<void>()
-  signInRequest = { retry: resolve, cancel: () => reject(error) }
+function askToSignIn(error: unknown, wasElsewhere: boolean): Promise<boolean> {
+  const { promise: request, resolve, reject } = Promise.withResolvers<boolean>()
+  signInRequest = { wasElsewhere, retry: resolve, cancel: () => reject(error) }
   listeners.notify()
   return request.finally(() => {
     signInRequest = undefined
@@ -61,14 +65,15 @@ export function FreshSessionDialog() {
 }
 
 /** Asks for the password, or for a sign-in in another tab, and then repeats the call. */
-function SignInDialog({ retry, cancel }: SignInRequest) {
+function SignInDialog({ wasElsewhere, retry, cancel }: SignInRequest) {
   const { data } = useQuery({ queryKey: ['login'], queryFn: () => api.pages.visit.query({ page: 'login' }) })
-  const [isElsewhere, setElsewhere] = useState(false)
+  const [isElsewhere, setElsewhere] = useState(wasElsewhere)
   useEffect(() => {
     // Windows of password managers take the focus as well, and a retry would clear the password.
     if (!isElsewhere) return
-    addEventListener('focus', retry)
-    return () => removeEventListener('focus', retry)
+    const retryOnReturn = () => retry(true)
+    addEventListener('focus', retryOnReturn)
+    return () => removeEventListener('focus', retryOnReturn)
   }, [isElsewhere, retry])
   return (
     <AlertDialog.Root open onOpenChange={(isOpen) => !isOpen && cancel()}>
@@ -77,7 +82,7 @@ function SignInDialog({ retry, cancel }: SignInRequest) {
         <AlertDialog.Popup className="dialog">
           <AlertDialog.Title>{t('app.admin.fresh')}</AlertDialog.Title>
           <AlertDialog.Description>{t('app.admin.freshText')}</AlertDialog.Description>
-          {data?.login.password && <PasswordForm done={retry} />}
+          {data?.login.password && <PasswordForm done={() => retry(isElsewhere)} />}
           <p className="actions">
             <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
             {data?.login.elsewhere && (
