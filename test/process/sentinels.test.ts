@@ -59,7 +59,9 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
       ]
       return { value, remaining }
     }
-    await expect.poll(() => count().catch(() => 'not yet')).toEqual({ value: 'after it', remaining: 1 })
+    await expect
+      .poll(() => count().catch(() => 'not yet'), { timeout: 60_000 })
+      .toEqual({ value: 'after it', remaining: 1 })
     expect([...one.log, ...other.log].join('')).not.toMatch(/word of the/)
   })
 })

@@ -141,6 +141,7 @@ function createActions(state: () => ActionContext): ChatActions {
     },
   }
 }
+
 /** Nothing is requested when the path to a message can't be read; another click reads it again. */
 function ignoreReadError(): void {}
 

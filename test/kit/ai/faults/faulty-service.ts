@@ -86,7 +86,7 @@ function buildProviders(protocol: Protocol, addresses: Record<Address, string>) 
       apiKey: PROVIDER_KEY,
       // The circuit breaker stays closed, as other cases run concurrently.
       circuit: { failures: 1_000_000 },
-      timeouts: { connect: '5s', firstByte: address === 'impatient' ? '1500ms' : '50s', total: '50s' },
+      timeouts: { connect: '5s', firstByte: address === 'impatient' ? '4s' : '50s', total: '50s' },
       models: [{ id, upstreamId: 'up-1', external: true, tools: ['listening'] }],
     }
   })
