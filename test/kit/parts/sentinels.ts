@@ -65,7 +65,7 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
         `sentinel sentinel-pass "${SENTINEL_PASSWORD}"`,
         `sentinel monitor primary 127.0.0.1 ${first} 2`,
         `sentinel auth-pass primary "${PASSWORD}"`,
-        'sentinel down-after-milliseconds primary 500',
+        'sentinel down-after-milliseconds primary 2000',
         'sentinel failover-timeout primary 5000',
       ],
       ['--sentinel'],
