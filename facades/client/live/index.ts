@@ -70,7 +70,7 @@ export interface PusherChannel {
   unbind(event: string, callback: (data: any) => void): unknown
 }
 
-/** The used part of pusher-js, which reconnects by itself. */
+/** The used part of pusher-js. It reconnects by itself, except after a refusal by the server: then call its `connect`. */
 export interface PusherClient {
   subscribe(channel: string): PusherChannel
   unsubscribe(channel: string): void
