@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -30,12 +30,10 @@ test('the image has what the service loads, and no tools of tests', () => {
   expect(needless.filter(has)).toEqual([])
 })
 
-test('the image has the front end, built, which its user can read', async () => {
-  const builds = join(image.folder, 'node_modules/.cache/svc/app')
-  const [build = ''] = await readdir(builds)
+test('the image has the front end, built', async () => {
+  const [build = ''] = await readdir(join(image.folder, 'node_modules/.cache/svc/app'))
 
-  expect(existsSync(join(builds, build, '.vite/manifest.json'))).toBe(true)
-  expect((await stat(join(builds, build))).mode & 0o777).toBe(0o755)
+  expect(existsSync(join(image.folder, 'node_modules/.cache/svc/app', build, '.vite/manifest.json'))).toBe(true)
 })
 
 test('the image loads the whole service, the parser of documents too', async () => {
