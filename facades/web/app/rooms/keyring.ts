@@ -58,9 +58,11 @@ export class Keyring {
   }
 
   /** Creates the next key of a room. The service answers with a conflict if somebody else has just done so. */
-  async rotateKey({ id, slug }: KeyedRoom): Promise<void> {
+  async rotateKey({ id, slug, keyEpoch }: KeyedRoom & { keyEpoch: number }): Promise<void> {
     const keys = await this.getKeys({ id, slug })
     const { meta } = await api.roomKeys.recipients.query({ id })
+    // Somebody else has rotated the key since the room was read.
+    if (meta.keyEpoch !== keyEpoch + 1) return
     const { roomKey, request } = await makeNextRoomKey(meta, keys)
     await api.roomKeys.rekey.mutate({ id, ...request })
     await this.#storeKeys(slug, new Map([[meta.keyEpoch, roomKey]]))
