@@ -4,7 +4,7 @@ import { PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
-import { gatherInRoom, type RoomsPage } from '../kit/web/rooms.ts'
+import { makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a room after somebody lost what they had', () => {
   const resources = new AsyncDisposableStack()
@@ -15,18 +15,27 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
 
   beforeAll(async () => {
     svc = resources.use(await startApp())
-    const { people } = resources.use(await gatherInRoom(svc, 'Lighthouse', ['adaa', 'benn', 'cydd']))
-    ;[ada, ben, cyd] = people
-    await ada.say('The lamp is lit')
-    for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
+    ada = resources.use(await openRooms(svc, 'adaa'))
+    ben = resources.use(await openRooms(svc, 'benn'))
+    cyd = resources.use(await openRooms(svc, 'cydd'))
   })
   afterAll(() => resources.disposeAsync())
 
-  const enter = ({ page }: Pick<RoomsPage, 'page'>) =>
-    page
-      .getByRole('navigation', { name: 'Rooms' })
-      .getByRole('link', { name: /Lighthouse/ })
-      .click()
+  /** A room of all three, who have read its first message. */
+  const lightLamp = async (): Promise<string> => {
+    const room = await makeRoom('Lighthouse', [ada, ben, cyd])
+    await ada.say('The lamp is lit')
+    for (const other of [ben, cyd]) await other.said('The lamp is lit').waitFor()
+    return room
+  }
+
+  const enter = (room: string, { page }: Pick<RoomsPage, 'page'>) =>
+    page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: room }).click()
+
+  const findEpoch = async (room: string) => {
+    const [found] = await svc.rows<{ epoch: number }>('select key_epoch as epoch from rooms where name = $1', [room])
+    return found?.epoch
+  }
 
   const removeFrom = async (by: RoomsPage, name: string) => {
     await by.showPanel('Members')
@@ -37,48 +46,46 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
   }
 
   test('whoever lost a device reads everything on another one, with their passkey', async () => {
+    const room = await lightLamp()
     await using device = await openPage(svc.url)
     const { page } = device
     await signIn(page, 'benn', PASSWORD)
     await page.goto('/rooms')
     await page.fill('#passkey', PASSKEY)
     await page.click('#unlock button')
-    await enter({ page })
+    await enter(room, { page })
     await page.getByRole('article').filter({ hasText: 'The lamp is lit' }).waitFor()
     await expectAccessible(page)
   })
 
   test('a new member of a room without key sharing sees why messages are closed', async () => {
-    await ada.createRoom('Vault', { sharesEarlierKeys: false })
-    await ada.invite('benn')
-    await ben.accept()
+    const room = await makeRoom('Vault', [ada, ben], { sharesEarlierKeys: false })
+    await cyd.page.goto('/rooms')
     await ada.say('For the two of us')
     await ben.said('For the two of us').waitFor()
     await removeFrom(ada, 'The benn')
-    const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Vault'")
-    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 60_000 }).toBeGreaterThan(0)
+    await expect.poll(() => findEpoch(room)).toBeGreaterThan(0)
 
     await ada.invite('cydd')
-    await cyd.accept()
+    await cyd.accept(room)
     await cyd.page.getByText('Written with an earlier key (number 0), which this room does not share.').waitFor()
     await ada.say('For the new two')
     await cyd.said('For the new two').waitFor()
     await expectAccessible(cyd.page)
-    for (const each of [ada, cyd, ben]) await enter(each)
   })
 
   test('a readmitted member reads earlier messages where the room shares keys', async () => {
+    const room = await lightLamp()
     await removeFrom(ada, 'The cydd')
     await cyd.page.getByText('This room is not there for you').waitFor()
     await expectAccessible(cyd.page)
-    const epoch = () => svc.rows<{ epoch: number }>("select key_epoch as epoch from rooms where name = 'Lighthouse'")
-    await expect.poll(async () => (await epoch())[0]?.epoch, { timeout: 60_000 }).toBeGreaterThan(0)
+    await expect.poll(() => findEpoch(room)).toBeGreaterThan(0)
     await ada.say('The fog is thick')
     await ben.said('The fog is thick').waitFor()
 
     await ada.invite('cydd')
     await cyd.page.goto('/rooms')
-    await cyd.accept()
+    await cyd.accept(room)
     for (const text of ['The lamp is lit', 'The fog is thick']) await cyd.said(text).waitFor()
     await cyd.say('I am back')
     await ada.said('I am back').waitFor()
@@ -88,6 +95,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     timeout: 300_000,
   }, async () => {
     const { page } = ben
+    const room = await lightLamp()
     await ada.page.goto('about:blank')
     await cyd.page.goto('about:blank')
     await page.context().clearCookies()
@@ -102,7 +110,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await makeKeys(page, { isGiven: false })
     await page.click('#on')
     await page.goto('/rooms')
-    await enter(ben)
+    await enter(room, ben)
     await page
       .getByText(/The key of this (message|room)/)
       .first()
@@ -110,9 +118,8 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await expectAccessible(page)
 
     await ada.page.goto('/rooms')
-    await enter(ada)
-    await ben.said('The lamp is lit').waitFor({ timeout: 60_000 })
-    await ben.said('The fog is thick').waitFor()
+    await enter(room, ada)
+    await ben.said('The lamp is lit').waitFor()
     await ben.say('With new keys')
     await ada.said('With new keys').waitFor()
   })

@@ -36,6 +36,24 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
   }
 }
 
+/** Makes a room for one test, which may be repeated, whatever the pages show. Returns its name. */
+export async function makeRoom(
+  name: string,
+  [host, ...guests]: readonly [RoomsPage, ...RoomsPage[]],
+  texts?: NewRoom,
+): Promise<string> {
+  const room = `${name} ${++madeRooms}`
+  for (const { page } of [host, ...guests]) await page.goto('/rooms')
+  await host.createRoom(room, texts)
+  for (const guest of guests) {
+    await host.invite(guest.account)
+    await guest.accept(room)
+  }
+  return room
+}
+
+let madeRooms = 0
+
 interface NewRoom {
   description?: string
   systemPrompt?: string
@@ -70,9 +88,10 @@ export function roomControls(page: Page) {
       await dialog.getByRole('button', { name: 'Close' }).click()
       await panel.getByRole('button', { name: 'Close' }).click()
     },
-    /** Accepts the one invitation that is there. */
-    async accept() {
-      await page.getByRole('button', { name: 'Accept' }).click()
+    /** Accepts the invitation to a room, or the one that is there. */
+    async accept(room = '') {
+      await page.locator('.invitation').filter({ hasText: room }).getByRole('button', { name: 'Accept' }).click()
+      await page.getByRole('heading', { level: 1, name: room }).waitFor()
       await main.getByRole('textbox', { name: 'Message' }).waitFor()
     },
     async say(text: string) {
