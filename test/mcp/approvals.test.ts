@@ -15,7 +15,7 @@ let eve: TestUser
 
 beforeAll(async () => {
   server = resources.use(await startToolServer())
-  upstream = resources.use(await startProvider(callsTool('mail_echo', '{"text":"to Bob"}')))
+  upstream = resources.use(await startProvider(callsBob))
   const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
   const model = { tools: ['mail_echo'] }
   const config = resources.use(await writeConfig(upstream.url, { model, more: { mcpServers } }))
@@ -32,10 +32,12 @@ async function approve() {
   await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
 }
 
+const callsBob = callsTool('mail_echo', '{"text":"to Bob"}')
 const said = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 
 beforeEach(() => {
   server.seen.length = 0
+  upstream.behave = callsBob
   upstream.requests.length = 0
 })
 
@@ -142,7 +144,6 @@ test('a remembered approval settles the other calls of the same round', async ()
 })
 
 test('a tool that is approved for a conversation still asks in others', async () => {
-  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
   const other = (await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'other', abilities: ['ai'] })).token
   expect(await isAsked(ada.token, 'one', { allow: false, remember: true })).toBe(true)
   expect(await isAsked(ada.token, 'one', { allow: true })).toBe(true)
@@ -170,7 +171,6 @@ test('a tool that is approved for a conversation still asks in others', async ()
 })
 
 test('approvals for a conversation belong to one session and can be revoked elsewhere', async () => {
-  upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}')
   const { browser: first, id } = await signIn(svc, 'grace')
   const second = openBrowser(svc.url)
   await second.login('grace')

@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { startOwnRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
@@ -13,6 +13,7 @@ beforeAll(async () => {
   svc = await startApp()
 })
 afterAll(() => svc[Symbol.asyncDispose]())
+beforeEach(() => svc.rows('delete from usage_records'))
 
 interface Calls {
   model: string
@@ -55,10 +56,14 @@ test('the time to the first token is recorded beside the whole time', async () =
 
   const demo = async () => (await svc.host.overview.models({ order: 'slowest' })).find(({ model }) => model === 'demo')
   await expect.poll(async () => (await demo())?.firstPieceMs).toEqual(expect.any(Number))
-  await svc.rows("delete from usage_records where model = 'demo'")
 })
 
 test('calls are counted by hour, also in hours without one', async () => {
+  const { id } = await svc.user()
+  await record(id, { model: 'slow', count: 12 })
+  await record(id, { model: 'frail', outcome: 'failed', count: 3, ago: '3 hours' })
+  await record(id, { model: 'old', count: 3, ago: '20 days' })
+
   const calls = await svc.host.overview.calls({ hours: 48 })
 
   expect(calls).toHaveLength(48)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { runWithin } from '../../routers/ports/traces.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { openLog } from '../../server/ops/log.ts'
@@ -93,6 +93,10 @@ async function traceOf(response: Response) {
   return { root, spans, named, parents: Object.fromEntries(spans.map((span) => [span.name, parentOf(span)])) }
 }
 
+beforeEach(() => {
+  upstream.behave = answers('Good day.')
+})
+
 describe('a trace', () => {
   test.for([
     ['application/json', 'ai.ask'],
@@ -169,7 +173,6 @@ describe('a trace', () => {
   })
 
   test('a trace from outside is linked, not continued, and its baggage is dropped', async () => {
-    upstream.behave = answers('Good day.')
     const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'a=canary', baggage: 'who=canary' }
     const { root } = await traceOf(await ask({ headers }))
@@ -217,7 +220,6 @@ describe('a trace', () => {
   })
 
   test('an answer in a room is a trace of its own with a link', async () => {
-    upstream.behave = answers('Good day.')
     const room = await createAiRoom({ svc })
     const asked = await askInRoom(room.admin, room.id, 'Hello')
     await waitForAnswer(room.admin, room.id)

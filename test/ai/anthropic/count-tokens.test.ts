@@ -78,6 +78,7 @@ const exact = { input_tokens: 42, estimated: false }
 const estimate = { input_tokens: expect.any(Number), estimated: true }
 
 test('Anthropic counts what it would be asked, with its key, and nothing is recorded', async () => {
+  const recordsBefore = await readUsageRecords(svc)
   expect(await count()).toEqual(exact)
   const [{ path, headers, body } = {}] = upstream.requests
   expect(path).toBe('/v1/anthropic/messages/count_tokens')
@@ -85,7 +86,7 @@ test('Anthropic counts what it would be asked, with its key, and nothing is reco
   expect(Object.keys(body ?? {}).sort()).toEqual(['messages', 'model', 'system', 'tools'])
   expect(body).toMatchObject({ model: 'up-1', system: [{ text: 'Be kind.' }], tools: [{ name: 'weather' }] })
   expect(JSON.stringify(body?.messages)).toContain('How do you do?')
-  expect([upstream.requests.length, await readUsageRecords(svc)]).toEqual([1, []])
+  expect([upstream.requests.length, await readUsageRecords(svc)]).toEqual([1, recordsBefore])
 })
 
 test('Google and OpenAI count what they would be asked, too; other providers count nothing', async () => {
