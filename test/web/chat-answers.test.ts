@@ -172,6 +172,30 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.unroute('**/trpc/*conversations.messages*')
   })
 
+  test('an answer whose question cannot be read says so, and is answered again afterwards', async () => {
+    const { page } = chat
+    await openLongConversation()
+    // The page begins with an answer then.
+    await svc.rows(
+      'delete from conversation_messages where seq = 122 and conversation_id = (select max(id) from conversations)',
+    )
+    await page.reload()
+    await expect.poll(() => chat.messages().count()).toBe(50)
+    const earlier = '**/trpc/*conversations.messages*'
+    await page.route(earlier, (route) => route.abort())
+    const answer = chat.messages().first()
+
+    await answer.getByRole('button', { name: 'Answer again' }).click()
+    await answer.getByText('The service cannot be reached.').waitFor()
+    await expectAccessible(page)
+    await page.unroute(earlier)
+    upstream.behave = answers('Answer two.')
+    await answer.getByRole('button', { name: 'Answer again' }).click()
+
+    await article('Answer two.').waitFor()
+    await chat.answered()
+  })
+
   test('another answer ends the one that streams into the conversation', async () => {
     const { page } = chat
     upstream.behave = behavesInTurn(answers('Answer one.'), neverEnds, answers('Answer two.'))

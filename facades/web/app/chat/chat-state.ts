@@ -23,9 +23,10 @@ export interface ChatActions {
   send(question: Question): Promise<void>
   /** Asks a question again in other words, as another version beside the earlier one. */
   resend(question: OpenedMessage, text: string): Promise<void>
-  /** Requests another answer, from another model if one is named. */
-  regenerate(answer: OpenedMessage, modelId?: string): void
-  continueAnswer(): void
+  /** Requests another answer, from another model if one is named. Rejects if the question can't be read. */
+  regenerate(answer: OpenedMessage, modelId?: string): Promise<void>
+  /** Requests the rest of the last answer. Rejects if its question can't be read. */
+  continueAnswer(): Promise<void>
   chooseVersion(number: string, parent: string): void
   stop(): void
   /** Requests the answer again after a failure. */
@@ -118,19 +119,16 @@ function createActions(state: () => ActionContext): ChatActions {
       await sendQuestion(getContext(), { text, attachments: [] }, toParent(path.at(-1)))
       showNewestAfter(path)
     },
-    regenerate(message, modelId) {
-      const request = (path: readonly OpenedMessage[]) => {
-        requestAnswer(getContext(modelId), toParent(path.at(-1)))
-        showNewestAfter(path)
-      }
-      void readPathBefore(message).then(request, ignoreReadError)
+    async regenerate(message, modelId) {
+      const path = await readPathBefore(message)
+      requestAnswer(getContext(modelId), toParent(path.at(-1)))
+      showNewestAfter(path)
     },
-    continueAnswer() {
+    async continueAnswer() {
       const partialAnswer = getLast()
       if (!partialAnswer) return
-      const request = (path: readonly OpenedMessage[]) =>
-        continueAnswer(getContext(), toParent(path.at(-1)), partialAnswer)
-      void readPathBefore(partialAnswer).then(request, ignoreReadError)
+      const path = await readPathBefore(partialAnswer)
+      continueAnswer(getContext(), toParent(path.at(-1)), partialAnswer)
     },
     chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
     stop: () => turns.stop(state().slug),
@@ -141,9 +139,6 @@ function createActions(state: () => ActionContext): ChatActions {
     },
   }
 }
-
-/** Nothing is requested when the path to a message can't be read; another click reads it again. */
-function ignoreReadError(): void {}
 
 const ActionsContext = createContext<ChatActions | undefined>(undefined)
 

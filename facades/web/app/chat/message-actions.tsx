@@ -1,8 +1,10 @@
+import { useState } from 'react'
 import { insertQuotation } from '../shared/message-field.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { InlineError } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
@@ -59,7 +61,12 @@ function Versions({ step: { message, versions, parentNumber } }: { step: PathSte
 
 function AnswerMenu({ message, models }: { message: OpenedMessage; models: readonly ChatModel[] }) {
   const { regenerate } = useChatActions()
+  const [error, setError] = useState<unknown>()
   const { answer } = message
+  const requestAnother = (modelId?: string) => {
+    setError(undefined)
+    regenerate(message, modelId).catch(setError)
+  }
   const others = models.filter(({ modelId }) => modelId !== message.model).slice(0, MAX_OTHERS)
   const items: MenuEntry[] = [
     { icon: 'quote', label: t('app.message.quote'), choose: () => insertQuotation('chat', answer.text) },
@@ -68,14 +75,15 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
       ({ modelId, label }): MenuEntry => ({
         icon: 'repeat',
         label: t('app.message.regenerateWith', { model: label }),
-        choose: () => regenerate(message, modelId),
+        choose: () => requestAnother(modelId),
       }),
     ),
   ]
   return (
     <>
-      <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => regenerate(message)} />
+      <IconButton icon="repeat" label={t('app.message.regenerate')} onClick={() => requestAnother()} />
       <MenuButton label={t('app.message.more')} items={items} note={<MessageFacts message={message} />} />
+      <InlineError error={error} />
     </>
   )
 }

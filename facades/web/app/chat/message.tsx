@@ -7,6 +7,7 @@ import { Sources } from '../shared/markdown/sources.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { EditForm } from '../shared/ui/edit-form.tsx'
+import { InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
@@ -184,14 +185,20 @@ function Thoughts({
 /** Says that an answer is incomplete, and offers to continue it. */
 function CutNotice({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {
   const { continueAnswer } = useChatActions()
+  const [error, setError] = useState<unknown>()
+  const requestRest = () => {
+    setError(undefined)
+    continueAnswer().catch(setError)
+  }
   return (
     <p className="cut">
       <span>{t(cutLabels[cut])}</span>
       {isLast && cut !== 'refusal' && (
-        <button type="button" className="quiet-button" onClick={continueAnswer}>
+        <button type="button" className="quiet-button" onClick={requestRest}>
           {t('app.message.continue')}
         </button>
       )}
+      <InlineError error={error} />
     </p>
   )
 }
