@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { PROVIDER_KEY, protocols } from '../kit/ai/protocols.ts'
 import { type ProviderRequest, sendJson, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
@@ -239,7 +239,10 @@ test('texts whose stored size is too large are refused before any is read', asyn
 test('too much input has the word for it that clients know', async () => {
   const { token } = svc.people.ada
   const { id } = await file('word '.repeat(400))
-  await svc.changeCatalogue(`update ai_models set limits = '{"maxInputTokens": 300}' where model_id = 'reads'`)
+  const setLimits = (limits: string) =>
+    svc.changeCatalogue(`update ai_models set limits = ${limits} where model_id = 'reads'`)
+  onTestFinished(() => setLimits('null'))
+  await setLimits(`'{"maxInputTokens": 300}'`)
 
   expect(await ask(token, 'reads', id)).toMatchObject({ status: 400, error: { code: 'context_length_exceeded' } })
   expect(requests).toEqual([])
