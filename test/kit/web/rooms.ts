@@ -23,12 +23,7 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
   await using resources = new AsyncDisposableStack()
   const people: RoomsPage[] = []
   for (const account of accounts) people.push(resources.use(await openRooms(svc, account)))
-  const [host, ...guests] = people
-  await host?.createRoom(room, texts)
-  for (const guest of guests) {
-    await host?.invite(guest.account)
-    await guest.accept()
-  }
+  await createRoomOf(people, room, texts)
   const disposables = resources.move()
   return {
     people: people as { [Index in keyof Accounts]: RoomsPage },
@@ -37,22 +32,23 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
 }
 
 /** Makes a room for one test, which may be repeated, whatever the pages show. Returns its name. */
-export async function makeRoom(
-  name: string,
-  [host, ...guests]: readonly [RoomsPage, ...RoomsPage[]],
-  texts?: NewRoom,
-): Promise<string> {
+export async function makeRoom(name: string, people: readonly RoomsPage[], texts?: NewRoom): Promise<string> {
   const room = `${name} ${++madeRooms}`
-  for (const { page } of [host, ...guests]) await page.goto('/rooms')
-  await host.createRoom(room, texts)
-  for (const guest of guests) {
-    await host.invite(guest.account)
-    await guest.accept(room)
-  }
+  for (const { page } of people) await page.goto('/rooms')
+  await createRoomOf(people, room, texts)
   return room
 }
 
 let madeRooms = 0
+
+/** The first of these people creates the room and invites the others, who accept. */
+async function createRoomOf([host, ...guests]: readonly RoomsPage[], room: string, texts?: NewRoom): Promise<void> {
+  await host?.createRoom(room, texts)
+  for (const guest of guests) {
+    await host?.invite(guest.account)
+    await guest.accept(room)
+  }
+}
 
 interface NewRoom {
   description?: string
