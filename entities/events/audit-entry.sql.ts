@@ -42,9 +42,9 @@ export interface ChainedEntry extends NewAuditEntry {
 const chainedColumns = `seq::float8 as seq, ${isoTime('at')} as at, act, outcome, actor, subject, request_id as "requestId", origin, change,
        origin_digest as "originDigest", change_digest as "changeDigest", previous, hash`
 
-/** Reads all entries up to a number, oldest first. Values: the number. */
+/** Reads entries up to a number, oldest first. Values: the number, null for all. */
 export const readAuditChain = unboundedStatement<ChainedEntry>(
-  `select ${chainedColumns} from audit_entries where seq <= $1::bigint order by seq`,
+  `select ${chainedColumns} from audit_entries where $1::bigint is null or seq <= $1::bigint order by seq`,
 )
 
 export interface AuditEnds {
@@ -52,11 +52,13 @@ export interface AuditEnds {
   hash: string
   removedSeq: number
   removedHash: string
+  removedSeal: string | null
 }
 
 export const findAuditEnds = statement<AuditEnds>(
   'find-audit-ends',
-  `select seq::float8 as seq, hash, removed_seq::float8 as "removedSeq", removed_hash as "removedHash" from audit_heads where id = 1`,
+  `select seq::float8 as seq, hash, removed_seq::float8 as "removedSeq", removed_hash as "removedHash",
+       removed_seal as "removedSeal" from audit_heads where id = 1`,
 )
 
 /**
@@ -80,13 +82,19 @@ export const eraseFromAudit = statement<never>(
     where (actor = $1 and origin is not null) or (subject = $1 and change is not null)`,
 )
 
-/** Marks the last entry before a time as removed, unless a later one already is. Values: the time. */
+/** Finds the last entry before a time, unless it is already removed. Values: the time. */
+export const findLastAuditBefore = statement<{ seq: number; hash: string }>(
+  'find-last-audit-before',
+  `select e.seq::float8 as seq, e.hash
+     from (select seq, hash from audit_entries where at < $1 order by at desc, seq desc limit 1) e, audit_heads h
+    where h.id = 1 and e.seq > h.removed_seq`,
+)
+
+/** Marks entries as removed, unless later ones already are. Values: number and hash of the last one, and their seal. */
 export const markAuditRemoved = statement<{ removedSeq: number; removedHash: string }>(
   'mark-audit-removed',
-  `update audit_heads h set removed_seq = e.seq, removed_hash = e.hash
-     from (select seq, hash from audit_entries where at < $1 order by at desc, seq desc limit 1) e
-    where h.id = 1 and e.seq > h.removed_seq
-   returning e.seq::float8 as "removedSeq", e.hash as "removedHash"`,
+  `update audit_heads set removed_seq = $1, removed_hash = $2, removed_seal = $3 where id = 1 and removed_seq < $1
+   returning removed_seq::float8 as "removedSeq", removed_hash as "removedHash"`,
 )
 
 /** Values: how many at most. */

@@ -12,6 +12,8 @@ export const AuditHead = defineEntity({
     hash: p.string().length(64).default(''),
     removedSeq: p.bigint('number').default(0),
     removedHash: p.string().length(64).default(''),
+    /** The number and hash of the last removed entry, sealed with the application key, which the database does not have. */
+    removedSeal: p.text().nullable(),
   },
 })
 

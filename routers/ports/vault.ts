@@ -5,6 +5,7 @@ export const SERVER_KEY = 'mcp_servers.api_key'
 export const SERVER_CONFIG = 'mcp_servers.additional_config'
 export const FILE_KEY = 'files.key'
 export const AUDIT_ANCHOR = 'audit_heads.hash'
+export const AUDIT_REMOVAL = 'audit_heads.removed_hash'
 export const USERDATA = 'frontend_migration_userdata.data'
 
 /** Seals secrets with the application key. Text sealed for one purpose cannot be opened for another. */

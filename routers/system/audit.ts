@@ -5,6 +5,7 @@ import {
   type ChainedEntry,
   deleteRemovedAudit,
   findAuditEnds,
+  findLastAuditBefore,
   listAuditEntries,
   markAuditRemoved,
   readAuditChain,
@@ -12,7 +13,7 @@ import {
 import type { Context } from '../core/context.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 import { day } from '../ports/days.ts'
-import { AUDIT_ANCHOR, type Vault } from '../ports/vault.ts'
+import { AUDIT_ANCHOR, AUDIT_REMOVAL, type Vault } from '../ports/vault.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
 
 const filterMembers = {
@@ -74,16 +75,17 @@ export const auditRouter = router({
     return { ends, batches: ctx.services.readInBatches(readAuditChain, [ends.seq]) }
   }),
 
-  /** Verifies the chain, and compares it with anchors from the log. */
+  /** Verifies the chain, that only retention and removals of people took something from it, and anchors from the log. */
   verify: adminSession
     .input(z.strictObject({ anchors: z.array(anchor).max(10_000).default([]) }).prefault({}))
     .query(async ({ ctx, input: { anchors } }) => {
       const ends = await findEnds(ctx)
       const verifier = new ChainVerifier(ends, anchors)
-      verifier.checkAnchorSeals(ctx.services.vault, anchors)
-      for await (const entries of ctx.services.readInBatches(readAuditChain, [ends.seq]))
+      verifier.checkSeals(ctx.services.vault, anchors)
+      for await (const entries of ctx.services.readInBatches(readAuditChain, [null]))
         for (const e of entries) verifier.check(e)
-      return verifier.finish()
+      // The chain may have grown meanwhile: no entry is behind the head of now.
+      return verifier.finish(await findEnds(ctx))
     }),
 
   /** Deletes entries older than the retention setting, and writes an anchor to the log. */
@@ -91,7 +93,9 @@ export const auditRouter = router({
     const { settings, sql, log, vault } = ctx.services
     const before = new Date()
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
-    const [removed] = await sql(markAuditRemoved, [before])
+    const [last] = await sql(findLastAuditBefore, [before])
+    const seal = last && vault.seal(writeAnchorText(last), AUDIT_REMOVAL)
+    const [removed] = last ? await sql(markAuditRemoved, [last.seq, last.hash, seal]) : []
     if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
     await deleteInBatches(BATCH_SIZE, () => sql(deleteRemovedAudit, [BATCH_SIZE]))
     const { seq, hash } = await findEnds(ctx)
@@ -100,14 +104,14 @@ export const auditRouter = router({
   }),
 })
 
-/** Writes the text of an anchor that is sealed. */
+/** Writes the text that the seal of an anchor or of a removal has. */
 const writeAnchorText = ({ seq, hash }: Pick<Anchor, 'seq' | 'hash'>) => `${seq} ${hash}`
 
 const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` : act)
 
 async function findEnds({ services }: Context): Promise<AuditEnds> {
   const [ends] = await services.sql(findAuditEnds)
-  return ends ?? { seq: 0, hash: '', removedSeq: 0, removedHash: '' }
+  return ends ?? { seq: 0, hash: '', removedSeq: 0, removedHash: '', removedSeal: null }
 }
 
 /** Converts an entry to its readable form. */
@@ -132,12 +136,19 @@ const MAX_FINDINGS = 100
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
+/** Acts that erase the texts of entries by and about a person, who is their subject. */
+const removals = ['admin.removeUser', 'users.delete']
+
 /** Verifies each entry against the previous one and its own digests. */
 class ChainVerifier {
   readonly #ends: AuditEnds
   readonly #anchors: Map<number, string>
   readonly #findings: Finding[] = []
   #last: { seq: number; hash: string }
+  /** The hash of the entry that was the head when the verification began. */
+  #hashAtHead: string | undefined
+  /** The last erased entry by or about each person whose removal has not been read yet. */
+  readonly #erasedUntil = new Map<string, number>()
   #entries = 0
   #erased = 0
 
@@ -145,12 +156,17 @@ class ChainVerifier {
     this.#ends = ends
     this.#anchors = new Map(anchors.map(({ seq, hash }) => [seq, hash]))
     this.#last = { seq: ends.removedSeq, hash: ends.removedHash }
+    if (ends.seq === ends.removedSeq) this.#hashAtHead = ends.removedHash
   }
 
-  /** Finds anchors that were written without the application key. */
-  checkAnchorSeals(vault: Vault, anchors: readonly Anchor[]): void {
+  /** Finds anchors, and the removal of the beginning, that were written without the application key. */
+  checkSeals(vault: Vault, anchors: readonly Anchor[]): void {
+    const { removedSeq, removedHash, removedSeal } = this.#ends
+    const removal = writeAnchorText({ seq: removedSeq, hash: removedHash })
+    if (removedSeq > 0 && (removedSeal === null || openSeal(vault, removedSeal, AUDIT_REMOVAL) !== removal))
+      this.#report(removedSeq, 'was removed with all before it, but not by the retention of this service')
     for (const { seq, hash, seal } of anchors)
-      if (seal !== undefined && openSeal(vault, seal) !== writeAnchorText({ seq, hash }))
+      if (seal !== undefined && openSeal(vault, seal, AUDIT_ANCHOR) !== writeAnchorText({ seq, hash }))
         this.#report(seq, 'has an anchor in the log that no known application key has sealed')
   }
 
@@ -159,20 +175,25 @@ class ChainVerifier {
     if (entry.seq <= this.#ends.removedSeq) return
     const { seq, hash, previous, origin, originDigest, change, changeDigest } = entry
     this.#entries++
-    if ((originDigest && origin === null) || (changeDigest && change === null)) this.#erased++
+    this.#checkErasure(entry)
     if (seq !== this.#last.seq + 1) this.#report(seq, `entries ${this.#last.seq + 1} to ${seq - 1} are missing`)
     if (previous !== this.#last.hash) this.#report(seq, 'does not follow the entry before it')
     if (hash !== computeHash(entry)) this.#report(seq, 'was changed')
     if (!matchesDigest(origin, originDigest)) this.#report(seq, 'says another origin than it did')
     if (!matchesDigest(change, changeDigest)) this.#report(seq, 'says another change than it did')
     this.#compareAnchor(seq, hash)
+    if (seq === this.#ends.seq) this.#hashAtHead = hash
     this.#last = { seq, hash }
   }
 
-  finish() {
+  /** `current` are the ends of the chain after all entries were read. */
+  finish(current: AuditEnds) {
     const { seq, hash } = this.#ends
     if (this.#last.seq < seq) this.#report(seq, `entries ${this.#last.seq + 1} to ${seq} are missing`)
-    else if (this.#last.hash !== hash) this.#report(seq, 'is not what the head of the chain says')
+    else if (this.#hashAtHead !== hash) this.#report(seq, 'is not what the head of the chain says')
+    if (this.#last.seq > current.seq) this.#report(this.#last.seq, `is behind the head of the chain, ${current.seq}`)
+    for (const [person, erasedSeq] of this.#erasedUntil)
+      this.#report(erasedSeq, `lost its texts, and no later entry says that ${person} was removed`)
     for (const at of this.#anchors.keys())
       if (at > this.#ends.removedSeq) this.#report(at, 'has an anchor in the log, and is missing')
     return {
@@ -183,6 +204,15 @@ class ChainVerifier {
       erased: this.#erased,
       findings: this.#findings,
     }
+  }
+
+  #checkErasure({ seq, act, outcome, actor, subject, origin, originDigest, change, changeDigest }: ChainedEntry): void {
+    const isOriginErased = originDigest !== null && origin === null
+    const isChangeErased = changeDigest !== null && change === null
+    if (subject !== null && outcome === 'ok' && removals.includes(act)) this.#erasedUntil.delete(subject)
+    if (isOriginErased || isChangeErased) this.#erased++
+    if (isOriginErased) this.#erasedUntil.set(actor, seq)
+    if (isChangeErased) this.#erasedUntil.set(subject ?? 'anybody', seq)
   }
 
   #compareAnchor(seq: number, hash: string): void {
@@ -196,9 +226,9 @@ class ChainVerifier {
   }
 }
 
-function openSeal(vault: Vault, seal: string): string | undefined {
+function openSeal(vault: Vault, seal: string, purpose: string): string | undefined {
   try {
-    return vault.open(seal, AUDIT_ANCHOR)
+    return vault.open(seal, purpose)
   } catch {
     return undefined
   }

@@ -255,6 +255,21 @@ const tampering: [string, string, string][] = [
     'update audit_entries set seq = case seq when 2 then -3 when 3 then -2 end where seq in (2, 3); update audit_entries set seq = -seq where seq < 0',
     'does not follow the entry before it',
   ],
+  [
+    'a beginning that was cut by moving the head',
+    'update audit_heads set removed_seq = 2, removed_hash = (select hash from audit_entries where seq = 2); delete from audit_entries where seq <= 2',
+    'was removed with all before it, but not by the retention of this service',
+  ],
+  [
+    'an entry behind the head',
+    `insert into audit_entries (seq, at, act, outcome, actor, previous, hash) select 4, now(), 'admin.setRole', 'ok', 'user:9', hash, hash from audit_heads`,
+    'is behind the head of the chain, 3',
+  ],
+  [
+    'texts that no removal has erased',
+    'update audit_entries set change = null where seq = 1',
+    'lost its texts, and no later entry says that user:2 was removed',
+  ],
 ]
 
 test.for(tampering)('svc audit verify finds %s', async ([, text, problem]) => {
