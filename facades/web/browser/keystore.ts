@@ -1,23 +1,24 @@
-import type { Key } from './crypto/seal.ts'
+import type { KeychainKey } from './crypto/wrapping.ts'
 
 /** Identifies the owner of a key: the text changes with the account and with its public key. */
 type Owner = string
 
 interface StoredKey {
   owner: Owner
-  key: Key
+  key: KeychainKey
 }
 
 const [database, store, slot] = ['svc', 'keys', 'passkey']
 
 /** Stores the derived key for the other pages of a session, as a key that no script can export. */
-export async function storeKey(owner: Owner, key: Key): Promise<void> {
-  if (key.extractable) throw new TypeError('Only a key that cannot be exported may be stored.')
+export async function storeKey(owner: Owner, key: KeychainKey): Promise<void> {
+  const { extractable } = 'wrapping' in key ? key.key : key
+  if (extractable) throw new TypeError('Only a key that cannot be exported may be stored.')
   await runInStore<IDBValidKey>('readwrite', (keys) => keys.put({ owner, key } satisfies StoredKey, slot))
 }
 
 /** The stored key of this owner; deletes a key of any other owner. */
-export async function findKey(owner: Owner): Promise<Key | undefined> {
+export async function findKey(owner: Owner): Promise<KeychainKey | undefined> {
   const stored = await runInStore<StoredKey | undefined>('readonly', (keys) => keys.get(slot))
   if (stored?.owner === owner) return stored.key
   if (stored) await forgetKeys()

@@ -1,21 +1,21 @@
 import {
   CannotOpen,
-  fits,
   importKey,
   importPrivateKey,
   type Key,
   type KeychainEntry,
+  type KeychainKey,
   Malformed,
   openFile,
   openMessage,
   openStoredRoomKeys,
-  passkeyKey,
   type RoomKeys,
   readSealed,
   recover,
   roomAiKey,
   roomKeysIn,
   type Sealed,
+  unlock,
   unseal,
   unsealEntry,
 } from '../../browser/crypto.ts'
@@ -57,11 +57,11 @@ export interface Room {
 /** Decrypts an archive with the passkey of its person. Nothing leaves the page. */
 export class Opener {
   readonly #archive: Archive
-  readonly #passkeyKey: Key
+  readonly #passkeyKey: KeychainKey
   readonly #keychain: readonly KeychainEntry[]
   readonly #roomKeys = new Map<string, Promise<RoomKeys>>()
 
-  private constructor(archive: Archive, key: Key, keychain: readonly KeychainEntry[]) {
+  private constructor(archive: Archive, key: KeychainKey, keychain: readonly KeychainEntry[]) {
     this.#archive = archive
     this.#passkeyKey = key
     this.#keychain = keychain
@@ -69,15 +69,14 @@ export class Opener {
 
   /** Unlocks with the passkey, or with the recovery code that decrypts its backup. */
   static async unlock(archive: Archive, secret: string): Promise<Opener> {
-    const { salts } = archive.manifest
     const keychain = (await archive.readAllRows<KeychainEntry>('user-keychain-values')).map(
       ({ attributes }) => attributes,
     )
     const passkeys = [secret, await findPasskey(archive, secret)]
     for (const passkey of passkeys) {
       if (!passkey) continue
-      const key = await passkeyKey(passkey, salts)
-      if (await isPasskeyKeyValid(archive, key, keychain)) return new Opener(archive, key, keychain)
+      const key = await findPasskeyKey(archive, passkey, keychain)
+      if (key) return new Opener(archive, key, keychain)
     }
     throw new WrongSecret()
   }
@@ -188,11 +187,17 @@ async function findPasskey(archive: Archive, code: string): Promise<string | und
   return ignoreUnreadable(recover(code, derivedWith ?? person.username, sealed, salts))
 }
 
-async function isPasskeyKeyValid(archive: Archive, key: Key, keychain: readonly KeychainEntry[]): Promise<boolean> {
+/** Derives the key of the keychain, in either form; undefined if the passkey is wrong. */
+async function findPasskeyKey(
+  archive: Archive,
+  passkey: string,
+  keychain: readonly KeychainEntry[],
+): Promise<KeychainKey | undefined> {
   const entry = keychain.find(({ keyType }) => keyType === 'public_key')
   const [user] = await archive.readAllRows<{ publicKey: string | null }>('users')
   const publicKey = user?.attributes.publicKey
-  return entry !== undefined && publicKey != null && fits(key, { publicKey, validator: entry.value })
+  if (!entry || publicKey == null) return undefined
+  return unlock(passkey, { publicKey, validator: entry.value }, archive.manifest.salts)
 }
 
 async function ignoreUnreadable<T>(opened: Promise<T>): Promise<T | undefined> {

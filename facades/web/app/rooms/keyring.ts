@@ -4,6 +4,7 @@ import {
   inviteByPublicKey,
   type Key,
   type KeychainEntry,
+  type KeychainKey,
   makeKey,
   makeNextRoomKey,
   openByHash,
@@ -25,12 +26,12 @@ type KeyedRoom = Pick<Room, 'id' | 'slug'>
 
 /** The room keys of a person, from their keychain or wrapped for them by others. */
 export class Keyring {
-  readonly #passkeyKey: Key
+  readonly #passkeyKey: KeychainKey
   readonly #salts: Salts
   readonly #keysBySlug = new Map<string, RoomKeys>()
   #keychain: Promise<KeychainEntry[]> | undefined
 
-  constructor(passkeyKey: Key, salts: Salts) {
+  constructor(passkeyKey: KeychainKey, salts: Salts) {
     this.#passkeyKey = passkeyKey
     this.#salts = salts
   }

@@ -2,6 +2,7 @@ import {
   importKey,
   type Key,
   type KeychainEntry,
+  type KeychainKey,
   readSealed,
   seal,
   unseal,
@@ -34,12 +35,12 @@ export class ConversationKey {
 }
 
 /** Returns the key that is derived from the passkey and decrypts the keychain, if this browser stores it. */
-export const findPasskeyKey = ({ userinfo }: Connection): Promise<Key | undefined> =>
+export const findPasskeyKey = ({ userinfo }: Connection): Promise<KeychainKey | undefined> =>
   findKey(`${userinfo?.id}-${userinfo?.hash}`)
 
 /** Decrypts the key of all private conversations from the keychain. */
 export async function openConversationKey(
-  passkeyKey: Key,
+  passkeyKey: KeychainKey,
   keychain: readonly KeychainEntry[],
 ): Promise<ConversationKey | undefined> {
   const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')

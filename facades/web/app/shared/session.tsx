@@ -1,12 +1,13 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect } from 'react'
-import type { Key } from '../../browser/crypto.ts'
+import { CannotOpen, type KeychainEntry, type KeychainKey } from '../../browser/crypto.ts'
+import { forgetKeys } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
 import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'
 import { announcePerson, onOtherPerson } from './person-change.ts'
 
 interface SessionKeys {
-  passkeyKey: Key
+  passkeyKey: KeychainKey
   conversationKey: ConversationKey
 }
 
@@ -30,7 +31,7 @@ export class Session {
   }
 
   /** The key that decrypts the keychain. */
-  get passkeyKey(): Key {
+  get passkeyKey(): KeychainKey {
     return this.#requireKeys().passkeyKey
   }
 
@@ -98,9 +99,21 @@ async function openSession(): Promise<Session> {
   if (openedFor !== undefined && person !== openedFor) return reloadPage()
   openedFor = person
   announcePerson(person ?? null)
+  return new Session(connection, role === 'admin', await openKeys(connection, items))
+}
+
+/** Opens the keychain with the stored key. Deletes a key from before the keychain was wrapped with another one. */
+async function openKeys(connection: Connection, keychain: readonly KeychainEntry[]): Promise<SessionKeys | undefined> {
   const passkeyKey = await findPasskeyKey(connection)
-  const conversationKey = passkeyKey && (await openConversationKey(passkeyKey, items))
-  return new Session(connection, role === 'admin', conversationKey && { passkeyKey, conversationKey })
+  if (!passkeyKey) return undefined
+  try {
+    const conversationKey = await openConversationKey(passkeyKey, keychain)
+    return conversationKey && { passkeyKey, conversationKey }
+  } catch (error) {
+    if (!(error instanceof CannotOpen)) throw error
+    await forgetKeys()
+    return undefined
+  }
 }
 
 /** Reloads the page. The promise never resolves, so that no data of one person meets keys of another. */

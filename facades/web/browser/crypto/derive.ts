@@ -10,11 +10,29 @@ export interface Salts {
   ai: string
 }
 
-const iterations = 100_000
+const ROUNDS = 100_000
 
-/** The key that opens the keychain; the browser stores it instead of the passkey. */
+const KEYCHAIN = 'keychain_encryptor'
+
+/** The key that opens a keychain in the reference's form; the browser stores it instead of the passkey. */
 export const passkeyKey = (passkey: string, { userdata }: Pick<Salts, 'userdata'>): Promise<Key> =>
-  deriveKey(passkey, 'keychain_encryptor', userdata)
+  deriveKey(passkey, KEYCHAIN, userdata)
+
+/** The key that opens a keychain in the salted form: with a salt of the person, and more rounds. */
+export const saltedPasskeyKey = (
+  passkey: string,
+  { userdata }: Pick<Salts, 'userdata'>,
+  stretch: Stretch,
+): Promise<Key> => deriveKey(passkey, KEYCHAIN, userdata, undefined, stretch)
+
+/** More work for each guess. */
+interface Stretch {
+  rounds: number
+  /** Follows the salt of the installation. */
+  salt: Bytes
+}
+
+const noStretch: Stretch = { rounds: ROUNDS, salt: new Uint8Array() }
 
 /** The key of the passkey's copy on the server, from the backup code as it was shown. */
 export const backupKey = (code: string, username: string, { backup }: Pick<Salts, 'backup'>): Promise<Key> =>
@@ -46,15 +64,16 @@ async function deriveKey(
   label: string,
   salt: string,
   usages: ('encrypt' | 'decrypt')[] = ['encrypt', 'decrypt'],
+  stretch = noStretch,
 ): Promise<Key> {
   const base = await crypto.subtle.importKey('raw', utf8(secret), 'PBKDF2', false, ['deriveKey'])
   const form = { name: 'AES-GCM', length: 256 }
-  return crypto.subtle.deriveKey(buildKeyDerivation(secret, label, salt), base, form, false, usages)
+  return crypto.subtle.deriveKey(buildKeyDerivation(secret, label, salt, stretch), base, form, false, usages)
 }
 
 /** PBKDF2 with the low byte of each UTF-16 unit of the salt, which is the format of stored keys. */
-function buildKeyDerivation(secret: string, label: string, salt: string) {
+function buildKeyDerivation(secret: string, label: string, salt: string, { rounds, salt: ownSalt } = noStretch) {
   if (!secret || !label || !salt) throw new TypeError('A key needs a secret, a label and a salt.')
-  const bytes = new Uint8Array([...utf8(label), ...salt.split('').map((unit) => unit.charCodeAt(0))])
-  return { name: 'PBKDF2', hash: 'SHA-256', iterations, salt: bytes }
+  const bytes = new Uint8Array([...utf8(label), ...salt.split('').map((unit) => unit.charCodeAt(0)), ...ownSalt])
+  return { name: 'PBKDF2', hash: 'SHA-256', iterations: rounds, salt: bytes }
 }

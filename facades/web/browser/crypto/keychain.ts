@@ -1,7 +1,16 @@
-import { backupKey, passkeyKey, type Salts } from './derive.ts'
+import { backupKey, type Salts } from './derive.ts'
 import { Malformed, randomBytes, toHex } from './encoding.ts'
 import { importPrivateKey, importPublicKey, keyBytes, makeKey, makeKeyPair } from './keys.ts'
-import { CannotOpen, type Key, readSealed, type Sealed, seal, unseal, writeSealed } from './seal.ts'
+import { CannotOpen, type Sealed, seal, unseal } from './seal.ts'
+import {
+  deriveKeychainKey,
+  type KeychainForm,
+  type KeychainKey,
+  makeWrapping,
+  readWrapping,
+  sealValue,
+  unsealValue,
+} from './wrapping.ts'
 
 export type KeyType = 'private_key' | 'public_key' | 'ai_conv' | 'room_key' | 'room_ai' | 'room_ai_legacy'
 
@@ -13,16 +22,19 @@ export interface KeychainEntry {
 }
 
 /** Seals an entry whose value is the plain key in base64. */
-export async function sealEntry(passkeyKey: Key, { key, keyType, value }: KeychainEntry): Promise<KeychainEntry> {
-  return { key, keyType, value: writeSealed(await seal(passkeyKey, value)) }
+export async function sealEntry(
+  passkeyKey: KeychainKey,
+  { key, keyType, value }: KeychainEntry,
+): Promise<KeychainEntry> {
+  return { key, keyType, value: await sealValue(passkeyKey, value) }
 }
 
 /**
  * Decrypts an entry to its plain key. The format does not bind a value to its slot, so this checks that the key is at
  * least of the slot's kind.
  */
-export async function unsealEntry(passkeyKey: Key, { keyType, value }: KeychainEntry): Promise<string> {
-  const plain = await unseal(passkeyKey, readSealed(value))
+export async function unsealEntry(passkeyKey: KeychainKey, { keyType, value }: KeychainEntry): Promise<string> {
+  const plain = await unsealValue(passkeyKey, value)
   if (keyType === 'public_key') await importPublicKey(plain)
   else if (keyType === 'private_key') await importPrivateKey(plain)
   else keyBytes(plain)
@@ -30,7 +42,7 @@ export async function unsealEntry(passkeyKey: Key, { keyType, value }: KeychainE
 }
 
 /** The keys of a new account: an RSA pair, and one key for all private conversations. */
-export async function makeKeychain(passkeyKey: Key): Promise<{ publicKey: string; keychain: KeychainEntry[] }> {
+export async function makeKeychain(passkeyKey: KeychainKey): Promise<{ publicKey: string; keychain: KeychainEntry[] }> {
   const { publicKey, privateKey } = await makeKeyPair()
   const plain: KeychainEntry[] = [
     { key: 'privateKey', keyType: 'private_key', value: privateKey },
@@ -49,10 +61,9 @@ export interface Validator {
 /**
  * Returns true for the key of the right passkey. Throws if the service shows another public key than the keychain's.
  */
-export async function fits(passkeyKey: Key, { publicKey, validator }: Validator): Promise<boolean> {
-  const sealed = readSealed(validator)
+export async function fits(passkeyKey: KeychainKey, { publicKey, validator }: Validator): Promise<boolean> {
   try {
-    if (readPublicKey(await unseal(passkeyKey, sealed)) === publicKey) return true
+    if (readPublicKey(await unsealValue(passkeyKey, validator)) === publicKey) return true
   } catch (error) {
     if (error instanceof CannotOpen) return false
     throw error
@@ -82,12 +93,17 @@ interface FirstKeys {
   handshake: Handshake
   /** Shown once; only the person keeps it. */
   backupCode: string
-  key: Key
+  key: KeychainKey
 }
 
 /** Makes all keys of a first login. The passkey itself is neither stored nor sent. */
-export async function firstKeys(passkey: string, username: string, salts: OwnSalts): Promise<FirstKeys> {
-  const key = await passkeyKey(passkey, salts)
+export async function firstKeys(
+  passkey: string,
+  username: string,
+  salts: OwnSalts,
+  form: KeychainForm = 'reference',
+): Promise<FirstKeys> {
+  const key = await deriveKeychainKey(passkey, makeWrapping(form), salts)
   const [{ publicKey, keychain }, { backupCode, passkeyBackup }] = await Promise.all([
     makeKeychain(key),
     makeBackup(passkey, username, salts),
@@ -95,15 +111,58 @@ export async function firstKeys(passkey: string, username: string, salts: OwnSal
   return { handshake: { publicKey, keychain, passkeyBackup }, backupCode, key }
 }
 
-/** The key of the passkey, or undefined when the passkey is wrong. */
-export async function unlock(
-  passkey: string,
+/** A passkey that opens a keychain, with its key. */
+interface RightPasskey {
+  /** As the key was derived from it. */
+  passkey: string
+  key: KeychainKey
+}
+
+/** Tries a passkey on a keychain of either form. Returns undefined if it is wrong. */
+export async function tryPasskey(
+  typed: string,
   validator: Validator,
   salts: Pick<Salts, 'userdata'>,
-): Promise<Key | undefined> {
-  const key = await passkeyKey(passkey, salts)
-  return (await fits(key, validator)) ? key : undefined
+): Promise<RightPasskey | undefined> {
+  const wrapping = readWrapping(validator.validator)
+  // The reference derives keys from the passkey as it was typed. Keyboards write some letters in different ways.
+  for (const passkey of new Set([typed, typed.normalize('NFC')])) {
+    const key = await deriveKeychainKey(passkey, wrapping, salts)
+    if (await fits(key, validator)) return { passkey: wrapping === '' ? passkey : passkey.normalize('NFC'), key }
+    if (wrapping !== '') break
+  }
+  return undefined
 }
+
+/** The key of the passkey, or undefined when the passkey is wrong. */
+export const unlock = async (passkey: string, validator: Validator, salts: Pick<Salts, 'userdata'>) =>
+  (await tryPasskey(passkey, validator, salts))?.key
+
+/** An entry in another wrapping, with the tag of the value that it replaces. */
+export interface RewrappedEntry extends KeychainEntry {
+  replaces: string
+}
+
+/**
+ * Seals all entries of a keychain with another key. An entry that the first key does not open stays as it is. Throws if
+ * that is one without which nothing else opens.
+ */
+export const rewrapEntries = (
+  from: KeychainKey,
+  to: KeychainKey,
+  keychain: readonly KeychainEntry[],
+): Promise<RewrappedEntry[]> =>
+  Promise.all(
+    keychain.map(async ({ key, keyType, value }) => {
+      const isEssential = keyType === 'public_key' || keyType === 'private_key'
+      const plain = await unsealValue(from, value).catch((error) => {
+        if (isEssential) throw error
+        return undefined
+      })
+      const [, replaces = ''] = value.split('|')
+      return { key, keyType, value: plain === undefined ? value : await sealValue(to, plain), replaces }
+    }),
+  )
 
 /** A new code, and the passkey sealed under it. Storing the backup makes any earlier code useless. */
 export async function makeBackup(passkey: string, username: string, salts: Pick<Salts, 'backup'>) {

@@ -5,6 +5,7 @@ import { importKey, importPublicKey, keyBytes, makeKey, unwrap, wrap } from './k
 import { type RoomKeys, resealRoomText } from './room-texts.ts'
 import { roomEntries } from './rooms.ts'
 import { CannotOpen, type Key, readSealed, seal, unsealBytes, writeSealed } from './seal.ts'
+import type { KeychainKey } from './wrapping.ts'
 
 /** The recipients of the next key, as the service returns them. */
 export interface KeyRecipients {
@@ -112,7 +113,7 @@ function ignoreUnopenable(error: unknown): void {
 
 /** The keychain entries of several keys of a room. */
 export async function roomKeychain(
-  passkeyKey: Key,
+  passkeyKey: KeychainKey,
   slug: string,
   salts: Pick<Salts, 'ai'>,
   keys: RoomKeys,
@@ -122,7 +123,11 @@ export async function roomKeychain(
 }
 
 /** The keys of a room that a keychain has. */
-export async function roomKeysIn(passkeyKey: Key, slug: string, keychain: readonly KeychainEntry[]): Promise<RoomKeys> {
+export async function roomKeysIn(
+  passkeyKey: KeychainKey,
+  slug: string,
+  keychain: readonly KeychainEntry[],
+): Promise<RoomKeys> {
   const keys = new Map<number, string>()
   for (const entry of keychain) {
     const keyEpoch = entry.keyType === 'room_key' ? readKeyEpoch(entry.key, slug) : undefined

@@ -3,6 +3,7 @@ import { fromBase64, Malformed, randomBytes, toBase64, toHex, utf8 } from './enc
 import { type KeychainEntry, sealEntry } from './keychain.ts'
 import { importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
 import { type Key, readSealed, seal, unsealBytes } from './seal.ts'
+import type { KeychainKey } from './wrapping.ts'
 
 /** A room key in an invitation. IV and tag are `0` if it is wrapped with a public key. */
 export interface SealedRoomKey {
@@ -19,7 +20,7 @@ export const roomKeyName = (slug: string, keyEpoch: number) => (keyEpoch === 0 ?
 
 /** The keychain entries of a room for its creator or a new member; the legacy key is not among them. */
 export async function roomEntries(
-  passkeyKey: Key,
+  passkeyKey: KeychainKey,
   slug: string,
   salts: Pick<Salts, 'ai'>,
   roomKey = makeKey(),
