@@ -11,6 +11,14 @@ export const requireRekey = statement<{ id: number }>(
   where id = any($1::int[]) and rekey_required_since is null returning id`,
 )
 
+/** Marks a room as needing a new key, because a former member has its keys. Values: the room's id. */
+export const requireRekeyAfterRemoval = statement<{ id: number }>(
+  'require-rekey-after-removal',
+  `update rooms set rekey_required_since = coalesce(rekey_required_since, now()), min_key_epoch = key_epoch + 1,
+      updated_at = now()
+  where id = $1 and (rekey_required_since is null or min_key_epoch <= key_epoch) returning id`,
+)
+
 /** Locks the rooms to which a person belongs or is invited, in the usual order. Values: the person's id. */
 export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
   'lock-rooms-to-rekey',
@@ -125,12 +133,15 @@ export const findStoredKeys = unboundedStatement<StoredKeys>(
 /** The current key of a room, and whether all members have had a minute to get it. */
 export interface RoomEpoch {
   keyEpoch: number
+  /** The first key that no former member has; later than the current one until the room gets a new key. */
+  minKeyEpoch: number
   isKeySettled: boolean
 }
 
 /** Columns of a room's epoch. */
 export const roomEpoch = (room: string) =>
-  `${room}.key_epoch as "keyEpoch", ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
+  `${room}.key_epoch as "keyEpoch", ${room}.min_key_epoch as "minKeyEpoch",
+    ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
 
 /** Values: the id of a message. */
 export const findEpochOfRoom = statement<RoomEpoch & { given: number }>(

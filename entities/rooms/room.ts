@@ -24,6 +24,8 @@ export const Room = defineEntity({
     /** Number of the current key; the first key has 0. */
     keyEpoch: p.integer().default(0),
     keyEpochSince: moment().defaultRaw('now()'),
+    /** Number of the first key that nobody has who was removed or has left. */
+    minKeyEpoch: p.integer().default(0),
     /** Time since which somebody may have a key wrongly, or lacks one. */
     rekeyRequiredSince: moment().nullable(),
     /** True if new members also get earlier keys. */

@@ -65,6 +65,10 @@ const errorKinds = {
   ],
   read_only: ['FORBIDDEN', 'This cannot be changed here.'],
   conflict: ['CONFLICT', 'This would contradict another record.'],
+  room_key_needed: [
+    'CONFLICT',
+    'Somebody who is no longer in the room has its key: give the room a new key, and encrypt the message with that.',
+  ],
   key_epoch_outdated: ['CONFLICT', 'The room has another key by now: encrypt the message with it.'],
   invalid_document: ['UNPROCESSABLE_CONTENT', 'The document is not valid.'],
   wrong_type: ['CONFLICT', 'The type or id is not the one that belongs here.'],

@@ -6,6 +6,7 @@ import {
   lockRoomsToRekey,
   type RoomEpoch,
   requireRekey,
+  requireRekeyAfterRemoval,
 } from '../../entities/rooms/room-key.sql.ts'
 import type { ChangeTransaction } from '../core/change-recorder.ts'
 import type { Context } from '../core/context.ts'
@@ -14,13 +15,19 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { recordWithdrawnInvitations } from './members/member-events.ts'
 
-/** Throws if the content is encrypted with a future key, or, if new keys are enforced, with a replaced one. */
-export function assertKeyInUse({ services }: Context, usedEpoch: number, { keyEpoch, isKeySettled }: RoomEpoch): void {
+/**
+ * Throws if the content is encrypted with a future key. If new keys are enforced, also throws for a key that a former
+ * member has, at once, and for any other replaced key once all members have had a minute to get the next one.
+ */
+export function assertKeyInUse({ services }: Context, usedEpoch: number, room: RoomEpoch): void {
+  const { keyEpoch, minKeyEpoch, isKeySettled } = room
   if (usedEpoch > keyEpoch) {
     const message = `must be at most ${keyEpoch}, the key that the room has`
     throw new Problem('invalid', { issues: [{ path: ['keyEpoch'], message }] })
   }
-  if (usedEpoch < keyEpoch && isKeySettled && services.settings.enforcesNewKeys)
+  if (!services.settings.enforcesNewKeys) return
+  if (keyEpoch < minKeyEpoch) throw new Problem('room_key_needed', { meta: { keyEpoch: String(minKeyEpoch) } })
+  if (usedEpoch < minKeyEpoch || (usedEpoch < keyEpoch && isKeySettled))
     throw new Problem('key_epoch_outdated', { meta: { keyEpoch: String(keyEpoch) } })
 }
 
@@ -30,7 +37,13 @@ export async function assertKeyOfEditedMessageInUse(ctx: Context, em: EntityMana
   if (found) assertKeyInUse(ctx, found.given, found)
 }
 
-/** Marks locked rooms as needing a new key, because somebody has a key who should not, or lacks it. */
+/** Marks a locked room as needing a new key, because a former member has the current one. */
+export async function requestRekeyAfterRemoval({ em, changes }: ChangeTransaction, room: number): Promise<void> {
+  const [flagged] = await runStatement(em, requireRekeyAfterRemoval, [room])
+  if (flagged) changes.add([`room:${room}`], 'updated', 'rooms', room)
+}
+
+/** Marks locked rooms as needing a new key, because a member lacks the current one. */
 export async function requestRekey({ em, changes }: ChangeTransaction, rooms: readonly number[]): Promise<void> {
   const flagged = rooms.length > 0 ? await runStatement(em, requireRekey, [rooms]) : []
   for (const { id } of flagged) changes.add([`room:${id}`], 'updated', 'rooms', id)

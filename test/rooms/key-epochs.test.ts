@@ -11,11 +11,11 @@ beforeAll(async () => {
 })
 afterAll(() => shared[Symbol.asyncDispose]())
 
-let enforcing: RoomsApp
+let advising: RoomsApp
 beforeAll(async () => {
-  enforcing = await startRooms({ ROOM_REKEY: 'enforce' })
+  advising = await startRooms({ ROOM_REKEY: 'advise' })
 })
-afterAll(() => enforcing[Symbol.asyncDispose]())
+afterAll(() => advising[Symbol.asyncDispose]())
 
 /** A room with its second key, and a message with the first one, named by `clientId`. */
 async function withSecondKey(svc: RoomsApp) {
@@ -28,8 +28,8 @@ async function withSecondKey(svc: RoomsApp) {
   return { room, early: early.one.id, passGrace }
 }
 
-test('where enforced, an earlier key is refused a minute after the next one', async () => {
-  const svc = await withOwnPeople(enforcing, 'ada', 'cyd')
+test('an earlier key is refused a minute after the next one', async () => {
+  const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const { room, early, passGrace } = await withSecondKey(svc)
   const count = async () => (await svc.rows('select from room_messages where room_id = $1', [room])).length
 
@@ -49,7 +49,7 @@ test('where enforced, an earlier key is refused a minute after the next one', as
 })
 
 test('a message repeated with an earlier key is still the first one', async () => {
-  const svc = await withOwnPeople(enforcing, 'ada', 'cyd')
+  const svc = await withOwnPeople(shared, 'ada', 'cyd')
   const { room, early, passGrace } = await withSecondKey(svc)
   await passGrace()
 
@@ -58,8 +58,51 @@ test('a message repeated with an earlier key is still the first one', async () =
   expect([again.status, again.one.id]).toEqual([201, early])
 })
 
-test('a message with an earlier key is taken where new keys are only advised', async () => {
+const removals = [
+  ['is removed', (svc: RoomsApp, member: string) => svc.ada.delete(`/room-members/${member}`)],
+  ['leaves', (svc: RoomsApp, member: string) => svc.cyd.delete(`/room-members/${member}`)],
+  ['is erased', (svc: RoomsApp) => svc.admin.delete(`/users/${svc.people.cyd.id}`)],
+] as const
+
+test.each(removals)('once somebody %s, messages with their key are refused until the next one', async (_, remove) => {
   const svc = await withOwnPeople(shared, 'ada', 'cyd')
+  const room = await makeRoom(svc.ada)
+  const member = await joinRoom(svc, room, 'cyd', 'editor')
+  const { one } = await sendRoomMessage(svc.ada, room, { keyEpoch: 0 })
+  expect((await remove(svc, member)).status).toBe(200)
+
+  const refused = await sendRoomMessage(svc.ada, room, { keyEpoch: 0 })
+  const edited = await svc.ada.update('room-messages', one.id, { content: 'bmV3|bmV3|bmV3' })
+  const title = expect.stringContaining('give the room a new key')
+  for (const { status, errors } of [refused, edited])
+    expect([status, errors[0]]).toMatchObject([409, { code: 'room_key_needed', title, meta: { keyEpoch: '1' } }])
+
+  expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
+  const outdated = await sendRoomMessage(svc.ada, room, { keyEpoch: 0 })
+  expect([outdated.status, outdated.errors[0]?.code]).toEqual([409, 'key_epoch_outdated'])
+  expect((await sendRoomMessage(svc.ada, room, { keyEpoch: 1 })).status).toBe(201)
+})
+
+test('messages go on under the key in use when a member only lacks it', async () => {
+  const svc = await withOwnPeople(shared, 'ada', 'cyd')
+  const room = await makeRoom(svc.ada)
+  await joinRoom(svc, room, 'cyd', 'editor')
+  await svc.cyd.post('/user-keychain-values/actions/batch-update', { publicKey: makePublicKey(randomUUID()) })
+
+  expect((await svc.ada.get(`/rooms/${room}`)).one.attributes['rekeyRequired']).toBe(true)
+  expect((await sendRoomMessage(svc.ada, room, { keyEpoch: 0 })).status).toBe(201)
+})
+
+test('a message with the key of a former member is taken where new keys are only advised', async () => {
+  const svc = await withOwnPeople(advising, 'ada', 'cyd')
+  const room = await makeRoom(svc.ada)
+  await svc.ada.delete(`/room-members/${await joinRoom(svc, room, 'cyd', 'editor')}`)
+
+  expect((await sendRoomMessage(svc.ada, room, { keyEpoch: 0 })).status).toBe(201)
+})
+
+test('a message with an earlier key is taken where new keys are only advised', async () => {
+  const svc = await withOwnPeople(advising, 'ada', 'cyd')
   const { room, early, passGrace } = await withSecondKey(svc)
   await passGrace()
 

@@ -74,6 +74,27 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await expectAccessible(cyd.page)
   })
 
+  test('a message that waits for a new key after a removal is sent by itself', async () => {
+    const room = await lightLamp()
+    for (const { page } of [ada, ben])
+      await page.route(/roomKeys\.rekey/, (route) => route.fulfill({ status: 503, body: '' }))
+    await removeFrom(ada, 'The cydd')
+    await ben.page.getByRole('status').getByText('The room is getting new keys.').waitFor()
+    await ben.say('Not for the one who left')
+    await ben.page.locator('.outgoing').filter({ hasText: 'Not for the one who left' }).waitFor()
+    expect(await ada.said('Not for the one who left').count()).toBe(0)
+
+    for (const { page } of [ada, ben]) await page.unroute(/roomKeys\.rekey/)
+
+    await ada.said('Not for the one who left').waitFor()
+    const [last] = await svc.rows<{ epoch: number }>(
+      `select m.key_epoch as epoch from room_messages m join rooms r on r.id = m.room_id
+        where r.name = $1 order by m.id desc limit 1`,
+      [room],
+    )
+    expect(last?.epoch).toBe(1)
+  })
+
   test('a readmitted member reads earlier messages where the room shares keys', async () => {
     const room = await lightLamp()
     await removeFrom(ada, 'The cydd')

@@ -15,7 +15,7 @@ import type { Erasure } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { deleteFilesOfRoom } from '../attachments/message-attachments.ts'
-import { requestRekey } from '../key-epochs.ts'
+import { requestRekeyAfterRemoval } from '../key-epochs.ts'
 import { measureSize } from '../room-access.ts'
 import { type RoomTransaction, recordInvitationChanges, recordWithdrawnInvitations } from './member-events.ts'
 import { roomMembers } from './members.ts'
@@ -29,7 +29,7 @@ export interface MemberOfRoom {
 export async function removeMember(transaction: RoomTransaction, member: MemberOfRoom): Promise<void> {
   const withdrawn = await runStatement(transaction.em, endMembership, [member.id])
   recordRemoval(transaction, member)
-  await requestRekey(transaction, [transaction.room])
+  await requestRekeyAfterRemoval(transaction, transaction.room)
   recordWithdrawnInvitations(transaction.changes, transaction.room, withdrawn)
 }
 
@@ -85,7 +85,7 @@ export async function endMembershipsOnErase({ userId, em, changes, report, files
     // Keys and read marks are counted with the other data of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
     recordRemoval(transaction, { id, user: userId })
-    await requestRekey(transaction, [room])
+    await requestRekeyAfterRemoval(transaction, room)
     await promoteSuccessorIfNeeded(transaction)
     files.push(...(await deleteIfEmpty(transaction)))
   }

@@ -17,8 +17,10 @@ export const roomsShape = {
   ROOM_INVITATION_LIFETIME: timerDuration.prefault('14d').describe('How long an invitation to a room can be accepted'),
   ROOM_REKEY: z
     .enum(['advise', 'enforce'])
-    .default('advise')
-    .describe('`enforce` refuses messages with an earlier key of their room, from a minute after it got another one'),
+    .default('enforce')
+    .describe(
+      '`enforce` refuses messages with a key that a former member of their room has, at once, and with any other earlier key a minute after the room got another one; choose `advise`, which refuses none, for a house with another front end, which makes no new keys',
+    ),
   CONVERSATIONS_PER_PERSON: count(1000, 1, 100_000).describe('How many private conversations a person may have'),
   CONVERSATION_MAX_MESSAGES: count(10_000, 1, 1_000_000).describe('Largest number of messages of a conversation'),
   CONVERSATION_MESSAGE_MAX_SIZE: count(262_144, 1024, 262_144).describe(

@@ -199,6 +199,20 @@ describe('nobody asks in a room', () => {
     expect(await listDisclosures(admin, id)).toEqual([])
   })
 
+  test('with the key of a former member', async () => {
+    const { id, admin, editor } = await room('editor')
+    const [member] = await app.svc.rows<{ id: number }>(
+      'select id from room_members where room_id = $1 and user_id = $2',
+      [id, editor.id],
+    )
+    expect((await admin.delete(`/room-members/${member?.id}`)).status).toBe(200)
+
+    const answer = await askRoomModel(admin, id, 'Hello')
+
+    expect([answer.status, answer.errors[0]?.code]).toEqual([409, 'room_key_needed'])
+    expect(await listDisclosures(admin, id)).toEqual([])
+  })
+
   test('with a message of another room, or where the AI user is no member', async () => {
     const [{ id, admin }, other] = [await room(), await room()]
     const { one } = await other.send()

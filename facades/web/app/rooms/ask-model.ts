@@ -1,4 +1,5 @@
 import { api } from '../shared/api/client.ts'
+import { isKeyRefused } from './message-sender.ts'
 import type { RoomFile } from './room.ts'
 import { getMediaType, openRoomFile, readBase64 } from './room-files.ts'
 import type { RoomMessage } from './room-message.ts'
@@ -82,17 +83,21 @@ export async function askModel(
   )
   const system: RequestMessage[] =
     systemPrompt === '' ? [] : [{ role: 'system', content: [{ type: 'text', text: systemPrompt }] }]
-  const { key, keyEpoch } = await store.getAiKey()
-  await api.rooms.ask.mutate({
+  const request = {
     id: room.id,
     model,
-    key,
-    keyEpoch,
     thread,
     messages: [...system, ...requestMessages.flat()],
     optionalParameters: true,
     mayAsk: true,
-  })
+  }
+  try {
+    await api.rooms.ask.mutate({ ...request, ...(await store.getAiKey()) })
+  } catch (error) {
+    if (!isKeyRefused(error)) throw error
+    await store.refreshKeys()
+    await api.rooms.ask.mutate({ ...request, ...(await store.getAiKey()) })
+  }
 }
 
 async function toRequestMessages(

@@ -22,8 +22,8 @@ export interface SenderOptions {
   outbox: Outbox
   /** Returns the current state of the room and its keys. */
   getCurrent: () => { room: Room; keys: RoomKeys } | undefined
-  /** Reads the room and its keys again. */
-  refresh: () => Promise<void>
+  /** Reads the room and its keys again, and gives it the new key that it may need. */
+  refreshKeys: () => Promise<void>
   /** Adds a stored message to the history. */
   onStored: (id: string) => Promise<void>
   onChange: () => void
@@ -74,7 +74,12 @@ export class MessageSender {
   async edit(id: string, text: string): Promise<void> {
     const { room, key } = this.#getWriteKey()
     const content = await sealMessage(key, text)
-    await api.roomMessages.update.mutate({ id, content, keyEpoch: room.keyEpoch })
+    try {
+      await api.roomMessages.update.mutate({ id, content, keyEpoch: room.keyEpoch })
+    } catch (error) {
+      if (!isKeyRefused(error) || !(await this.#getNewKey(room.keyEpoch))) throw error
+      return this.edit(id, text)
+    }
     await this.#options.onStored(id)
     this.#options.onChange()
   }
@@ -159,6 +164,7 @@ export class MessageSender {
     if (error instanceof SvcError && (status === undefined || status === 503 || status === 429))
       return this.#pauseSending()
     if (status === 409 && (await this.#resealWithNewKey(queued))) return
+    if (isKeyRefused(error)) return this.#pauseSending()
     this.#update(queued.clientId, { state: 'failed', error })
   }
 
@@ -172,10 +178,9 @@ export class MessageSender {
 
   /** Encrypts the message again if the room has another key by now; returns false otherwise. */
   async #resealWithNewKey(queued: QueuedMessage): Promise<boolean> {
-    await this.#options.refresh().catch(() => {})
-    const { room, keys } = this.#options.getCurrent() ?? {}
-    if (!room || !keys?.has(room.keyEpoch) || room.keyEpoch === queued.keyEpoch) return false
-    const sealed = await resealMessage(queued, keys, room.keyEpoch)
+    const current = await this.#getNewKey(queued.keyEpoch)
+    if (!current) return false
+    const sealed = await resealMessage(queued, current.keys, current.room.keyEpoch)
     this.#options.outbox.put(sealed)
     this.#outgoing = this.#outgoing.map((each) =>
       each.queued.clientId === queued.clientId ? { ...each, queued: sealed } : each,
@@ -183,11 +188,22 @@ export class MessageSender {
     return true
   }
 
+  /** Returns the room with its keys if it has another key by now, which this person has, too. */
+  async #getNewKey(keyEpoch: number): Promise<{ room: Room; keys: RoomKeys } | undefined> {
+    await this.#options.refreshKeys().catch(() => {})
+    const current = this.#options.getCurrent()
+    return current?.keys.has(current.room.keyEpoch) && current.room.keyEpoch !== keyEpoch ? current : undefined
+  }
+
   #update(clientId: string, change: Partial<OutgoingMessage>): void {
     this.#outgoing = this.#outgoing.map((each) => (each.queued.clientId === clientId ? { ...each, ...change } : each))
     this.#options.onChange()
   }
 }
+
+/** The service refuses what is encrypted with a key that a former member has. */
+export const isKeyRefused = (error: unknown): boolean =>
+  error instanceof SvcError && ['room_key_needed', 'key_epoch_outdated'].includes(error.code)
 
 /** The most messages that can wait in the outbox. */
 const MAX_QUEUED = 50

@@ -82,7 +82,7 @@ export class RoomStore {
   #shownAt = 0
   #readAt = 0
   #isReading = false
-  #isRotatingKey = false
+  #rotation: Promise<void> | undefined
 
   constructor(session: Session, slug: string) {
     this.#session = session
@@ -138,7 +138,7 @@ export class RoomStore {
     return new MessageSender({
       outbox: new Outbox(getOwnId(this.#session), room),
       getCurrent: () => (this.#view.room ? { room: this.#view.room, keys: this.#view.keys } : undefined),
-      refresh: () => this.#readRoom(this.#stopped.signal),
+      refreshKeys: () => this.refreshKeys(),
       onStored: (id) => this.#history.readChanged([id]),
       onChange: () => this.#show(true),
     })
@@ -225,16 +225,24 @@ export class RoomStore {
     )
     this.#view = { ...this.#view, room, keys, description, systemPrompt }
     await this.#history.reopenUnreadable()
-    if (room.rekeyRequired && canWrite(room)) void this.#rotateKey(room)
+    if (room.rekeyRequired && canWrite(room) && keys.has(room.keyEpoch)) this.#rotation ??= this.#rotateKey(room)
+  }
+
+  /** Reads the room and its keys again, and waits for the new key that it may need. */
+  async refreshKeys(): Promise<void> {
+    await this.#readRoom(this.#stopped.signal)
+    await this.#rotation
   }
 
   /** Rotates the room key. A conflict is ignored, as another member has then just done so. */
   async #rotateKey(room: Room): Promise<void> {
-    if (this.#isRotatingKey || !this.#view.keys.has(room.keyEpoch)) return
-    this.#isRotatingKey = true
-    await this.#keyring.rotateKey(room).catch(() => {})
-    this.#isRotatingKey = false
+    const isRotated = await this.#keyring.rotateKey(room).then(
+      () => true,
+      () => false,
+    )
     await this.#readRoom(this.#stopped.signal).catch(() => {})
+    this.#rotation = undefined
+    if (!isRotated) this.#schedule('rotate', RETRY_MS, () => this.refreshKeys().catch(() => {}))
     this.#show()
   }
 
