@@ -66,7 +66,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     database = await connect(connection).catch((error) =>
       rethrowDatabaseError(error, env.DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL', env),
     )
-    const migrated = await migrate(database, url, readAiUser(env, log))
+    const migrated = await migrate(database, url, readAiUser(env, log), { notify, signal })
     if (use === 'service') {
       // Only now do time limits apply: migrations have none.
       await database.close()

@@ -107,7 +107,8 @@ function createOrm(target: Pick<Options, 'clientUrl' | 'dbName' | 'pool' | 'driv
   return orm
 }
 
-const connectionOf = ({ em }: MikroORM) => em.getConnection() as PostgreSqlConnection
+/** Returns the connections of an ORM to PostgreSQL. */
+export const connectionOf = ({ em }: MikroORM) => em.getConnection() as PostgreSqlConnection
 
 const LONG_POOL_SIZE = 2
 

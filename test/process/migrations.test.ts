@@ -1,10 +1,13 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Migrator } from '@mikro-orm/migrations'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../server/database/database.ts'
 import { migrate } from '../../server/database/migrate.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
+import { waitForLocks } from '../kit/locks.ts'
+import { openClient } from '../kit/postgres-client.ts'
 
 const svc = { name: 'svc', username: 'svc' }
 const folder = fileURLToPath(new URL('../../entities/migrations', import.meta.url))
@@ -119,3 +122,74 @@ describe('the migrations', () => {
     expect(await rows('select version from usage_limit_versions', database)).toEqual([{ version: 8 }])
   })
 })
+
+/** The newest migration of a version whose successor changes tables that requests use all the time. */
+const BEFORE_CHANGES = 'Migration20261124023638'
+
+/** A database of an earlier version, in which a request has a transaction open. */
+async function openEarlier() {
+  const stack = new AsyncDisposableStack()
+  const { url, database } = stack.use(await emptyConnection())
+  await new Migrator(database.orm.em).up({ to: BEFORE_CHANGES })
+  const request = stack.use(await openClient(url))
+  await request.query('begin')
+  return { url, database, request, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+describe('an upgrade beside the version before', () => {
+  test('a request that holds one table of an upgrade gets the others, too', async () => {
+    await using earlier = await openEarlier()
+    const { url, database, request } = earlier
+    await request.query('lock table usage_holds in row exclusive mode')
+
+    const upgrade = migrate(database, url, svc)
+    await waitForLocks(url)
+    await request.query('select from users for key share')
+    await request.query('lock table usage_counters in row exclusive mode')
+    await request.query('commit')
+
+    expect(await upgrade).toHaveLength(files.filter((name) => name > BEFORE_CHANGES).length)
+  })
+
+  test('requests go on while a long transaction holds an upgrade up', async () => {
+    await using earlier = await openEarlier()
+    const { url, database, request } = earlier
+    await request.query('lock table users in row share mode')
+    const { promise: waiting, resolve: notify } = Promise.withResolvers<string>()
+
+    const upgrade = migrate(database, url, svc, { notify })
+    await waitForLocks(url)
+    await using other = await openClient(url)
+    await other.query(`set statement_timeout = '60s'`)
+    await other.query('select from users')
+    const sentence = await waiting
+    await request.query('commit')
+
+    expect(sentence).toContain('Migration20261125221434')
+    expect(await upgrade).not.toEqual([])
+  })
+
+  test('an upgrade that never gets its tables fails with a sentence', async () => {
+    await using earlier = await openEarlier()
+    const { url, database, request } = earlier
+    await request.query('lock table users in row share mode')
+
+    await expect(migrate(database, url, svc, { patience: 0 })).rejects.toThrow('End long transactions')
+
+    expect((await database.orm.migrator.getExecuted()).at(-1)?.name).toBe(BEFORE_CHANGES)
+  })
+
+  test('no migration takes away what the version before uses', async () => {
+    const breaking = /drop (table|column)|rename |set not null|add (column )?"\w+" (?![^,;]*default)[^,;]*\bnot null/i
+    const added = files.filter((name) => name > FIRST_UNDER_THE_RULE && !removals.has(name))
+    const sources = await Promise.all(added.map((name) => readFile(join(folder, `${name}.ts`), 'utf8')))
+    const broken = sources.filter((source) => breaking.test(source.slice(0, source.indexOf(' down('))))
+    expect(broken).toEqual([])
+  })
+})
+
+/** Older migrations were applied before the rule that one version adds, and a later one removes. */
+const FIRST_UNDER_THE_RULE = 'Migration20261128'
+
+/** Migrations that remove something, which the version before does not use any more. */
+const removals: ReadonlySet<string> = new Set()
