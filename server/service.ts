@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
@@ -13,6 +12,7 @@ import { readAiUser } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { frontEndFolder } from './app-source.ts'
 import { readExtApps } from './config/config-file.ts'
+import { makeDataFolder } from './config/data-folder.ts'
 import type { Env } from './config/settings.ts'
 import { readSite } from './config/site.ts'
 import { type Container, createContainer } from './container.ts'
@@ -56,7 +56,7 @@ export interface CoreService extends Container {
 export async function openCore(options: ServiceOptions, use: ClusterUse): Promise<CoreService> {
   const { env, log, telemetry, temporaryDir, beforeSharing, notify, signal } = options
   if (use === 'command') assertDataDir(env.DATA_DIR)
-  await mkdir(env.DATA_DIR, { recursive: true })
+  await makeDataFolder(env.DATA_DIR)
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, use, { notify, signal })
   const url = env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? embedded?.url ?? ''
   let database: Database | undefined

@@ -14,6 +14,11 @@ export type HealthResult = z.output<typeof healthResult>
 export const deepChecks = ['database', 'cache', 'kvstore', 'storage'] as const
 export type HealthCheckName = (typeof deepChecks)[number] | 'quick_database'
 
+/** The failure of a check whose message people may read. */
+export class HealthFailure extends Error {
+  override name = 'HealthFailure'
+}
+
 /** Checks of the service's parts, which throw if the part does not work. */
 export type HealthChecks = Record<HealthCheckName, () => Promise<void>>
 

@@ -3,7 +3,7 @@ import type { Context } from '../core/context.ts'
 import type { Hooks } from '../core/hooks.ts'
 import { withTimeout } from '../core/timeout.ts'
 import { about, anyone, router } from '../core/trpc.ts'
-import { deepChecks, type HealthCheckName, type HealthResult, healthResult } from '../ports/health.ts'
+import { deepChecks, type HealthCheckName, HealthFailure, type HealthResult, healthResult } from '../ports/health.ts'
 
 const healthReport = z.object({
   status: z.enum(['healthy', 'unhealthy']),
@@ -42,11 +42,11 @@ export const healthRouter = router({
    */
   ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) => {
     const troubles = collectTroubles(ctx)
-    return withTimeout(ctx.services.healthChecks.quick_database(), READY_TIMEOUT_MS).then(
+    return withTimeout(ctx.services.healthChecks.database(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const, ...troubles }),
-      () => ({
+      (error: unknown) => ({
         status: 'unavailable' as const,
-        message: 'The database does not answer, or all connections are in use.',
+        message: chooseMessage(error, 'The database does not answer, or all connections are in use.'),
         ...troubles,
       }),
     )
@@ -73,9 +73,12 @@ async function runCheck({ services: { healthChecks, log } }: Context, name: Heal
     return { name, status: 'ok', message: ok, response_time: Math.round((performance.now() - started) * 100) / 100 }
   } catch (error) {
     log.warn({ check: name, error }, 'a health check failed')
-    return { name, status: 'error', message: failed }
+    return { name, status: 'error', message: chooseMessage(error, failed) }
   }
 }
+
+/** Returns the message of a failure that people may read; other failures have details of the host. */
+const chooseMessage = (error: unknown, other: string) => (error instanceof HealthFailure ? error.message : other)
 
 /** Adds or replaces results by listeners; a listener that fails or is slow counts as a failed check. */
 async function addCustomChecks(

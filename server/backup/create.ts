@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { DRAFTS, EXPORTS } from '../../routers/ports/files/storage.ts'
 import type { Env } from '../config/settings.ts'
@@ -33,7 +34,7 @@ export interface BackupParts extends SealingKeys {
  */
 export async function createBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
   await assertEmptyFolder(folder)
-  await mkdir(dirname(folder), { recursive: true })
+  await makeFolder(dirname(folder))
   const draft = await mkdtemp(`${folder}.draft-`)
   // An interrupted command exits without running the code below, so the draft is also removed at exit.
   const removeDraft = () => rmSync(draft, { recursive: true, force: true })
@@ -129,7 +130,7 @@ export const quoteIdentifier = (name: string) => `"${name.replaceAll('"', '""')}
 /** Writes a part of the backup and returns its digest. An error of `source`, which feeds the stream, fails the write, too. */
 async function writePart(folder: string, path: string, content: Readable, source?: Readable): Promise<Part> {
   const target = join(folder, path)
-  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(target), 0o700)
   source?.once('error', (error) => content.destroy(error))
   const measure = new DigestMeter()
   await pipeline(content, measure, createWriteStream(target, { mode: 0o600, flush: true }))

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { copyFile, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
@@ -8,7 +8,9 @@ import type pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { beginEpoch } from '../../entities/events/change-log.sql.ts'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
+import { makeDataFolder } from '../config/data-folder.ts'
 import type { Env } from '../config/settings.ts'
 import { connect, type Database } from '../database/database.ts'
 import { openEmbedded } from '../database/embedded-database.ts'
@@ -26,7 +28,7 @@ import { COPY_TEXT_FORMAT, quoteIdentifier } from './create.ts'
 export async function restoreBackup(folder: string, env: Env, signal: AbortSignal): Promise<BackupSummary> {
   const content = await verifyBackup(folder, { env, vault: await openVault(env) }, signal)
   await assertNoState(env, content)
-  await mkdir(env.DATA_DIR, { recursive: true })
+  await makeDataFolder(env.DATA_DIR)
   const embedded = env.DATABASE_URL ? undefined : await openEmbedded(env.DATA_DIR, 'service', { signal })
   try {
     const database = await connect({ url: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL ?? embedded?.url ?? '' })
@@ -167,7 +169,7 @@ async function fillTable(
 async function copyState(env: Env, folder: string, content: Manifest): Promise<void> {
   for (const { source, root, below } of listStateParts(env, content)) {
     const target = join(root, below)
-    await mkdir(dirname(target), { recursive: true })
+    await makeFolder(dirname(target))
     await copyFile(join(folder, source), target)
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import {
   type ReadAnnouncementText,
@@ -71,7 +72,7 @@ async function readText(file: string): Promise<string | undefined> {
 export function createAnnouncementWriter(folder: string, log: Log): WriteAnnouncementTexts {
   return async (title, texts) => {
     try {
-      const view = await makeFolder(folder, title)
+      const view = await makeAnnouncementFolder(folder, title)
       const files: string[] = []
       for (const [locale, text] of Object.entries(texts)) {
         const file = join(folder, view, `${locale}.md`)
@@ -90,8 +91,8 @@ export function createAnnouncementWriter(folder: string, log: Log): WriteAnnounc
 }
 
 /** Creates the folder of an announcement; it numbers folders of the same title and second. */
-async function makeFolder(folder: string, title: string): Promise<string> {
-  await mkdir(folder, { recursive: true })
+async function makeAnnouncementFolder(folder: string, title: string): Promise<string> {
+  await makeFolder(folder)
   const words = title.normalize('NFKD').replace(/[^A-Za-z0-9]+/g, '-')
   const slug = words.replace(/^-|-$/g, '').slice(0, 60).toLowerCase() || 'announcement'
   const name = `${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}-${slug}`

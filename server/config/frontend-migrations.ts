@@ -1,6 +1,7 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { basename, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 import type { FrontendMigrationFile } from '../../routers/ports/frontend-migrations.ts'
 import { migrationName } from '../../routers/system/register-frontend-migrations.ts'
 
@@ -29,7 +30,7 @@ export const migration = {
 export async function makeFrontendMigration(folder: string, name: string, now = new Date()): Promise<string> {
   const [date = '', time = ''] = now.toISOString().split(/[T.]/)
   const file = join(folder, `${date.replaceAll('-', '_')}_${time.replaceAll(':', '')}_${name}.js`)
-  await mkdir(folder, { recursive: true })
+  await makeFolder(folder)
   await writeFile(file, template, { flag: 'wx' })
   return file
 }

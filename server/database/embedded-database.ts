@@ -1,9 +1,9 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { lock } from 'proper-lockfile'
 import { locks } from '../../entities/sql/locks.ts'
+import { makeDataFolder } from '../config/data-folder.ts'
 import { findRunningCluster, startCluster } from './embedded-postgres.ts'
 
 /** An embedded database, which can be used until `release`. */
@@ -33,8 +33,7 @@ export async function openEmbedded(
   use: ClusterUse,
   waiting: WaitOptions = {},
 ): Promise<EmbeddedDatabase> {
-  const folder = join(dataDir, 'postgres')
-  await mkdir(folder, { recursive: true })
+  const folder = await makeDataFolder(dataDir, 'postgres')
   const startedAt = Date.now()
   for (let tries = 0; ; tries++) {
     const opened = await tryToOpen(dataDir, folder, use)

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chown, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 
 const run = promisify(execFile)
 
@@ -124,7 +125,7 @@ async function initializeCluster(server: Server): Promise<void> {
   const { folder, data, passwordFile, owner } = server
   // An interrupted first start leaves a folder that never had data, so it is deleted.
   await rm(data, { recursive: true, force: true })
-  await mkdir(data, { recursive: true, mode: 0o700 })
+  await makeFolder(data, 0o700)
   await writeFile(passwordFile, randomBytes(24).toString('hex'), { mode: 0o600 })
   if (owner) await Promise.all([folder, data, passwordFile].map((path) => chown(path, owner.uid, owner.gid)))
   const flags = ['-D', data, '-U', 'svc', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--pwfile', passwordFile]

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { lock } from 'proper-lockfile'
 import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 import { createBulkhead } from '../../routers/core/load/concurrency.ts'
+import { makeFolder } from '../../routers/core/make-folder.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { personShape } from '../../routers/ports/login.ts'
 import type { Env } from '../config/settings.ts'
@@ -119,7 +120,7 @@ export const verifyPassword = (hash: string, password: string) =>
 
 /** Edits the file under a lock. Accounts without an id get one. */
 async function updateAccounts(file: string, edit: (list: Account[]) => Account[]): Promise<Account[]> {
-  await mkdir(dirname(file), { recursive: true })
+  await makeFolder(dirname(file))
   const target = await realpath(file).catch(fallbackIfMissing(file))
   const unlock = await lock(target, {
     realpath: false,

@@ -1,17 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { lockSync } from 'proper-lockfile'
 import { z } from 'zod'
 import { type Sql, statement } from '../../entities/sql/statement.ts'
-import type { HealthChecks, HealthTimer } from '../../routers/ports/health.ts'
+import { makeFolder } from '../../routers/core/make-folder.ts'
+import { type HealthChecks, HealthFailure, type HealthTimer } from '../../routers/ports/health.ts'
 import type { KeyValueStore } from '../../routers/ports/key-value-store.ts'
 import type { Blobs } from '../stores/blobs/blobs.ts'
 
 const trivialStatement = statement<{ one: number }>('trivial', 'select 1 as one')
+
+/** A standby, and a server that was told so, takes no writes. */
+const checkWritable = statement<{ readsOnly: boolean }>(
+  'check-writable',
+  `select current_setting('transaction_read_only') = 'on' as "readsOnly"`,
+)
 
 export interface HealthCheckOptions {
   sql: Sql
@@ -22,10 +29,12 @@ export interface HealthCheckOptions {
 export function createHealthChecks({ sql, kv, blobs }: HealthCheckOptions, dataDir: string): HealthChecks {
   const cacheDir = join(dataDir, 'cache')
   // A pooled connection may be broken, which only a statement shows.
-  const database = async () => void (await sql(trivialStatement))
   return {
-    quick_database: database,
-    database,
+    quick_database: async () => void (await sql(trivialStatement)),
+    async database() {
+      const [row] = await sql(checkWritable)
+      if (row?.readsOnly) throw new HealthFailure('The database only reads: it takes no changes.')
+    },
     async cache() {
       const [key, value] = [`health:${randomUUID()}`, randomUUID()]
       await kv.set(key, value, 10_000)
@@ -36,7 +45,7 @@ export function createHealthChecks({ sql, kv, blobs }: HealthCheckOptions, dataD
     kvstore: () => kv.ping(),
     async storage() {
       const file = join(cacheDir, `health-${randomUUID()}`)
-      await mkdir(cacheDir, { recursive: true })
+      await makeFolder(cacheDir)
       await writeFile(file, '')
       await rm(file)
       await blobs.check()

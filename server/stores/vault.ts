@@ -1,8 +1,9 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Vault } from '../../routers/ports/vault.ts'
+import { makeDataFolder } from '../config/data-folder.ts'
 
 /**
  * Creates the vault: AES-256-GCM with a key derived from the application key. A sealed text names its key, so that previous
@@ -48,7 +49,7 @@ export async function readOrCreateAppKey(dataDir: string): Promise<string> {
 }
 
 async function createAppKey(dataDir: string, file: string): Promise<void> {
-  await mkdir(dataDir, { recursive: true })
+  await makeDataFolder(dataDir)
   const draft = `${file}.${randomUUID()}`
   try {
     await writeFile(draft, randomBytes(48).toString('base64'), { mode: 0o600, flush: true })

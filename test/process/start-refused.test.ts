@@ -36,6 +36,16 @@ describe('a start that is refused', () => {
     expect(made).toEqual([])
   })
 
+  test.for(['/proc/svc', '/proc/svc/data', '/proc', '/dev/null'])(
+    'a data folder %s, which cannot be made, is named with its setting',
+    async (path) => {
+      const { code, err } = await refused({ DATA_DIR: path })
+
+      expect(code).toBe(1)
+      expect(err).toMatch(new RegExp(`^DATA_DIR: the folder ${path}\\S* cannot be made .*\\n$`))
+    },
+  )
+
   test('production with a demo model in its configuration, beside all other problems', async () => {
     await using config = await temporaryFile(
       'ai.yaml',

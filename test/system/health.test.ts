@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser } from '../kit/browser.ts'
+import { runAdminStatement } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { checkNames, deepChecks, findCheck, getHealth } from '../kit/health.ts'
 
@@ -177,6 +178,28 @@ test('a replica is not ready while its connections are all in use', async () => 
   expect(await ready()).toEqual([503, { status: 'unavailable', message: expect.stringContaining('connections') }])
   for (const em of busy) await em.rollback()
   expect(await ready()).toEqual([200, { status: 'ready' }])
+})
+
+test('readiness and the deep check tell of a database that only reads', async () => {
+  await using svc = await startApp({ HEALTH_DEEP_EVERY: '1' })
+  const database = new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)
+  const endSessions = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`
+  await runAdminStatement(`alter database ${database} set default_transaction_read_only = on`)
+  await runAdminStatement(endSessions)
+
+  const report = await getHealth(svc)
+  const ready = await svc.send('GET', '/health/ready')
+  await runAdminStatement(`alter database ${database} reset default_transaction_read_only`)
+  await runAdminStatement(endSessions)
+
+  const message = 'The database only reads: it takes no changes.'
+  expect([report.code, checkNames(report)]).toEqual([503, deepChecks])
+  expect(report.checks.filter(({ status }) => status === 'error')).toEqual([
+    { name: 'database', status: 'error', message },
+  ])
+  expect([ready.status, await ready.json()]).toEqual([503, { status: 'unavailable', message }])
+  expect((await svc.send('GET', '/health/ready')).status).toBe(200)
+  expect((await getHealth(svc)).status).toBe('healthy')
 })
 
 test.for([

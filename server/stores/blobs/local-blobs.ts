@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { makeFolder } from '../../../routers/core/make-folder.ts'
 import { type BlobEntry, DRAFTS } from '../../../routers/ports/files/storage.ts'
 import { assertKey, BlobNotFound, type Blobs, compareKeys, HEALTH_CHECK_KEY, rethrowDiskError } from './blobs.ts'
 
@@ -21,7 +22,7 @@ export function createLocalBlobs(folder: string): Blobs {
   return {
     async put(key, bytes) {
       const path = toPath(key)
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(rethrowDiskError)
+      await makeFolder(dirname(path), 0o700).catch(rethrowDiskError)
       const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true, highWaterMark: BUFFER })
       await pipeline(bytes, file).catch(async (error: unknown) => {
         // If the source fails immediately, the file may still be being created: it is removed after it is closed.
@@ -33,7 +34,7 @@ export function createLocalBlobs(folder: string): Blobs {
     },
     async replace(key, bytes) {
       const [path, draft] = [toPath(key), toPath(`${DRAFTS}${randomUUID()}`)]
-      await mkdir(dirname(draft), { recursive: true, mode: 0o700 }).catch(rethrowDiskError)
+      await makeFolder(dirname(draft), 0o700).catch(rethrowDiskError)
       try {
         await writeFile(draft, bytes, { flag: 'wx', mode: 0o600, flush: true })
         await rename(draft, path)
@@ -59,7 +60,7 @@ export function createLocalBlobs(folder: string): Blobs {
 /** Writes and deletes a file. Its name is always the same, so that a killed process leaves one file, which the next check deletes. */
 async function probeFolder(folder: string): Promise<void> {
   const path = join(folder, HEALTH_CHECK_KEY)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   try {
     await writeFile(path, PROBE, { mode: 0o600, flush: true })
   } finally {

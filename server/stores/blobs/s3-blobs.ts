@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import {
@@ -11,6 +11,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3'
 import type { Dispatcher } from 'undici'
+import { makeFolder } from '../../../routers/core/make-folder.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
 import { assertKey, BlobNotFound, type Blobs, HEALTH_CHECK_KEY, rethrowDiskError } from './blobs.ts'
@@ -204,7 +205,7 @@ async function spoolToDisk(folder: string, bytes: AsyncIterable<Uint8Array>): Pr
 }
 
 async function openUnlinkedFile(folder: string): Promise<FileHandle> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder, 0o700)
   const path = join(folder, `upload-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)
   await rm(path, { force: true })
