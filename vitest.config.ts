@@ -30,7 +30,7 @@ const slow = [
   'test/cli/process.test.ts',
   'test/client/{generated-clients,rooms}.test.ts',
   'test/files/{extract-text,file-converters,job-queue,upkeep}.test.ts',
-  'test/identity/{account-invitations,person-export,session-table,login/elsewhere}.test.ts',
+  'test/identity/{account-invitations,person-export,sensitive-acts,session-table,login/elsewhere}.test.ts',
   'test/json-api/{fuzz,idempotency,statements,conformance/command,conformance/own,openapi/answers,openapi/docs}.test.ts',
   'test/mcp/response-calls.test.ts',
   'test/process/{backup,early-refusals,exhaustion,log,outage,plans,pooler,sentinels,store-quotas}.test.ts',

@@ -26,7 +26,10 @@ export const tokenCommand = (context: CommandContext) =>
       revoke: { type: 'boolean', description: 'Revoke instead of create' },
       ...userFlags,
       name: { type: 'string', description: 'Name of the new token, at most 16 characters' },
-      abilities: { type: 'string', description: `What it may do: ${abilities.join(',')}; ai,user,read when absent` },
+      abilities: {
+        type: 'string',
+        description: `What it may do: ${abilities.join(',')}; ai,user,read when absent; admin for sensitive acts of administrators`,
+      },
       expires: { type: 'string', description: 'How long it works, such as 12h, 90d or 1y; for ever when absent' },
       'token-id': { type: 'string', description: 'The token to revoke' },
       yes: { type: 'boolean', description: 'Revoke without asking' },

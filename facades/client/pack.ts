@@ -17,7 +17,7 @@ function writeSentence(name: string): string | undefined {
   if (access.callers === 'the host' || access.sessionOnly) return undefined
   const sentence = about ?? (exposes && summarize(exposes))
   if (!sentence) throw new Error(`Nobody said what ${name} does.`)
-  return `${sentence} ${describeAccess(access)}`
+  return `${sentence} ${describeAccess(procedure)}`
 }
 
 interface DocumentedProcedure {

@@ -134,7 +134,7 @@ function describeLegacyRoute(components: Components, { url, procedure: name, bod
   return {
     operationId: id,
     summary: writeSummary(url, metaOf(procedure)),
-    description: describeAccess(access),
+    description: describeAccess(procedure),
     tags: [tag],
     security: describeSecurity(access),
     parameters: [
@@ -233,7 +233,7 @@ function describeEndpoint(components: Components, endpoint: Endpoint, procedure:
   return {
     operationId: id,
     summary: meta.about?.replace(/\.$/, ''),
-    description: [describeAccess(access), details].filter(Boolean).join('\n\n'),
+    description: [describeAccess(procedure), details].filter(Boolean).join('\n\n'),
     tags: [tag],
     security: describeSecurity(access),
     ...more,

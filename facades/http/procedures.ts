@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure } from '@trpc/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Context } from '../../routers/core/context.ts'
-import { type Access, accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
+import { accessOf, assertMayCall, metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { type BodyLimits, getReservedBytes, reserveBodyMemory } from './body-limits.ts'
 
@@ -21,14 +21,31 @@ export function findInput(name: string): z.ZodObject {
 
 export const findProcedure = (name: string): AnyTRPCProcedure | undefined => procedures.get(name)
 
-/** Describes in a sentence who may call a procedure. */
-export function describeAccess({ callers, ability, sessionOnly, fresh }: Access): string {
-  const condition = sessionOnly
-    ? `; no token is good for it${fresh ? ', and the sign-in must be recent' : ''}`
-    : ability
-      ? `; a token needs the ability \`${ability}\``
-      : ''
-  return `Open to ${callers}${condition}.`
+/** Describes in sentences who may call a procedure, and which members only some callers may change. */
+export function describeAccess(procedure: AnyTRPCProcedure): string {
+  const { callers, ability, sessionOnly, sensitive } = accessOf(procedure)
+  const abilities = [ability, sensitive && 'admin'].flatMap((name) => (name ? `\`${name}\`` : []))
+  const needed = `${abilities.length > 1 ? 'abilities' : 'ability'} ${abilities.join(' and ')}`
+  const conditions = [
+    sessionOnly && 'no token is good for it',
+    sensitive && 'a session must be fresh',
+    abilities.length > 0 && `a token needs the ${needed}`,
+  ].filter(Boolean)
+  return [
+    `Open to ${[callers, conditions.join(', and ')].filter(Boolean).join('; ')}.`,
+    ...describeMembers(procedure),
+  ].join(' ')
+}
+
+/** Describes the members of a row that only a fresh session or a token with the ability `admin` may change. */
+function describeMembers(procedure: AnyTRPCProcedure): string[] {
+  const { exposes, access } = metaOf(procedure)
+  if (!exposes || access?.sensitive || (exposes.verb !== 'create' && exposes.verb !== 'update')) return []
+  const names = Object.entries(exposes.resource.attributes).flatMap(([name, { sensitive, write }]) =>
+    sensitive && (write === true || write === exposes.verb) ? `\`${name}\`` : [],
+  )
+  if (names.length === 0) return []
+  return [`A change of ${names.join(', ')} needs a fresh session, or a token that has the ability \`admin\` as well.`]
 }
 
 /** Returns the body limit of a procedure; that of a form if there is no procedure. */

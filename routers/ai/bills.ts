@@ -16,7 +16,7 @@ import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { adminSession, freshAdmin } from '../core/trpc.ts'
+import { about, adminSession, sensitiveAdmin } from '../core/trpc.ts'
 
 const monthText = z.string().regex(/^[1-9]\d{3}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
 
@@ -75,8 +75,8 @@ export const bill = adminSession
     }
   })
 
-/** Closes a month and stores its sums. Records that arrive later count in the next month. */
-export const closeBill = freshAdmin
+export const closeBill = sensitiveAdmin
+  .meta(about('Close a month and store its sums. Records that arrive later count in the next month.'))
   .input(z.strictObject({ month: monthText }))
   .mutation(async ({ ctx, input: { month: billMonth } }) => {
     assertMonthIsOver(billMonth)

@@ -55,6 +55,7 @@ export const extApps = defineResource({
       z.string().describe('`b64(PEM)|b64(body)` of its RSA key, for which the secrets of links are sealed.'),
       {
         write: true,
+        sensitive: true,
         default: null,
         input: publicKeyInput
           .nullable()

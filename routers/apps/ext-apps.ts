@@ -30,7 +30,7 @@ import { translateConstraintError } from '../verbs/constraint-errors.ts'
 import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { createNotFoundProblem } from '../verbs/lock-row.ts'
 import { defineReads, getRow } from '../verbs/read.ts'
-import { administrator } from '../verbs/write.ts'
+import { administrator, sensitiveAdministrator } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { rotateCredential, rotation } from './app-credential.ts'
 import { makeKeyPair, parseKey } from './app-key.ts'
@@ -180,7 +180,7 @@ export const extAppsRouter = router({
       return getRow(ctx, extApps, id)
     }),
 
-  create: administrator
+  create: sensitiveAdministrator
     .meta({ ...exposeAs(extApps, 'create'), ...withBodySize('record') })
     .input(buildCreateInput(extApps))
     .mutation(({ ctx, input }) => createApp(ctx, input)),
@@ -217,7 +217,7 @@ export const extAppsRouter = router({
       return { meta: { ended } }
     }),
 
-  rotateCredential: rowAction(extApps, 'rotate-credential', administrator)
+  rotateCredential: rowAction(extApps, 'rotate-credential', sensitiveAdministrator)
     .meta(about('Give an app another credential; those it has work for a while longer.'))
     .input(rotation)
     .mutation(async ({ ctx, input }) => ({ meta: { credential: await rotateCredential(ctx, input) } })),

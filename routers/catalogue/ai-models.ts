@@ -172,7 +172,7 @@ export const aiModels = defineResource({
       groupList.describe(
         'The groups whose people may use it; everybody where empty. Nobody else sees it, but administrators.',
       ),
-      { ...writableWithDefault([]), only: 'admin' },
+      { ...writableWithDefault([]), sensitive: true, only: 'admin' },
     ),
     usageTypes: modelUsageTypes,
     toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {

@@ -49,6 +49,7 @@ const furtherServers = attribute(
   z.array(z.object({ apiUrl: z.string(), apiKey: z.string().nullable(), fromFile: z.boolean() })).describe(about),
   {
     write: true,
+    sensitive: true,
     default: [],
     only: 'admin',
     input: z
@@ -165,13 +166,13 @@ export const aiProviders = defineResource({
       groupList.describe(
         'The groups whose people may use its models, where those allow it, too; everybody where empty.',
       ),
-      { write: true, default: [], only: 'admin' },
+      { write: true, sensitive: true, default: [], only: 'admin' },
     ),
     apiUrl: attribute(
       webAddress
         .nullable()
         .describe("Where its API is; null for the provider's usual address. Another server needs the key again."),
-      { write: true, default: null, only: 'admin' },
+      { write: true, sensitive: true, default: null, only: 'admin' },
     ),
     apiKey: secret(
       API_KEY,

@@ -26,7 +26,7 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { adminSession, freshAdmin, host, router } from '../core/trpc.ts'
+import { about, adminSession, host, router, sensitiveAdmin } from '../core/trpc.ts'
 import type { ListedModel } from '../ports/ai/models.ts'
 import { timeLimitMs } from '../ports/duration.ts'
 import { updateRow } from '../verbs/write.ts'
@@ -335,14 +335,15 @@ export const modelsRouter = router({
     return report
   }),
 
-  /** Asks all providers for their models, or one of them. */
-  check: freshAdmin
-    .meta({ waitsOutside: true })
+  check: sensitiveAdmin
+    .meta({ ...about('Ask all providers for their models, or one of them.'), waitsOutside: true })
     .input(z.strictObject({ provider: provider.optional() }).prefault({}))
     .mutation(({ ctx, input }) => checkModels(ctx, input.provider === undefined ? undefined : [input.provider])),
 
-  /** Replaces the groups; an empty list allows everybody. */
-  setGroups: freshAdmin.input(groupsChange).mutation(({ ctx, input }) => changeGroups(ctx, input)),
+  setGroups: sensitiveAdmin
+    .meta(about('Replace the groups that may use a model or a provider; an empty list allows everybody.'))
+    .input(groupsChange)
+    .mutation(({ ctx, input }) => changeGroups(ctx, input)),
 
   unresolved: adminSession.query(({ ctx }) => findUnresolvedNames(ctx)),
 

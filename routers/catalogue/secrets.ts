@@ -25,6 +25,7 @@ export const secretText = z
 export const secret = <S extends z.ZodType>(purpose: string, input: S, about: string) =>
   attribute(z.string().nullable().describe(about), {
     write: true,
+    sensitive: true,
     default: null,
     only: 'admin',
     sealed: purpose,

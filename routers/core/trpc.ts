@@ -65,8 +65,8 @@ export interface Access {
   ability?: Ability
   /** True if no token is accepted. */
   sessionOnly?: true
-  /** True if the session must be fresh. */
-  fresh?: true
+  /** True if the session must be fresh; a token also needs the ability `admin`. */
+  sensitive?: true
 }
 
 /** Metadata of a procedure, beside its input and output. */
@@ -108,12 +108,23 @@ export const metaOf = ({ meta = {} }: AnyTRPCProcedure): ProcedureMeta => meta
 export const accessOf = (procedure: AnyTRPCProcedure): Access => metaOf(procedure).access ?? { callers: 'the host' }
 
 /** Throws if the caller may not call a procedure with this access. Facades check it before they read a body. */
-export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, fresh }: Access): void {
+export function assertMayCall(ctx: Context, { callers, ability, sessionOnly, sensitive }: Access): void {
   rules[callers](ctx)
   if (callers === 'administrators' && ctx.origin === 'host') return
   assertHasAbility(ctx, ability)
   if (sessionOnly && !ctx.browser) throw new Problem('session_only')
-  if (fresh) assertFresh(ctx)
+  if (sensitive) assertMayActSensitively(ctx)
+}
+
+/**
+ * Throws if the caller may not do what takes over people, keys or money: a session must be fresh, and a token needs the
+ * ability `admin`. Procedures declare it by their base, and resources for each of their attributes.
+ */
+export function assertMayActSensitively(ctx: Context): void {
+  const { current } = ctx.callerContext
+  if (ctx.origin === 'host') return
+  if (current.type === 'user' && current.token) assertHasAbility(ctx, 'admin')
+  else assertFresh(ctx)
 }
 
 /** Throws if the session is not fresh. */
@@ -155,16 +166,20 @@ function assertUserType({ callerContext: { current } }: Context, allowed: readon
 function assertHasAbility({ callerContext: { current } }: Context, needed: Ability | undefined): void {
   if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
     return
-  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'.` })
+  const source = needed === 'admin' ? ', which only `svc token --abilities` on the host gives' : ''
+  throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'${source}.` })
 }
 
 /**
  * Creates a base procedure, which checks access and raw input, narrows the type of the context, and translates database
  * errors. One middleware does it all, because each one copies context and options.
  */
-function procedureFor<Known extends object = object>(callers: Access['callers'], how: Omit<Access, 'callers'> = {}) {
+function procedureFor<Known extends object = object>(
+  callers: Access['callers'],
+  how: Omit<Access, 'callers'> = {},
+  isActing = how.ability === 'write' || how.ability === 'ai',
+) {
   const access: Access = { callers, ...how }
-  const isActing = how.ability === 'write' || how.ability === 'ai'
   const isAdministrative = callers === 'administrators' || callers === 'the host'
   const runProcedure = async ({ ctx, meta, path, type, getRawInput, next }: MiddlewareOptions) => {
     using _turn = await acquireTurn(ctx, access, meta)
@@ -258,10 +273,17 @@ export const registeringUser = procedureFor<{ caller: CallerOf<'user' | 'registe
 )
 /** Allows administrators whose token, if one is used, has the ability, and the host. */
 export const adminWith = (ability: Ability) => procedureFor('administrators', { ability })
+/**
+ * Allows the same callers for announcements, also while a forced one is not accepted: without its text, nobody can accept
+ * it.
+ */
+export const announcingAdmin = procedureFor('administrators', { ability: 'write' }, false)
 /** Allows administrators in the browser, and the host. */
 export const adminSession = procedureFor('administrators', { sessionOnly: true })
-/** Allows the same with a fresh session, for changes. */
-export const freshAdmin = procedureFor('administrators', { sessionOnly: true, fresh: true })
+/** Allows administrators with a fresh session or a token with the ability `admin`, and the host. */
+export const sensitiveAdmin = procedureFor('administrators', { sensitive: true })
+/** Allows the same; a token also needs the given ability. */
+export const sensitiveAdminWith = (ability: Ability) => procedureFor('administrators', { ability, sensitive: true })
 export const host = procedureFor('the host')
 
 /** Size class of a procedure's body, named by its input; `form` is the default. Facades map it to bytes. */

@@ -16,7 +16,7 @@ import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, adminSession, browserProcedure, freshAdmin, router } from '../core/trpc.ts'
+import { about, adminSession, browserProcedure, router, sensitiveAdmin } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
 import { assertLocalAccounts, assertNotGuessable, newPassword } from './password.ts'
 import { addPerson, newPerson } from './user-accounts.ts'
@@ -32,37 +32,43 @@ const invitee = z.union([z.strictObject({ user: userSelector }), newPerson])
 
 /** Invitation links by which people set the password of their local account. Only the hash of a link is stored. */
 export const accountInvitationsRouter = router({
-  /**
-   * Invites a new person, or an existing one without an account. The link is returned once and replaces the previous
-   * one.
-   */
-  create: freshAdmin.input(invitee).mutation(async ({ ctx, input }) => {
-    assertLocalAccounts(ctx)
-    const secret = generateSecret()
-    const expiresAt = new Date(Date.now() + LIFETIME_MS)
-    const existingUser = 'user' in input ? await findUser(ctx, input.user) : undefined
-    if (existingUser) await assertInvitable(ctx, existingUser)
-    else if (!('user' in input)) await assertNoAccount(ctx, input.username)
-    const person = await runInTransaction(ctx, undefined, async (em) => {
-      const { id, username } = existingUser ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
-      await runStatement(em, putAccountInvitation, [id, hashSecret(secret), expiresAt])
-      return { id, username }
-    })
-    return {
-      ...person,
-      link: `${ctx.services.settings.baseUrl}/invitation#${secret}`,
-      expiresAt: expiresAt.toISOString(),
-    }
-  }),
+  create: sensitiveAdmin
+    .meta(
+      about(
+        'Invite a new person, or an existing one without an account. The link is returned once and replaces the previous one.',
+      ),
+    )
+    .input(invitee)
+    .mutation(async ({ ctx, input }) => {
+      assertLocalAccounts(ctx)
+      const secret = generateSecret()
+      const expiresAt = new Date(Date.now() + LIFETIME_MS)
+      const existingUser = 'user' in input ? await findUser(ctx, input.user) : undefined
+      if (existingUser) await assertInvitable(ctx, existingUser)
+      else if (!('user' in input)) await assertNoAccount(ctx, input.username)
+      const person = await runInTransaction(ctx, undefined, async (em) => {
+        const { id, username } = existingUser ?? (await addPerson(ctx, em, input as z.output<typeof newPerson>))
+        await runStatement(em, putAccountInvitation, [id, hashSecret(secret), expiresAt])
+        return { id, username }
+      })
+      return {
+        ...person,
+        link: `${ctx.services.settings.baseUrl}/invitation#${secret}`,
+        expiresAt: expiresAt.toISOString(),
+      }
+    }),
 
   list: adminSession.query(({ ctx }) => ctx.services.sql(listAccountInvitations)),
 
-  end: freshAdmin.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
-    const { id, username } = await findUser(ctx, input.user)
-    const [ended] = await ctx.services.sql(endAccountInvitation, [id])
-    if (!ended) throw new Problem('not_found', { detail: `${username} has no invitation that could end.` })
-    return { id, username }
-  }),
+  end: sensitiveAdmin
+    .meta(about('End the invitation of a person.'))
+    .input(z.strictObject({ user: userSelector }))
+    .mutation(async ({ ctx, input }) => {
+      const { id, username } = await findUser(ctx, input.user)
+      const [ended] = await ctx.services.sql(endAccountInvitation, [id])
+      if (!ended) throw new Problem('not_found', { detail: `${username} has no invitation that could end.` })
+      return { id, username }
+    }),
 
   /** A mutation, so that the secret is sent by POST and appears in no URL or log. */
   open: browserProcedure

@@ -5,7 +5,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { freshAdmin, router, sessionUser } from '../core/trpc.ts'
+import { about, router, sensitiveAdmin, sessionUser } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
 import { endOtherSessions, endSessions } from './end-sessions.ts'
 import { findUser, userSelector } from './user-selector.ts'
@@ -59,8 +59,8 @@ export const passwordRouter = router({
     await ctx.browser.replace(user)
   }),
 
-  /** Sets a person's password and creates their account if needed. All their sessions end. */
-  set: freshAdmin
+  set: sensitiveAdmin
+    .meta(about("Set a person's password, and create their account if needed. All their sessions end."))
     .input(z.strictObject({ user: userSelector, password: newPassword }))
     .mutation(async ({ ctx, input: { user: selector, password } }) => {
       const { id, username, email, name, subject } = await findUser(ctx, selector)

@@ -11,7 +11,7 @@ import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { runInTransaction } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { adminSession, freshAdmin, host, router, sessionUser } from '../core/trpc.ts'
+import { about, adminSession, host, router, sensitiveAdmin, sessionUser } from '../core/trpc.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
@@ -73,7 +73,8 @@ export const tokensRouter = router({
         ctx.services.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
-  revokeFor: freshAdmin
+  revokeFor: sensitiveAdmin
+    .meta(about('Revoke a token of a person.'))
     .input(z.strictObject({ user: userSelector, tokenId }))
     .mutation(async ({ ctx, input }) =>
       revokeToken(ctx, { id: input.tokenId, user: (await findUser(ctx, input.user)).id }),

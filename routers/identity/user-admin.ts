@@ -7,7 +7,7 @@ import { runInTransaction, withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { freshAdmin, host, router } from '../core/trpc.ts'
+import { about, host, router, sensitiveAdmin } from '../core/trpc.ts'
 import { groupNames, subject, username } from '../ports/login.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
@@ -21,21 +21,24 @@ const newUser = newPerson.extend({ password: newPassword.optional() })
 
 /** Administration of people, in the browser or on the host. */
 export const adminRouter = router({
-  /** Adds a person; with a password, also their local account in the same transaction. */
-  addUser: freshAdmin.input(newUser).mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
-    if (password !== undefined) {
-      assertLocalAccounts(ctx)
-      assertNotGuessable(password, [input.username, input.email])
-    }
-    const id = await runInTransaction(ctx, undefined, async (em) => {
-      const user = await addPerson(ctx, em, { ...input, role })
-      if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
-      return user.id
-    })
-    return { id, ...input, role }
-  }),
+  addUser: sensitiveAdmin
+    .meta(about('Add a person; with a password, also their local account.'))
+    .input(newUser)
+    .mutation(async ({ ctx, input: { password, role = 'user', ...input } }) => {
+      if (password !== undefined) {
+        assertLocalAccounts(ctx)
+        assertNotGuessable(password, [input.username, input.email])
+      }
+      const id = await runInTransaction(ctx, undefined, async (em) => {
+        const user = await addPerson(ctx, em, { ...input, role })
+        if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
+        return user.id
+      })
+      return { id, ...input, role }
+    }),
 
-  setRole: freshAdmin
+  setRole: sensitiveAdmin
+    .meta(about('Make a person an administrator, or no longer one.'))
     .input(z.strictObject({ user: userSelector, role: z.enum(roles) }))
     .mutation(async ({ ctx, input: { user: selector, role } }) => {
       const { id, username, role: before } = await findPerson(ctx, selector)
@@ -48,8 +51,8 @@ export const adminRouter = router({
       return { id, username, role }
     }),
 
-  /** Replaces the person's groups. A login source with groups does the same at each sign-in. */
-  setGroups: freshAdmin
+  setGroups: sensitiveAdmin
+    .meta(about("Replace a person's groups. A login source with groups does the same at each sign-in."))
     .input(z.strictObject({ user: userSelector, groups: groupNames }))
     .mutation(async ({ ctx, input: { user: selector, groups } }) => {
       const { id, username, groups: before } = await findPerson(ctx, selector)
@@ -58,8 +61,8 @@ export const adminRouter = router({
       return { id, username, groups }
     }),
 
-  /** Disables or enables a person; their data stays. */
-  setDisabled: freshAdmin
+  setDisabled: sensitiveAdmin
+    .meta(about('Disable or enable a person; their data stays.'))
     .input(z.strictObject({ user: userSelector, disabled: z.boolean() }))
     .mutation(async ({ ctx, input: { user: selector, disabled } }) => {
       const { id, username, disabled: before } = await findPerson(ctx, selector, 'The AI user stays as it is.')
@@ -76,8 +79,8 @@ export const adminRouter = router({
       return { id, username, disabled }
     }),
 
-  /** Ends all sessions of a person; their tokens stay. */
-  endSessions: freshAdmin
+  endSessions: sensitiveAdmin
+    .meta(about('End all sessions of a person; their tokens stay.'))
     .input(z.strictObject({ user: userSelector }))
     .mutation(async ({ ctx, input: { user: selector } }) => {
       const { id, username } = await findPerson(ctx, selector, 'The AI user has no sessions.')
@@ -85,8 +88,10 @@ export const adminRouter = router({
       return { id, username, ended }
     }),
 
-  /** Renames a person and their local account. Their next sign-in sets the username of the login source again. */
-  renameUser: freshAdmin
+  renameUser: sensitiveAdmin
+    .meta(
+      about('Rename a person and their local account. Their next sign-in sets the username of the login source again.'),
+    )
     .input(z.strictObject({ user: userSelector, to: username }))
     .mutation(async ({ ctx, input: { user: selector, to } }) => {
       const { id } = await findPerson(ctx, selector, 'The AI user stays as it is.')
@@ -129,11 +134,14 @@ export const adminRouter = router({
       return { id, username, subject: boundSubject }
     }),
 
-  removeUser: freshAdmin.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
-    const user = await findUser(ctx, input.user)
-    const { id, username } = user
-    return { id, username, report: await eraseUser(ctx, user) }
-  }),
+  removeUser: sensitiveAdmin
+    .meta(about('Remove a person and their data.'))
+    .input(z.strictObject({ user: userSelector }))
+    .mutation(async ({ ctx, input }) => {
+      const user = await findUser(ctx, input.user)
+      const { id, username } = user
+      return { id, username, report: await eraseUser(ctx, user) }
+    }),
 
   /** State that the start depends on. */
   state: host.query(async ({ ctx }) => {

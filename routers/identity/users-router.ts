@@ -30,7 +30,7 @@ import { changesInput, followChanges, followInput, readChangesSince } from '../v
 import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { lockRow } from '../verbs/lock-row.ts'
 import { defineReads, getRow } from '../verbs/read.ts'
-import { administrator, updateRow, type WrittenRow } from '../verbs/write.ts'
+import { sensitiveAdministrator, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
 import { endAccess, endSessions } from './end-sessions.ts'
 import { eraseUser } from './erase-user.ts'
@@ -132,7 +132,7 @@ export const usersRouter = router({
     .use(mayUpdateUser)
     .mutation(({ ctx, input }): Promise<RecordOf<typeof users>> => updateUser(ctx, input as UserChange)),
 
-  delete: administrator
+  delete: sensitiveAdministrator
     .meta(exposeAs(users, 'delete'))
     .input(z.strictObject({ id: resourceId, ifVersion }))
     .mutation(async ({ ctx, input: { id, ifVersion } }) => {

@@ -45,6 +45,7 @@ export const users = defineResource({
     ),
     role: attribute(z.enum(roles).describe('What the person may do.'), {
       write: 'update',
+      sensitive: true,
       sparse: true,
       sql: visibleToOwner('role'),
     }),
@@ -52,6 +53,7 @@ export const users = defineResource({
       z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works. For administrators.'),
       {
         write: 'update',
+        sensitive: true,
         sparse: true,
         sql: (u, sql) => (sql.isUnrestricted ? `${u}.disabled` : 'null::boolean'),
       },

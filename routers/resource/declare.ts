@@ -71,6 +71,11 @@ interface AttributeOptions extends MemberOptions {
   sort?: true | readonly string[]
   /** Sent to administrators only. */
   only?: 'admin'
+  /**
+   * Set if changing it takes over people, keys or money: on every surface, the session must be fresh, and a token needs
+   * the ability `admin`.
+   */
+  sensitive?: true
   /** Left out if it has no value, rather than sent as null. */
   sparse?: true
   /** Sent only on request, because its value changes without a change of the row that clients would be notified of. */

@@ -17,7 +17,7 @@ import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import { about, adminSession, anyone, freshAdmin, router, sessionUser, userWith } from '../core/trpc.ts'
+import { about, adminSession, announcingAdmin, anyone, router, sessionUser, userWith } from '../core/trpc.ts'
 import { rowId } from '../identity/user-selector.ts'
 import { type NewAnnouncementTexts, viewPattern } from '../ports/announcement-texts.ts'
 import { moment } from '../ports/days.ts'
@@ -169,13 +169,16 @@ export const announcementsRouter = router({
   }),
 
   /** Writes the texts into a new folder, from which they are published; without any, a draft for each language. */
-  make: freshAdmin.input(z.strictObject({ title, texts: texts.optional() })).mutation(async ({ ctx, input }) => {
-    const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, writeDraft(input.title)])) } =
-      input
-    const written = await ctx.services.writeAnnouncementTexts(title, texts)
-    ctx.auditedCall?.recordChange({ after: { title, view: written.view } })
-    return written
-  }),
+  make: announcingAdmin
+    .meta(about('Write the texts of a new announcement; without any, a draft for each language.'))
+    .input(z.strictObject({ title, texts: texts.optional() }))
+    .mutation(async ({ ctx, input }) => {
+      const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, writeDraft(input.title)])) } =
+        input
+      const written = await ctx.services.writeAnnouncementTexts(title, texts)
+      ctx.auditedCall?.recordChange({ after: { title, view: written.view } })
+      return written
+    }),
 
   /** Reads the texts of an announcement in each language that it has. */
   texts: adminSession.input(announcementSelector).query(async ({ ctx, input: { id } }) => {
@@ -185,11 +188,15 @@ export const announcementsRouter = router({
     return read.flatMap((found, at) => (found && found.locale === availableLocales[at] ? found : []))
   }),
 
-  changeTexts: freshAdmin
+  changeTexts: announcingAdmin
+    .meta(about('Replace the texts of an announcement that nobody has accepted.'))
     .input(announcementSelector.extend({ texts }))
     .mutation(({ ctx, input: { id, texts } }) => changeTexts(ctx, id, texts)),
 
-  publish: freshAdmin.input(newAnnouncement).mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
+  publish: announcingAdmin
+    .meta(about('Publish an announcement.'))
+    .input(newAnnouncement)
+    .mutation(({ ctx, input }) => publishAnnouncement(ctx, input)),
 })
 
 async function findRow(em: EntityManager, id: number, lockMode = LockMode.NONE) {

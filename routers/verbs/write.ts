@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { RequiredEntityData } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
@@ -5,7 +6,7 @@ import type { ChangeRecorder, ChangeTransaction, Stream } from '../core/change-r
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { adminWith, type BodySize, withBodySize } from '../core/trpc.ts'
+import { adminWith, assertMayActSensitively, type BodySize, sensitiveAdminWith, withBodySize } from '../core/trpc.ts'
 import type { Attribute, AttributeWrite, Relation, Resource } from '../resource/declare.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import type { ColumnMapping, Row } from '../resource/mapping.ts'
@@ -17,6 +18,8 @@ import { getRow } from './read.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from './write-inputs.ts'
 
 export const administrator = adminWith('write')
+/** The same for sensitive acts. */
+export const sensitiveAdministrator = sensitiveAdminWith('write')
 
 type Data = Record<string, unknown>
 
@@ -91,6 +94,12 @@ export async function createRow<R extends Resource>(
   { validate, beforeWrite, completeRow = () => ({}), afterFlush, stream = findSharedStream(of) }: WriteHooks = {},
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
+  const isDefault = (name: string) => isDeepStrictEqual(input[name], of.attributes[name]?.default)
+  assertMayWrite(
+    ctx,
+    of,
+    Object.keys(input).filter((name) => !isDefault(name)),
+  )
   const create = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforeWrite?.(em, changes)
     await assertLinksVisible(ctx, em, of, input)
@@ -122,6 +131,7 @@ export async function updateRow<R extends Resource>(
 ): Promise<RecordOf<R>> {
   const { entity, uniques } = ctx.services.resources.tableOf(of.type)
   const lists = listToManyProperties(of, input)
+  assertMayWrite(ctx, of, Object.keys(input))
   const update = async (em: EntityManager, changes: ChangeRecorder) => {
     await beforehand?.(em, changes)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
@@ -142,6 +152,14 @@ export async function updateRow<R extends Resource>(
   }
   await withChangeLog(ctx, update, stream).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, id)
+}
+
+/**
+ * Throws if one of these members is sensitive and the caller may not change it. The check stands where rows are
+ * written, so that no surface misses it.
+ */
+function assertMayWrite(ctx: Context, { attributes }: Resource, members: readonly string[]): void {
+  if (members.some((name) => attributes[name]?.sensitive)) assertMayActSensitively(ctx)
 }
 
 function assertValidRow(row: object, validate: WriteOptions['validate'], change?: RowUpdate): void {

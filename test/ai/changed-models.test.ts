@@ -27,7 +27,10 @@ beforeAll(async () => {
   settings['DATABASE_URL'] = String(changingReplica.env.DATABASE_URL)
   calledReplica = resources.use(await startApp(settings))
   token = (await changingReplica.user()).token
-  const { token: administering } = await changingReplica.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const { token: administering } = await changingReplica.user({
+    role: 'admin',
+    abilities: ['ai', 'read', 'write', 'admin'],
+  })
   admin = clientOf(changingReplica, administering)
 })
 afterAll(() => resources[Symbol.asyncDispose]())

@@ -23,7 +23,7 @@ beforeAll(async () => {
   upstream = resources.use(await startProvider())
   config = resources.use(await writeConfig(upstream.url))
   svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
-  admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
 })
 afterAll(() => resources.disposeAsync())
 beforeEach(() => {

@@ -60,7 +60,7 @@ const idOfPortal = async () => {
 }
 /** Changes an app with an administrator's token; returns the status. */
 const patch = async (id: string, attributes: object) => {
-  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   const read = await svc.send('GET', `${APPS}/${id}`, { token })
   const headers = { 'content-type': 'application/vnd.api+json', 'if-match': read.headers.get('etag') ?? '' }
   const body = { data: { type: 'ext-apps', id, attributes } }

@@ -193,7 +193,7 @@ describe('an external app and a person', () => {
     const { token: own } = await svc.host.tokens.createFor({
       user: { id: person.id },
       name: 'own',
-      abilities: ['write', 'read'],
+      abilities: ['write', 'read', 'admin'],
     })
     for (const [method, path, data, , status] of requests)
       expect([method, path, ...(await ask(method, path, own, data))], 'by their own').toEqual([
@@ -316,7 +316,7 @@ describe('a link that ends', () => {
 
   test('a disabled app cannot use its links, and finds them again when enabled', async () => {
     const { app, person, token } = await linkPerson()
-    const { token: admin } = await svc.user({ role: 'admin', abilities: ['write'] })
+    const { token: admin } = await svc.user({ role: 'admin', abilities: ['write', 'admin'] })
     const request = await app.connectRequest('somebody else')
     const turn = async (active: boolean) => {
       const headers = { 'content-type': 'application/vnd.api+json' }
@@ -340,7 +340,7 @@ describe('a link that ends', () => {
   })
 
   test('a credential ends when an administrator says, within the calendar of the database', async () => {
-    const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
     const send = async (method: string, path: string, body?: object, headers = {}) => {
       const answer = await svc.send(method, path, { token, headers, ...(body && { body }) })
       return { status: answer.status, ...((await answer.json()) as Document) }
@@ -380,7 +380,7 @@ describe('a link that ends', () => {
   })
 
   test('each change of an app and its credentials is logged by ids alone', async () => {
-    const { id: admin, token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    const { id: admin, token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
     const headers = { 'content-type': 'application/vnd.api+json' }
     const send = async (method: string, path: string, body?: object) =>
       (await svc.send(method, path, { token, headers, ...(body && { body }) })).status

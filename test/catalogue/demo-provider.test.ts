@@ -30,7 +30,7 @@ test('production switches off the demo providers of development, and they can on
     svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
   const made = await (async () => {
     await using svc = await startApp({ ...settings, NODE_ENV: 'development' })
-    const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+    const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
     const admin = clientOf(svc, token)
     const { id } = (await admin.create('ai-providers', demo)).one
     const relation = { provider: toOne('ai-providers', id) }

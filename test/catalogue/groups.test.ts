@@ -173,7 +173,7 @@ test('an app asks for its person the models that are for them', async () => {
 
 test('changes by administrators hold for the next call, and outlast the file', async () => {
   const eve = await svc.user({ username: 'eve' })
-  const { token: admin } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const { token: admin } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>(`select id from ai_models where model_id = 'open'`)
   const patch = (groups: string[]) =>
     svc.send('PATCH', `/api/svc/v1/ai-models/${id}`, {

@@ -54,7 +54,10 @@ describe("a provider's key", () => {
       await using resources = new AsyncDisposableStack()
       const [first, second] = [resources.use(await startProvider(behave)), resources.use(await startProvider(behave))]
       await app.sync(file(first.url, 'key-of-file', more))
-      const [admin, ada] = [await app.svc.user({ role: 'admin', abilities: ['read', 'write'] }), await app.svc.user()]
+      const [admin, ada] = [
+        await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] }),
+        await app.svc.user(),
+      ]
       const [{ id = 0 } = {}] = await app.svc.rows<{ id: number }>('select id from ai_providers')
       const logStart = app.svc.log.length
       const disposables = resources.move()

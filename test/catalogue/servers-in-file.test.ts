@@ -18,7 +18,7 @@ describe('servers in the file', () => {
 
   async function startWithFile() {
     const app = await startWithConfig(file({ apiKey: 'twin' }, { apiUrl }))
-    const { token } = await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })
+    const { token } = await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
     const admin = clientOf(app.svc, token)
     const [of] = (await admin.get('/ai-providers')).list
     const path = `/ai-providers/${of?.id}`

@@ -22,7 +22,7 @@ beforeAll(async () => {
   }
   ;[first, second] = [await startServer('first'), await startServer('second')]
   app = resources.use(await startWithConfig({ providers: [] }))
-  admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+  admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
 })
 afterAll(() => resources.disposeAsync())
 

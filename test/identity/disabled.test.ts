@@ -32,7 +32,7 @@ test('a disabled person cannot sign in, and learns why only with the right passw
 })
 
 test('only administrators disable people, and see who is disabled', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
   const own = clientOf(svc, person.token)
   const other = clientOf(svc, (await svc.user({ abilities: ['read', 'write'] })).token)

@@ -31,7 +31,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
 let admin: Client
 // Each test has an administrator of its own, whose keys are nobody else's, and no providers yet.
 beforeEach(async () => {
-  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   admin = clientOf(svc, token)
   await svc.rows('delete from ai_providers')
 })
@@ -69,7 +69,7 @@ test('a key is refused with another body, address or query', async () => {
 })
 
 test('a key is separate for each person and each token', async () => {
-  const other = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const other = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   await create(admin, 'one')
 
   const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
@@ -195,7 +195,7 @@ test('a key does nothing for what may be repeated anyway', async () => {
 test('a repeat is refused while the outcome of the first is unknown', async () => {
   const nowhere = `redis://127.0.0.1:${await findFreePort()}`
   await using svc = await startApp({ REDIS_URL: nowhere })
-  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   const away = clientOf(svc, token)
 
   const keyed = await create(away, 'one')
@@ -216,7 +216,7 @@ describeWith('redis')('over two replicas', () => {
     const database = await cloneDatabase()
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }
     const [one, two] = [await startApp(settings), await startApp(settings)]
-    const admin = await one.user({ role: 'admin', abilities: ['read', 'write'] })
+    const admin = await one.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
     const models = await clientOf(one, admin.token).get('/ai-models')
     return {
       settings,

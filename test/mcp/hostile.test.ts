@@ -89,7 +89,7 @@ test('a tool whose description changes is not called until it is reviewed', asyn
 })
 
 test('a tool is enabled by the API only with the description that was reviewed', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })).token)
+  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token)
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   const path = `/ai-tools/${id}`
   const read = async () => (await admin.get(path)).headers.get('etag') ?? ''
@@ -121,7 +121,7 @@ test('a tool is enabled by the API only with the description that was reviewed',
 })
 
 test('a tool in approved words is switched off and on without its tag', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })).token)
+  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token)
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   for (const active of [false, true]) {
     const { status, one } = await admin.update('ai-tools', id, { active })
@@ -144,7 +144,7 @@ test('a synchronisation during an approval leaves no unapproved tool active', as
 
 test('an inactive tool cannot be named, and visibility depends on the caller', async () => {
   const { token: bob } = await svc.user()
-  const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
   const [seeing, all] = [clientOf(svc, (await svc.user({ abilities: ['read'] })).token), clientOf(svc, admin.token)]
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   const states: [change: () => Promise<unknown>, isSeen: boolean][] = [

@@ -67,7 +67,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
 
   test('a long wait for a row lock is refused as without a pooler', async () => {
     const [admin, { id }] = [
-      await one().user({ role: 'admin', abilities: ['read', 'write', 'user'] }),
+      await one().user({ role: 'admin', abilities: ['read', 'write', 'user', 'admin'] }),
       await one().user(),
     ]
     await using client = await openClient(one().env.DATABASE_DIRECT_URL)

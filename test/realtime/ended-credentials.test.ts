@@ -135,7 +135,7 @@ async function signInAgain(username: string) {
 
 test('a disabled person receives nothing on any replica until they are enabled', async () => {
   const { svc, other } = pair
-  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write'] })
+  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   const byAdmin = clientOf(other, admin.token)
   const person = await withToken()
 

@@ -166,7 +166,7 @@ function describeOperation(context: DescriptionContext, route: ServedRoute): Jso
   return {
     operationId: buildOperationId(route),
     summary: writeSummary(route),
-    description: describeAccess(access),
+    description: describeAccess(route.procedure),
     tags: [resource.type],
     security: describeSecurity(access),
     parameters: describeParameters(components, route, target, resources),

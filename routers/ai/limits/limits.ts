@@ -15,7 +15,7 @@ import { limitSubjectExists, listLimits, showLimit } from '../../../entities/vie
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { createTransactionSql } from '../../core/run-statement.ts'
-import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
+import { about, adminSession, host, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { findUser, userSelector } from '../../identity/user-selector.ts'
 import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limits-config.ts'
 import { days, isInOrder, orderIssue } from '../../ports/days.ts'
@@ -33,8 +33,8 @@ import {
   toColumns,
 } from './named-limits.ts'
 
-/** Adds an amount to a limit for the running period, also before its first call. Each call adds again. */
-const topUp = freshAdmin
+const topUp = sensitiveAdmin
+  .meta(about('Add an amount to a limit for the running period, also before its first call. Each call adds again.'))
   .input(
     z.strictObject({ name: limitName, amount: z.number().positive().max(1e12), id: z.string().max(200).default('') }),
   )
@@ -120,29 +120,34 @@ export const limitsRouter = router({
     .input(z.strictObject({ user: userSelector }))
     .query(async ({ ctx, input }) => listPersonLimits(ctx, await findUser(ctx, input.user))),
 
-  /** Creates or changes a limit. Used amounts stay if the limit still counts the same. */
-  set: freshAdmin.input(limitEntry).mutation(async ({ ctx, input }) => {
-    await assertTimeZones(ctx, [input])
-    return changeLimits(ctx, async (em) => {
-      const row = await em.findOne(UsageLimit, { name: input.name })
-      if (row && isInFile(row)) throw createInFileProblem(input.name)
-      const columns = await toColumns(createTransactionSql(em), input)
-      recordLimitChange(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
-      await writeLimit(em, row, { ...columns, fromFile: false })
-      return { name: input.name }
-    })
-  }),
-
-  remove: freshAdmin.input(z.strictObject({ name: limitName })).mutation(({ ctx, input: { name } }) =>
-    changeLimits(ctx, async (em) => {
-      const row = await em.findOne(UsageLimit, { name })
-      if (!row) throw createUnknownLimit(name)
-      if (isInFile(row)) throw createInFileProblem(name)
-      recordLimitChange(ctx, row, { before: toValues(row) })
-      em.remove(row)
-      return { name }
+  set: sensitiveAdmin
+    .meta(about('Create or change a limit. Used amounts stay if the limit still counts the same.'))
+    .input(limitEntry)
+    .mutation(async ({ ctx, input }) => {
+      await assertTimeZones(ctx, [input])
+      return changeLimits(ctx, async (em) => {
+        const row = await em.findOne(UsageLimit, { name: input.name })
+        if (row && isInFile(row)) throw createInFileProblem(input.name)
+        const columns = await toColumns(createTransactionSql(em), input)
+        recordLimitChange(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
+        await writeLimit(em, row, { ...columns, fromFile: false })
+        return { name: input.name }
+      })
     }),
-  ),
+
+  remove: sensitiveAdmin
+    .meta(about('Remove a limit.'))
+    .input(z.strictObject({ name: limitName }))
+    .mutation(({ ctx, input: { name } }) =>
+      changeLimits(ctx, async (em) => {
+        const row = await em.findOne(UsageLimit, { name })
+        if (!row) throw createUnknownLimit(name)
+        if (isInFile(row)) throw createInFileProblem(name)
+        recordLimitChange(ctx, row, { before: toValues(row) })
+        em.remove(row)
+        return { name }
+      }),
+    ),
 
   topUp,
 

@@ -6,7 +6,7 @@ import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { adminSession, freshAdmin, router } from '../../core/trpc.ts'
+import { about, adminSession, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
@@ -14,12 +14,12 @@ const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string()
 
 /** Administration of tool servers. */
 export const mcpRouter = router({
-  /** Stores what every tool server offers now. */
-  sync: freshAdmin.meta({ waitsOutside: true }).mutation(({ ctx }) => syncToolServers(ctx)),
+  sync: sensitiveAdmin
+    .meta({ ...about('Store what every tool server offers now.'), waitsOutside: true })
+    .mutation(({ ctx }) => syncToolServers(ctx)),
 
-  /** Checks and stores which tool servers respond; their tools stay. */
-  check: freshAdmin
-    .meta({ waitsOutside: true })
+  check: sensitiveAdmin
+    .meta({ ...about('Check and store which tool servers respond; their tools stay.'), waitsOutside: true })
     .mutation(async ({ ctx }) =>
       (await checkServers(ctx)).map(({ server, status, reason }) => ({ server, status, reason })),
     ),
@@ -33,12 +33,13 @@ export const mcpRouter = router({
 
   tools: adminSession.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
-  /** Approves the current definition of a tool, which must be the one that was reviewed. */
-  approve: freshAdmin.input(toolVersion).mutation(({ ctx, input }) => approveTool(ctx, input)),
+  approve: sensitiveAdmin
+    .meta(about('Approve the current definition of a tool, which must be the one that was reviewed.'))
+    .input(toolVersion)
+    .mutation(({ ctx, input }) => approveTool(ctx, input)),
 
-  /** Calls a tool as a model would, with the given input. */
-  tryTool: freshAdmin
-    .meta({ waitsOutside: true })
+  tryTool: sensitiveAdmin
+    .meta({ ...about('Call a tool as a model would, with the given input.'), waitsOutside: true })
     .input(toolVersion.extend({ input: z.record(z.string(), z.json()) }))
     .mutation(({ ctx, input }) => tryTool(ctx, input)),
 })

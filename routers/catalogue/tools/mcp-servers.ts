@@ -48,7 +48,7 @@ export const mcpServers = defineResource({
       // Whoever can write over the network must not choose a program that starts on this host.
       input: z.enum(['sse', 'http']),
     }),
-    url: attribute(url, { write: true, only: 'admin', input: secureAddress }),
+    url: attribute(url, { write: true, sensitive: true, only: 'admin', input: secureAddress }),
     timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),
     apiKey: secret(
       SERVER_KEY,

@@ -13,7 +13,7 @@ import { countPictures } from '../../../entities/views/picture.sql.ts'
 import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
-import { adminSession, freshAdmin, host, router } from '../../core/trpc.ts'
+import { about, adminSession, host, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
 import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
@@ -176,9 +176,13 @@ const months = z.int().min(1).max(1200)
 
 /** Maintenance of files and pictures, for operators. */
 export const filesRouter = router({
-  /** Verifies the stored files, which may take long; `sample` is the percentage of files that are read completely. */
-  verify: freshAdmin
-    .meta({ waitsOutside: true })
+  verify: sensitiveAdmin
+    .meta({
+      ...about(
+        'Verify the stored files, which may take long; `sample` is the percentage of files that are read completely.',
+      ),
+      waitsOutside: true,
+    })
     .input(z.strictObject({ sample: z.number().min(0).max(100).default(100) }))
     .query(({ ctx, input }) => verifyFiles(ctx.services, input.sample)),
 

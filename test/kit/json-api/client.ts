@@ -80,7 +80,7 @@ export async function startJsonApi(settings: Record<string, string> = {}) {
 /** An administrator and two people, each with a client. */
 export async function addPeople(svc: TestApp) {
   const abilities = ['ai', 'user', 'read', 'write'] as const
-  const admin = await svc.user({ username: 'admin', role: 'admin', abilities: [...abilities] })
+  const admin = await svc.user({ username: 'admin', role: 'admin', abilities: [...abilities, 'admin'] })
   const reading = await svc.host.tokens.createFor({
     user: { id: admin.id },
     name: 'reads',

@@ -37,7 +37,7 @@ export const portal = {
 
 /** Adds at least one row of every type, in all of its relations. */
 export async function fillDatabase(svc: TestApp) {
-  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user', 'keychain'] })
+  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user', 'keychain', 'admin'] })
   const create = async (type: string, attributes: object, relationships?: object) => {
     const { status, body } = await sendJsonApi(svc, admin, 'POST', `/${type}`, {
       data: { type, attributes, ...(relationships && { relationships }) },
