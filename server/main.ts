@@ -2,6 +2,7 @@ import { flushCompileCache } from 'node:module'
 import { printBanner } from './first-run-banner.ts'
 import { createPrettyOutput, openLog, shouldPrettyPrint } from './ops/log.ts'
 import { StandardOutput } from './ops/standard-output.ts'
+import { watchUncaughtErrors } from './ops/uncaught-errors.ts'
 import { readValidatedEnv } from './preflight.ts'
 
 // Listens for signals from the first moment, so that no start is interrupted halfway. Signals after the first one change nothing.
@@ -11,8 +12,12 @@ const stopSignal = new Promise<NodeJS.Signals>((stop) => {
   process.on('SIGINT', stop)
   process.on('SIGHUP', stop)
 })
+const uncaught = Promise.withResolvers<void>()
 const stopping = new AbortController()
-stopSignal.then(() => stopping.abort())
+const stop = Promise.race([stopSignal, uncaught.promise]).finally(() => stopping.abort())
+
+/** Milliseconds beyond the settings' own limits within which a process with an uncaught error has stopped in order. */
+const STOP_LIMIT_MS = 60_000
 
 try {
   const env = await readValidatedEnv()
@@ -24,6 +29,15 @@ try {
   const isPretty = shouldPrettyPrint(env.LOG_FORMAT, isTerminal)
   const destination = isPretty ? await createPrettyOutput(out, isTerminal && !env.variables['NO_COLOR']) : out
   const { log, telemetry } = await openLog(env, destination)
+  watchUncaughtErrors({
+    log,
+    stop() {
+      process.exitCode = 1
+      const limit = STOP_LIMIT_MS + (env.DRAIN_DELAY ?? 0) + env.SHUTDOWN_TIMEOUT
+      setTimeout(() => process.exit(), limit).unref()
+      uncaught.resolve()
+    },
+  })
   const appSource = await openAppSource(env, log)
   const notify = (sentence: string) => log.warn(sentence)
   const service = await startService({ env, log, telemetry, appSource, notify, signal: stopping.signal })
@@ -31,11 +45,11 @@ try {
     await printBanner(service, { env, isPretty, print: (text) => out.write(text) })
     // The compile cache is written now, because a killed process never reaches its exit handlers.
     flushCompileCache()
-    log.info({ signal: await stopSignal }, 'stopping')
+    log.info({ signal: await stop }, 'stopping')
   } finally {
     await service.stop()
   }
-  process.exit(0)
+  process.exit()
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`)
   process.exit(1)

@@ -8,6 +8,7 @@ import type { Log } from '../routers/ports/log.ts'
 import { recordWork, type Traces } from '../routers/ports/traces.ts'
 import type { Env } from './config/settings.ts'
 import type { Database } from './database/database.ts'
+import { runInScope } from './net/fault-scope.ts'
 import { maintainDayPartitions } from './ops/day-partitions.ts'
 import { type SampleOptions, sampleMetrics } from './ops/metrics.ts'
 
@@ -50,7 +51,8 @@ async function runRepeatedly(
   const wait = (ms: number) => pause(ms, undefined, { signal, ref: false }).catch(() => {})
   await wait(firstRunMs ?? Math.min(period, FIRST_RUN_MS))
   while (!signal.aborted) {
-    await recordWork(traces?.begin(name), () => run(signal)).catch((error: unknown) =>
+    const record = () => recordWork(traces?.begin(name), () => run(signal))
+    await runInScope({ kind: 'periodic task', names: { task: name } }, record).catch((error: unknown) =>
       log.error({ task: name, error }, 'a periodic task failed'),
     )
     await wait(period)

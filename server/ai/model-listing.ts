@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ListedModel } from '../../routers/ports/ai/models.ts'
 import type { Price } from '../../routers/ports/ai/price-list.ts'
+import { leaveBody } from '../net/response-body.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ProviderClient } from './provider-clients.ts'
 
@@ -23,7 +24,7 @@ export async function listModels(
   const { url, headers } = source
   const response = await connection.fetch(url, { headers, signal: AbortSignal.timeout(LISTING_TIMEOUT_MS) })
   if (!response.ok) {
-    await response.body?.cancel()
+    leaveBody(response.body)
     throw new Error(`the list of models was answered with ${response.status}`)
   }
   return listing.parse(await response.json())

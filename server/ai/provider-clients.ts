@@ -5,6 +5,7 @@ import type { CallableProvider } from '../../routers/ports/ai/models.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { type FaultScope, iterateInScope, runOutboundCall } from '../net/fault-scope.ts'
 import { createFetch, createHttpClient, type OutboundRequest } from '../net/http-client.ts'
 import { adapterDrivers } from './adapters.ts'
 import type { ChatModel, Connection, ModelConnection } from './chat-model.ts'
@@ -263,7 +264,10 @@ function createServer(
   }
   return {
     model: cacheModels((modelId, extraMembers) =>
-      withContentFilterFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })),
+      withFaultScope(withContentFilterFinish(adapterDrivers[adapter].model(modelId, { ...connection, extraMembers })), {
+        provider: provider.providerId,
+        model: modelId,
+      }),
     ),
     breaker: new CircuitBreaker(circuit, events),
     connection,
@@ -296,5 +300,18 @@ function withContentFilterFinish(model: ChatModel): ChatModel {
       }
     },
     doStream: (options) => model.doStream(options),
+  }
+}
+
+/** Lets an error of a library end only the call that it came from. */
+function withFaultScope(model: ChatModel, names: FaultScope['names']): ChatModel {
+  return {
+    doGenerate: (options) =>
+      runOutboundCall(names, options.abortSignal, (abortSignal) => model.doGenerate({ ...options, abortSignal })),
+    doStream: (options) =>
+      runOutboundCall(names, options.abortSignal, async (abortSignal, scope) => {
+        const { stream } = await model.doStream({ ...options, abortSignal })
+        return { stream: iterateInScope(scope, stream) }
+      }),
   }
 }

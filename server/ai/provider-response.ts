@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { HttpClient, OutboundRequest } from '../net/http-client.ts'
-import type { ResponseHead } from '../net/response-handler.ts'
-import { type EndDetector, MAX_REFUSAL_BYTES } from '../net/response-handler.ts'
+import { readBeginning } from '../net/response-body.ts'
+import type { EndDetector, ResponseHead } from '../net/response-handler.ts'
 import { ProviderStatusError, toUnparsableError } from './provider-errors.ts'
 
 /**
@@ -23,23 +23,18 @@ export async function readResponse(
 export async function openResponse({ send }: Pick<HttpClient, 'send'>, url: string, request: OutboundRequest) {
   const response = await send(url, request)
   if (isSuccess(response)) return response
-  throw toStatusError(response, await readBeginning(response.body))
+  throw toStatusError(response, await readRefusal(response.body))
 }
 
 const isSuccess = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
 const toStatusError = ({ statusCode, headers }: ResponseHead, body: string) =>
   new ProviderStatusError(statusCode, headers['retry-after'], body)
 
-/** Reads the beginning of an error response. A longer one is not worth keeping the connection. */
-async function readBeginning(body: Readable): Promise<string> {
+/** Reads the beginning of an error response as text. */
+async function readRefusal(body: Readable): Promise<string> {
   const chunks: Uint8Array[] = []
-  let bytes = 0
   try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes > MAX_REFUSAL_BYTES) break
-    }
+    for await (const chunk of readBeginning(body)) chunks.push(chunk)
   } catch {
     // Use the part that was received.
   }

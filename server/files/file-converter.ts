@@ -7,6 +7,7 @@ import type { FileToRead } from '../../routers/ports/files/text-extractor.ts'
 import { chooseConverter } from '../config/settings/files.ts'
 import type { Env } from '../config/settings.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
+import { leaveBody } from '../net/response-body.ts'
 import type { HttpResponse } from '../net/response-handler.ts'
 import type { ConverterResponseKind } from './sandbox/content-kinds.ts'
 
@@ -59,7 +60,7 @@ const buildAuthorization = ({ key }: Protocol): Record<string, string> =>
 
 function assertOk({ statusCode, body }: HttpResponse): Readable {
   if (statusCode >= 200 && statusCode < 300) return body
-  body.destroy()
+  leaveBody(body)
   throw new Error(`the file converter answered ${statusCode}`)
 }
 

@@ -10,6 +10,7 @@ import type { Services } from '../../routers/core/services.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { Metrics } from '../../routers/ports/metrics.ts'
 import type { Env } from '../config/settings.ts'
+import { runInScope } from '../net/fault-scope.ts'
 import { BatchWriter } from '../stores/batch-writer.ts'
 import type { Drain } from './drain.ts'
 
@@ -35,6 +36,11 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     assertFewParameters(request.url)
     done()
   })
+  const runInRequestScope = ({ id, method, routeOptions }: FastifyRequest, done: () => void) =>
+    runInScope({ kind: 'request', names: { requestId: id, method, route: routeOptions.url } }, done)
+  app.addHook('onRequest', (request, _, done) => runInRequestScope(request, done))
+  // A body arrives in the asynchronous context of its connection.
+  app.addHook('preValidation', (request, _, done) => runInRequestScope(request, done))
   drainUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
     closeWhileDraining(reply)

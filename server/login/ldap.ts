@@ -3,9 +3,10 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { Client, type Entry, Filter, FilterParser, ResultCodeError } from 'ldapts'
 import { Problem } from '../../routers/core/problems.ts'
-import { withTimeout } from '../../routers/core/timeout.ts'
+import { runUntilAborted, withTimeout } from '../../routers/core/timeout.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { PasswordSource } from '../../routers/ports/login.ts'
+import { runOutboundCall } from '../net/fault-scope.ts'
 import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface LdapOptions {
@@ -51,7 +52,9 @@ async function askServers<Result>(
   let cause: unknown
   for (const url of options.urls) {
     try {
-      return await withClient(url, options, work)
+      return await runOutboundCall({ server: url }, undefined, (signal) =>
+        runUntilAborted(() => withClient(url, options, work), signal),
+      )
     } catch (error) {
       cause = error
       log.warn({ server: url, error }, 'an LDAP server failed')

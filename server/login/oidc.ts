@@ -3,6 +3,7 @@ import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import type { AuthorizationState, RedirectSource } from '../../routers/ports/login.ts'
+import { createHttpClient } from '../net/http-client.ts'
 import { type SourceRecord, toIdentity } from './identity.ts'
 
 export interface OidcOptions {
@@ -21,6 +22,8 @@ export interface OidcOptions {
 
 const MINUTES_TO_RETURN = 15
 const TIMEOUT_SECONDS = 10
+/** Largest response of the provider, in bytes. */
+const MAX_RESPONSE_BYTES = 1024 * 1024
 
 /** Creates a source that uses the authorization code flow with PKCE. Tokens are dropped after `finish`. */
 export function createOidc(options: OidcOptions, log: Log): RedirectSource {
@@ -75,10 +78,22 @@ const createDiscovery = ({ issuer, clientId, clientSecret, allowHttp }: OidcOpti
       clientSecret ? createClientAuth(clientSecret) : client.None(),
       {
         timeout: TIMEOUT_SECONDS,
+        [client.customFetch]: createProviderFetch(),
         execute: [client.enableNonRepudiationChecks, ...(allowHttp ? [client.allowInsecureRequests] : [])],
       },
     ),
   )
+
+/** Creates a `fetch` over the client of all outbound requests; a form is sent as text. */
+function createProviderFetch(): client.CustomFetch {
+  const { fetch } = createHttpClient({
+    byteTimeout: TIMEOUT_SECONDS * 1000,
+    maxBytes: MAX_RESPONSE_BYTES,
+    networkPolicy: 'configured',
+  })
+  return (url, { method, headers, body, signal }) =>
+    fetch(url, { method, headers, body: body ? String(body) : null, signal: signal ?? null })
+}
 
 /** Sends the client secret in the way that the provider supports. */
 const createClientAuth =

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createMCPClient, type MCPClient, type MCPClientConfig, MCPClientError, type MCPTransport } from '@ai-sdk/mcp'
 import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import { leaveBody } from '../net/response-body.ts'
 import { findPhase } from '../net/response-handler.ts'
 
 /** Milliseconds that closing a session may take. */
@@ -120,7 +121,7 @@ class SessionRequests {
     const init = { method: 'POST', body, signal: this.#closed.signal, ...(headers && { headers }) }
     // A server that cannot be reached has lost the connection anyway.
     const response = await this.#fetch(url, init).catch(() => undefined)
-    await response?.body?.cancel()
+    leaveBody(response?.body)
   }
 
   /** Aborts the remaining requests once the session is closed, or the time for closing is up. */

@@ -13,6 +13,7 @@ import {
   type ToolServers,
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
+import { runOutboundCall } from '../net/fault-scope.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import { StdioServers } from './stdio-servers.ts'
 
@@ -93,7 +94,10 @@ export class ConnectedToolServers implements ToolServers {
 
   #withClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const isProgram = server.transport === 'stdio'
-    const result = isProgram ? this.#withStdioClient(server, limits, use) : this.#withHttpClient(server, limits, use)
+    const result = runOutboundCall({ toolServer: server.id }, limits.signal, (signal) => {
+      const call = { ...limits, signal }
+      return isProgram ? this.#withStdioClient(server, call, use) : this.#withHttpClient(server, call, use)
+    })
     return result.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
   }
 

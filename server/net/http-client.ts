@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import { findCurrentSpan } from '../../routers/ports/traces.ts'
+import { type FaultScope, runInScope } from './fault-scope.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
+import { leaveBody, toWebStream } from './response-body.ts'
 import {
   type EndDetector,
   type HttpResponse,
@@ -59,15 +61,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     if (network !== 'configured') network.assertAllowed(url)
     signal?.throwIfAborted()
     const handler = createHandler(signal)
+    const scope: FaultScope = { kind: 'outbound call', names: { host: url.host }, end: (error) => handler.fail(error) }
     busy++
-    handler.completed.then(() => busy--)
+    handler.completed.then(() => {
+      busy--
+      // A kept connection keeps the scope of the call that opened it, but no response.
+      scope.end = ignore
+    })
     const version = body instanceof Readable ? http1Only : {}
     const traceparent = network === 'configured' ? findCurrentSpan()?.findTraceparent(url) : undefined
     const sent = traceparent === undefined ? headers : { ...headers, traceparent }
-    agent.dispatch(
-      { origin: url.origin, path: url.pathname + url.search, method, headers: sent, body, ...version },
-      handler,
-    )
+    const request = { origin: url.origin, path: url.pathname + url.search, method, headers: sent, body, ...version }
+    runInScope(scope, () => agent.dispatch(request, handleInScope(handler, scope)))
     return handler.response
   }
   const send: HttpClient['send'] = (url, init) => dispatch(url, init, (signal) => new StreamResponseHandler(signal))
@@ -82,6 +87,18 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     close: () => agent.destroy(),
   }
 }
+
+const ignore = () => {}
+
+/** Handles a response in the scope of its call; the connection has the scope of the call that opened it. */
+const handleInScope = <Result>(handler: ResponseHandler<Result>, scope: FaultScope): Dispatcher.DispatchHandler => ({
+  onRequestStart: (controller) => runInScope(scope, () => handler.onRequestStart(controller)),
+  onResponseStart: (controller, status, headers) =>
+    runInScope(scope, () => handler.onResponseStart(controller, status, headers)),
+  onResponseData: (controller, chunk) => runInScope(scope, () => handler.onResponseData(controller, chunk)),
+  onResponseEnd: () => runInScope(scope, () => handler.onResponseEnd()),
+  onResponseError: (controller, error) => runInScope(scope, () => handler.onResponseError(controller, error)),
+})
 
 /** For bodies that are streams: one that breaks off over HTTP/2 keeps Node in an endless loop. */
 const http1Only = { allowH2: false }
@@ -129,8 +146,7 @@ const statusesWithoutBody = new Set([204, 205, 304])
 function toResponse({ statusCode: status, headers, body }: ReceivedResponse): Response {
   const init = { status, headers: headers as Record<string, string> }
   const isRead = typeof body === 'string'
-  if (!statusesWithoutBody.has(status))
-    return new Response(isRead ? body : (Readable.toWeb(body) as ReadableStream), init)
-  if (!isRead) body.resume()
+  if (!statusesWithoutBody.has(status)) return new Response(isRead ? body : toWebStream(body), init)
+  if (!isRead) leaveBody(body)
   return new Response(null, init)
 }

@@ -76,6 +76,13 @@ export abstract class ResponseHandler<Result> implements Dispatcher.DispatchHand
     this.onFailure(this.#addPhase(error))
   }
 
+  /** Ends the request for an error in the handling of its response. */
+  fail(error: unknown): void {
+    const reason = error instanceof Error ? error : new Error('the call failed', { cause: error })
+    this.settled.reject(reason)
+    this.#controller?.abort(reason)
+  }
+
   /** Adds the phase to an error of the server. An abort by the caller or an unreadable request body is no fault of the server. */
   #addPhase(error: Error): Error {
     // The caller's reason may be shared by other requests. Only a time limit blames the server.

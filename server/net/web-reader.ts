@@ -3,6 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { WebReader, WebRequest } from '../../routers/ports/web-reader.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { OutboundError, PublicNetwork, type PublicNetworkOptions } from './public-network.ts'
+import { leaveBody } from './response-body.ts'
 import type { HttpResponse } from './response-handler.ts'
 
 const MAX_REDIRECTS = 5
@@ -31,7 +32,7 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
       const response = await client.send(url.href, { method: 'GET', headers, body: null, signal })
       const target = findRedirect(response)
       if (target === undefined) return { url: url.href, response }
-      response.body.destroy()
+      leaveBody(response.body)
       url = resolveRedirect(target, url)
     }
     throw new OutboundError('too many redirects')
@@ -46,7 +47,7 @@ export function createWebReader({ userAgent, ...network }: WebReaderOptions): We
       if (!kinds.some((kind) => type.toLowerCase().startsWith(kind))) throw new OutboundError('not of these kinds')
       return { url, charset: findCharset(type), body: decompress(response.body, coding.trim().toLowerCase()) }
     } catch (error) {
-      response.body.destroy()
+      leaveBody(response.body)
       throw error
     }
   }

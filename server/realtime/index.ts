@@ -14,6 +14,7 @@ import type { Subscriptions } from '../../routers/ports/subscriptions.ts'
 import type { ReplicaStats } from '../../routers/rooms/realtime.ts'
 import type { Env } from '../config/settings.ts'
 import type { DrainTimes } from '../http/drain.ts'
+import { runInScope } from '../net/fault-scope.ts'
 import { Channels } from './channels.ts'
 import { Connection } from './connection.ts'
 import { ConnectionCredentials } from './connection-credentials.ts'
@@ -124,10 +125,12 @@ export class Realtime {
     if (refusal) return connection.close(refusal.code, refusal.message)
     if (this.#isDraining) return connection.close(codes.overCapacity, STOPPING)
     if (!this.#connections.add(connection)) return connection.close(codes.overCapacity, 'There is no room.')
-    const recordActivity = () => this.#frames.acceptActivity(connection)
+    const recordActivity = () => runInSocketScope(connection, () => this.#frames.acceptActivity(connection))
     ws.on('ping', recordActivity).on('pong', recordActivity)
-    ws.on('message', (bytes, isBinary) => this.#frames.handle(connection, String(bytes), isBinary))
-    ws.on('close', () => this.#disconnect(connection))
+    ws.on('message', (bytes, isBinary) =>
+      runInSocketScope(connection, () => this.#frames.handle(connection, String(bytes), isBinary)),
+    )
+    ws.on('close', () => runInSocketScope(connection, () => this.#disconnect(connection)))
     connection.send(writeEstablished(connection.id, ACTIVITY_SECONDS))
   }
 
@@ -179,6 +182,12 @@ async function findFailing({ healthChecks, hooks }: Services): Promise<string[]>
   )
   const failing = Object.keys(reported).filter((name) => !reported[name]?.isWell)
   return [...(await Promise.all(checks)).flat(), ...failing]
+}
+
+/** Lets an error in the handling of a connection's events end only that connection. */
+function runInSocketScope(connection: Connection, handle: () => unknown): void {
+  const names = { socket: connection.id, person: connection.person }
+  runInScope({ kind: 'socket', names, end: () => connection.terminate() }, handle)
 }
 
 /** Ignores an error of a socket, because the socket is closed anyway. */

@@ -8,6 +8,7 @@ import type { JobHandlers, JobInputs, JobName, JobQueue, PlannedJob } from '../.
 import type { Log } from '../../routers/ports/log.ts'
 import type { MetricsSample } from '../../routers/ports/metrics.ts'
 import { recordWork, type Traces } from '../../routers/ports/traces.ts'
+import { runInScope } from '../net/fault-scope.ts'
 
 interface JobQueueOptions {
   pool: Pool
@@ -162,7 +163,8 @@ const createJobRunner =
   ) =>
   async (jobs: Job<JobInputs[Name]>[]): Promise<void> => {
     for (const job of jobs) {
-      await recordWork(traces?.begin(`job ${job.name}`), () => work(job)).catch((error: Error) => {
+      const record = () => recordWork(traces?.begin(`job ${job.name}`), () => work(job))
+      await runInScope({ kind: 'job', names: { job: job.name } }, record).catch((error: Error) => {
         if (error.name !== 'AbortError') log.error({ name: job.name, error }, 'a job failed')
         throw new Error('The log says why.')
       })

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -14,6 +14,7 @@ import type { Dispatcher } from 'undici'
 import { makeFolder } from '../../../routers/core/make-folder.ts'
 import { Problem } from '../../../routers/core/problems.ts'
 import { createHttpClient, type HttpClient } from '../../net/http-client.ts'
+import { readBeginning } from '../../net/response-body.ts'
 import { assertKey, BlobNotFound, type Blobs, HEALTH_CHECK_KEY, rethrowDiskError } from './blobs.ts'
 
 export interface S3Options extends S3Access {
@@ -164,6 +165,9 @@ async function send(http: HttpClient, request: OutgoingRequest, { abortSignal }:
     body,
     signal: abortSignal ?? null,
   })
+  // The SDK reads every body but that of a file into memory.
+  if (method !== 'GET' || response.statusCode >= 300)
+    response.body = Readable.from(readBeginning(response.body), { objectMode: false })
   return { response }
 }
 
