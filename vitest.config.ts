@@ -41,7 +41,7 @@ const slow = [
   'test/system/{frontend-migrations,health-failures,overview,telemetry}.test.ts',
   'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,labels,lost-service,missing-files}.test.ts',
   'test/web/{chat-answers,chat-attacks,chat-import,chat-list,chat-surroundings,pages,person-export,views}.test.ts',
-  'test/web/{rooms,rooms-answers,rooms-list,rooms-members,rooms-reading}.test.ts',
+  'test/web/{rooms,rooms-answers,rooms-keys,rooms-list,rooms-members,rooms-reading}.test.ts',
   'test/web/{settings,settings-limits,settings-tokens,settings-usage}.test.ts',
 ]
 

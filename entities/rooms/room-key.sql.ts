@@ -1,6 +1,6 @@
 import { User } from '../identity/user.ts'
 import { UserKeychainValue } from '../identity/user-keychain-value.ts'
-import { statement, unboundedStatement } from '../sql/statement.ts'
+import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import type { WithdrawnInvitation } from './room-member.sql.ts'
 import { isPerson } from './room-member.ts'
 
@@ -24,6 +24,21 @@ export const lockRoomsToRekey = statement<{ id: number; isMember: boolean }>(
   'lock-rooms-to-rekey',
   `select r.id, m.state = 'member' as "isMember" from rooms r join room_members m on m.room_id = r.id
   where m.user_id = $1 and m.state <> 'removed' order by r.id for no key update of r`,
+)
+
+/** Deletes the proofs of a key pair that the person has replaced. Values: the person's id. */
+export const deleteKeyProofsOfPerson = statement<never>(
+  'delete-key-proofs-of-person',
+  `update room_members set key_proof = null, key_proof_epoch = null, keys_changed_at = now()
+  where user_id = $1 and state = 'member'`,
+)
+
+/** Stores a member's proof; returns true if the room waits for a new key. Values: room, person, proof, its epoch. */
+export const storeKeyProof = statement<{ isRekeyRequired: boolean }>(
+  'store-key-proof',
+  `update room_members m set key_proof = $3, key_proof_epoch = $4 from rooms r
+  where r.id = m.room_id and m.room_id = $1 and m.user_id = $2 and m.state = 'member' and $4 <= r.key_epoch
+  returning r.rekey_required_since is not null as "isRekeyRequired"`,
 )
 
 /** Values: the person's id. */
@@ -55,13 +70,25 @@ export const deleteKeychainsOfRoom = statement<never>(
 export interface KeyedMember {
   id: string
   publicKey: string | null
+  /** HMAC of the public key with the room key of this number. */
+  proof: string | null
+  proofEpoch: number | null
+  /** True if the member has the current key, as far as the service knows. */
+  hasKey: boolean
+  keysChangedAt: string | null
 }
 
 /** Values: the room's id. */
 export const findKeyedMembers = statement<KeyedMember>(
   'find-keyed-members',
-  `select u.id::text as id, u.public_key as "publicKey"
-  from room_members m join ${User.tableName} u on u.id = m.user_id where m.room_id = $1 and ${isPerson('m')} order by u.id`,
+  `select u.id::text as id, u.public_key as "publicKey", m.key_proof as proof, m.key_proof_epoch as "proofEpoch",
+    ${isoTime('m.keys_changed_at')} as "keysChangedAt",
+    exists (select from room_keys k where k.room_id = r.id and k.user_id = u.id and k.epoch = r.key_epoch)
+      or m.key_proof_epoch is not distinct from r.key_epoch
+      -- Members with the first key may have it in their keychain alone.
+      or r.key_epoch = 0 and m.keys_changed_at is null as "hasKey"
+  from room_members m join rooms r on r.id = m.room_id join ${User.tableName} u on u.id = m.user_id
+  where m.room_id = $1 and ${isPerson('m')} order by u.id`,
 )
 
 /** Texts of a room, each encrypted with the key whose number it names. */
@@ -77,22 +104,31 @@ export const findRoomTexts = statement<RoomTexts>(
   from rooms where id = $1`,
 )
 
-/** Starts a key epoch. Values: room, epoch, previous key, and the re-encrypted texts. */
+/**
+ * Starts a key epoch. Values: room, epoch, previous key, the re-encrypted texts, and true if some members did not get
+ * the key.
+ */
 export const beginKeyEpoch = statement<never>(
   'begin-key-epoch',
   `with begun as (
     insert into room_key_epochs (room_id, epoch, previous_key) values ($1, $2, $3) returning room_id, epoch, started_at
   )
-  update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = null, updated_at = now(),
+  update rooms r set key_epoch = b.epoch, key_epoch_since = b.started_at, rekey_required_since = case when $6 then now() end,
+      updated_at = now(),
       room_description = coalesce($4, r.room_description), system_prompt = coalesce($5, r.system_prompt)
     from begun b where r.id = b.room_id`,
 )
 
-/** Values: room, epoch, and the keys as JSON. */
+/** Stores the keys of members, with the proofs of their public keys. Values: room, epoch, and the keys as JSON. */
 export const storeWrappedKeys = statement<never>(
   'store-wrapped-keys',
-  `insert into room_keys (room_id, epoch, user_id, wrapped_key)
-  select $1, $2, "user", "wrappedKey" from jsonb_to_recordset($3::jsonb) as k ("user" int, "wrappedKey" text)`,
+  `with given as (
+    select * from jsonb_to_recordset($3::jsonb) as k ("user" int, "wrappedKey" text, proof text)
+  ), proven as (
+    update room_members m set key_proof = g.proof, key_proof_epoch = $2 from given g
+    where m.room_id = $1 and m.user_id = g."user" and m.state = 'member' and g.proof is not null
+  )
+  insert into room_keys (room_id, epoch, user_id, wrapped_key) select $1, $2, "user", "wrappedKey" from given`,
 )
 
 /** Values: room, person, epoch, wrapped key. */
@@ -112,6 +148,10 @@ interface StoredKey {
 export interface StoredKeys {
   keyEpoch: number
   keys: StoredKey[]
+  /** The number of the key that proves the member's own public key. */
+  provenEpoch: number | null
+  /** Time of the last new key pair of another member. */
+  keysChangedAt: string | null
 }
 
 /**
@@ -125,7 +165,9 @@ export const findStoredKeys = unboundedStatement<StoredKeys>(
         from (select * from room_keys where room_id = r.id and user_id = m.user_id and epoch > $3::int) k
         full join (select * from room_key_epochs where room_id = r.id and epoch > $3::int) e using (epoch)
        where epoch >= m.first_key_epoch
-       order by epoch limit $4) k), '[]') as keys
+       order by epoch limit $4) k), '[]') as keys, m.key_proof_epoch as "provenEpoch",
+      (select ${isoTime('max(o.keys_changed_at)')} from room_members o
+        where o.room_id = r.id and o.user_id <> m.user_id and o.state = 'member') as "keysChangedAt"
     from rooms r join room_members m on m.room_id = r.id
    where r.id = $1 and m.user_id = $2 and m.state = 'member'`,
 )

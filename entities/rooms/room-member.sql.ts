@@ -4,9 +4,9 @@ import { isoTime, statement } from '../sql/statement.ts'
 import { isPending, isPerson, type MemberRole } from './room-member.ts'
 
 /** Locks a room; all changes of the room, its members and its messages wait here. Values: the room's id. */
-export const lockRoom = statement<{ slug: string; keyEpoch: number; sharesEarlierKeys: boolean }>(
+export const lockRoom = statement<{ slug: string; keyEpoch: number; minKeyEpoch: number; sharesEarlierKeys: boolean }>(
   'lock-room',
-  `select slug, key_epoch as "keyEpoch", shares_earlier_keys as "sharesEarlierKeys"
+  `select slug, key_epoch as "keyEpoch", min_key_epoch as "minKeyEpoch", shares_earlier_keys as "sharesEarlierKeys"
   from rooms where id = $1 for no key update`,
 )
 
@@ -151,7 +151,8 @@ export const findFormerMembership = statement<{ id: number }>(
 export const restoreMembership = statement<never>(
   'restore-membership',
   `update room_members
-  set state = 'member', role = $1, first_key_epoch = $2, updated_at = now() where id = $3`,
+  set state = 'member', role = $1, first_key_epoch = $2, key_proof = null, key_proof_epoch = null, keys_changed_at = null,
+      updated_at = now() where id = $3`,
 )
 
 /** Turns an invitation into a membership. Values: the person's id, the first key, and the invitation's id. */

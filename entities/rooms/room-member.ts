@@ -26,6 +26,12 @@ export const RoomMember = defineEntity({
     state: p.enum(memberStates).default('member'),
     /** The first key that the member got. */
     firstKeyEpoch: p.integer().default(0),
+    /** HMAC of the member's public key with a key of the room, made by the member or by whoever wrapped for them. */
+    keyProof: p.string().length(44).nullable(),
+    /** The number of that key. */
+    keyProofEpoch: p.integer().nullable(),
+    /** Time at which the member last replaced their key pair. */
+    keysChangedAt: moment().nullable(),
     /** True if the member has muted or archived the room. */
     isMuted: p.boolean().default(false),
     isArchived: p.boolean().default(false),

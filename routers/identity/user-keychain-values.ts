@@ -34,7 +34,7 @@ export const userKeychainValues = defineResource({
       z
         .string()
         .describe(
-          'Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, the slug of a room or, of a later key, `{slug}:{keyEpoch}`.',
+          'Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, the slug of a room or, of a later key, `{slug}:{keyEpoch}`; `pin:{user}` is a digest of the public key of another person.',
         ),
     ),
     keyType: attribute(z.enum(keyTypes).describe('What it opens.')),

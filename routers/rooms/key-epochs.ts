@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import {
+  deleteKeyProofsOfPerson,
   deleteKeysOfPerson,
   dropInvitationsForKey,
   findEpochOfRoom,
@@ -53,6 +54,7 @@ export async function requestRekey({ em, changes }: ChangeTransaction, rooms: re
 export async function requestRekeyForPerson({ em, changes, userId }: ChangedPerson): Promise<void> {
   const rooms = await runStatement(em, lockRoomsToRekey, [userId])
   await runStatement(em, deleteKeysOfPerson, [userId])
+  await runStatement(em, deleteKeyProofsOfPerson, [userId])
   await requestRekey(
     { em, changes },
     rooms.filter(({ isMember }) => isMember).map(({ id }) => id),

@@ -18,6 +18,7 @@ export interface LockedRoom {
   id: number
   slug: string
   keyEpoch: number
+  minKeyEpoch: number
   sharesEarlierKeys: boolean
 }
 

@@ -8,6 +8,7 @@ import {
   findStoredKeys,
   type KeyedMember,
   type RoomTexts,
+  storeKeyProof,
   storeWrappedKeys,
 } from '../../entities/rooms/room-key.sql.ts'
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
@@ -24,6 +25,7 @@ import { rowAction } from '../verbs/action.ts'
 import { createNotFoundProblem } from '../verbs/lock-row.ts'
 import { getRow } from '../verbs/read.ts'
 import { isUnrestricted } from '../verbs/viewer.ts'
+import { keyEpoch } from './message-content.ts'
 import { type EnteredRoom, enterRoom } from './room-access.ts'
 import { rooms, roomText } from './rooms.ts'
 
@@ -53,6 +55,11 @@ const wrappedKey = z
   .regex(toBase64Pattern(1), { error: 'must be base64' })
   .describe('The new key, encrypted with the public key of the member.')
 
+const proof = z
+  .string()
+  .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64' })
+  .describe("HMAC of the member's public key, by which members with the key of the room know that one of them gave it.")
+
 const previousKey = z
   .string()
   .max(1024)
@@ -74,10 +81,15 @@ const newKeyInput = z.strictObject({
     .regex(/^[0-9a-f]{64}$/, { error: 'must be that of the recipients' })
     .describe('The `version` of the recipients for whom the key is wrapped.'),
   keys: z
-    .array(z.strictObject({ user: resourceId, wrappedKey }))
+    .array(z.strictObject({ user: resourceId, wrappedKey, proof: proof.optional() }))
     .min(1)
     .max(MAX_MEMBERS)
     .refine((keys) => new Set(keys.map(({ user }) => user)).size === keys.length, 'names a member twice'),
+  withheld: z
+    .array(resourceId)
+    .max(MAX_MEMBERS)
+    .default([])
+    .describe('The recipients whose public key the browser does not trust, and who get no key.'),
   previousKey,
   roomDescription: reencryptedText.describe('The same description, encrypted with the new key by an administrator.'),
   systemPrompt: reencryptedText.describe('The same system prompt, encrypted with the new key by an administrator.'),
@@ -103,18 +115,40 @@ export const roomKeysRouter = router({
     .meta({ ...about('Give a room its next key, wrapped for each of its members.'), ...withBodySize('room keys') })
     .input(newKeyInput)
     .mutation(({ ctx, input }) => rekey(ctx, input)),
+
+  prove: rowAction(rooms, 'prove-key', userWith('write'))
+    .meta(about("Store the proof that whoever has the caller's private key has a key of the room."))
+    .input(z.strictObject({ id: resourceId, keyEpoch, proof }))
+    .mutation(({ ctx, input }) => storeOwnProof(ctx, ctx.caller.person.id, input)),
 })
+
+interface OwnProof {
+  id: string
+  keyEpoch: number
+  proof: string
+}
+
+/** Reports the room as changed if it waits for a new key, which the member may get now. */
+async function storeOwnProof(ctx: Context, person: number, { id, keyEpoch, proof }: OwnProof) {
+  const room = Number(id)
+  const store = async (em: EntityManager, changes: ChangeRecorder) => {
+    const [stored] = await runStatement(em, storeKeyProof, [room, person, proof, keyEpoch])
+    if (!stored) throw createNotFoundProblem(rooms, id)
+    if (stored.isRekeyRequired) changes.add([`room:${room}`], 'updated', rooms.type, room)
+  }
+  await withChangeLog(ctx, store, `room:${room}`)
+  return { meta: {} }
+}
 
 async function readStoredKeys(ctx: Context, person: number, { id, page }: z.output<typeof storedKeysInput>) {
   const after = page?.after === undefined ? -1 : Number(page.after)
   const [found] = await ctx.services.sql(findStoredKeys, [Number(id), person, after, MAX_KEYS + 1])
   if (!found) throw isUnrestricted(ctx) ? new Problem('not_permitted') : createNotFoundProblem(rooms, id)
-  const { keyEpoch, keys } = found
-  return { meta: { keyEpoch, keys: keys.slice(0, MAX_KEYS), hasMore: keys.length > MAX_KEYS } }
+  const { keys, ...rest } = found
+  return { meta: { ...rest, keys: keys.slice(0, MAX_KEYS), hasMore: keys.length > MAX_KEYS } }
 }
 
-interface Recipient {
-  id: string
+interface Recipient extends KeyedMember {
   publicKey: string
 }
 
@@ -124,6 +158,8 @@ interface Recipients {
   keyEpoch: number
   /** A hash of all members, public keys and texts. */
   version: string
+  /** True if a former member has the current key. */
+  isKeyExposed: boolean
   recipients: Recipient[]
   /** Members who get no key until they have created keys of their own. */
   withoutKeys: string[]
@@ -134,10 +170,10 @@ interface Recipients {
   systemPrompt: string | null
 }
 
-/** Reads the recipients for somebody who may create the next key. */
+/** Reads the recipients for a member; those who may not write compare the public keys. */
 function readRecipients(ctx: Context, id: number): Promise<{ meta: Recipients }> {
   return runInTransaction(ctx, `room:${id}`, async (em) => ({
-    meta: await findRecipients(em, await enterAsWriter(ctx, em, id)),
+    meta: await findRecipients(em, await enterRoom(ctx, em, id, ['admin', 'editor', 'viewer'])),
   }))
 }
 
@@ -146,14 +182,15 @@ const enterAsWriter = (ctx: Context, em: EntityManager, id: number) => enterRoom
 /** Finds the recipients of a locked room. */
 async function findRecipients(
   em: EntityManager,
-  { id, keyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
+  { id, keyEpoch, minKeyEpoch, sharesEarlierKeys, member: { role } }: EnteredRoom,
 ): Promise<Recipients> {
   const members = await runStatement(em, findKeyedMembers, [id])
   const texts = await runForOneRow(em, findRoomTexts, [id])
   const recipients = members.filter(hasKeys)
   const withoutKeys = members.filter((member) => !hasKeys(member)).map(({ id }) => id)
   const version = hashRecipients(recipients, texts)
-  return { keyEpoch: keyEpoch + 1, version, recipients, withoutKeys, sharesEarlierKeys, role, ...texts }
+  const isKeyExposed = keyEpoch < minKeyEpoch
+  return { keyEpoch: keyEpoch + 1, version, isKeyExposed, recipients, withoutKeys, sharesEarlierKeys, role, ...texts }
 }
 
 /** Returns true for a member with a valid public key. An invalid one would block the key for all others. */
@@ -180,7 +217,8 @@ async function rekey(ctx: Context, input: NewKey): Promise<{ data: RecordOf<type
     assertWrappedForAll(found, input)
     assertMayReplaceTexts(found, input)
     const texts = textNames.map((name) => input[name] ?? null)
-    await runStatement(em, beginKeyEpoch, [id, input.keyEpoch, input.previousKey ?? null, ...texts])
+    const values = [id, input.keyEpoch, input.previousKey ?? null, ...texts, input.withheld.length > 0]
+    await runStatement(em, beginKeyEpoch, values)
     await runStatement(em, storeWrappedKeys, [id, input.keyEpoch, JSON.stringify(input.keys)])
     changes.add([`room:${id}`], 'updated', rooms.type, id)
   }
@@ -199,8 +237,10 @@ function assertNextEpoch({ keyEpoch, sharesEarlierKeys }: EnteredRoom, input: Ne
 }
 
 function assertWrappedForAll({ recipients, version }: Recipients, input: NewKey): void {
-  const users = new Set(input.keys.map(({ user }) => user))
-  const isExact = users.size === recipients.length && recipients.every(({ id }) => users.has(id))
+  const named = [...input.keys.map(({ user }) => user), ...input.withheld]
+  const users = new Set(named)
+  const isExact =
+    users.size === named.length && users.size === recipients.length && recipients.every(({ id }) => users.has(id))
   if (isExact && input.recipients === version) return
   throw new Problem('conflict', {
     detail: 'The members of the room, their public keys or its texts are others: read them anew.',

@@ -113,7 +113,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user', by: 'read', to: 'roomKeys.list realtime.authorize rooms.disclosures' },
   { open: 'a user', by: 'ai', to: 'rooms.ask rooms.cancelAnswer' },
   { open: 'a user', by: 'read', to: 'linkPreviews.metadata linkPreviews.image linkPreviews.favicon' },
-  { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey' },
+  { open: 'a user', by: 'write', to: 'roomKeys.recipients roomKeys.rekey roomKeys.prove' },
   { open: 'a user', by: 'read', to: 'roomMembers.list roomMembers.get roomMembers.related roomMembers.preview' },
   { open: 'a user', by: 'write', to: 'roomMembers.create roomMembers.accept roomMembers.update roomMembers.delete' },
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },

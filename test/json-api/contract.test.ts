@@ -323,6 +323,7 @@ test('the surface has the addresses that the declared verbs make', () => {
       "GET /rooms/:id/actions/key-recipients - users who write",
       "GET /rooms/:id/actions/keys - users who read",
       "POST /rooms/:id/actions/mark-read - users who write",
+      "POST /rooms/:id/actions/prove-key - users who write",
       "POST /rooms/:id/actions/rekey - users who write",
       "GET /rooms/:id/members - users who read",
       "GET /rooms/:id/messages - users who read",

@@ -16,6 +16,7 @@ import {
   joinRoom,
   KEY,
   makeRoom,
+  PROOF,
   type RoomsApp,
   readMembership,
   rekeyRoom,
@@ -140,6 +141,10 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   },
   'attachments.delete': {
     'an attachment is deleted': ({ attachment }) => svc.ada.delete(`/attachments/${attachment}`),
+  },
+  'roomKeys.prove': {
+    'a member proves their key': ({ room }) =>
+      svc.cyd.post(`/rooms/${room}/actions/prove-key`, { keyEpoch: 0, proof: PROOF }),
   },
   'roomKeys.rekey': { 'a room gets its next key': ({ room }) => rekeyRoom(svc.bob, room) },
   'userKeychainValues.batchUpdate': {

@@ -11,6 +11,7 @@ import {
   KEY,
   makeRoom,
   PREVIOUS,
+  PROOF,
   postKey,
   type RoomsApp,
   readRecipients,
@@ -55,7 +56,9 @@ describe('the next key of a room', () => {
       [svc.admin, 403],
     ] as const) {
       expect([status, (await postKey(client, room, key)).status]).toEqual([status, status])
-      expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, status])
+      // A viewer compares public keys, too.
+      const read = client === svc.dan ? 200 : status
+      expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, read])
     }
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
     expect((await rekeyRoom(svc.ada, room)).one.attributes).toMatchObject({ keyEpoch: 1, rekeyRequired: false })
@@ -68,7 +71,7 @@ describe('the next key of a room', () => {
     const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan', 'eve')
     const { room, cyd } = await withRoom(svc)
     const members = [svc.people.ada, svc.people.cyd, svc.people.dan]
-    expect((await readRecipients(svc.ada, room)).recipients).toEqual(
+    expect((await readRecipients(svc.ada, room)).recipients).toMatchObject(
       members.map(({ id, username }) => ({ id: String(id), publicKey: makePublicKey(username) })),
     )
 
@@ -93,6 +96,66 @@ describe('the next key of a room', () => {
     expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
     expect(await svc.rows('select from room_keys where epoch > 0 and room_id = $1', [room])).toEqual([])
     expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
+  })
+
+  test('is withheld from members whose public key the browser refuses, and is still wanted', async () => {
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan')
+    const { room } = await withRoom(svc)
+    const cyd = String(svc.people.cyd.id)
+    const { keys: all, ...key } = await buildNextKey(svc.ada, room)
+    const keys = all.filter(({ user }) => user !== cyd)
+
+    for (const wrong of [
+      { keys, withheld: [] },
+      { keys: all, withheld: [cyd] },
+      { keys, withheld: [cyd, cyd] },
+    ])
+      expect((await postKey(svc.ada, room, { ...key, ...wrong })).status).toBe(409)
+    expect((await postKey(svc.ada, room, { ...key, keys, withheld: [cyd] })).status).toBe(200)
+
+    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
+    expect((await keysOf(svc.cyd, room)).meta).toMatchObject({ keys: [{ keyEpoch: 0 }, { wrappedKey: null }] })
+    const { recipients } = await readRecipients(svc.ada, room)
+    expect(recipients.map(({ id, hasKey }) => [id === cyd, hasKey])).toEqual([
+      [false, true],
+      [true, false],
+      [false, true],
+    ])
+    expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
+    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 2, rekeyRequired: false })
+  })
+
+  test('comes with proofs of its members, which end with their key pairs', async () => {
+    const svc = await withOwnPeople(shared, 'ada', 'cyd', 'dan', 'eve')
+    const { room } = await withRoom(svc)
+    const prove = (by: Client, keyEpoch: number, proof = PROOF) =>
+      by.post(`/rooms/${room}/actions/prove-key`, { keyEpoch, proof })
+    const readProofs = async () =>
+      (await readRecipients(svc.ada, room)).recipients.map(({ proof, proofEpoch }) => [proof, proofEpoch])
+    for (const [by, status] of [
+      [svc.dan, 200],
+      [svc.eve, 404],
+      [svc.admin, 404],
+      [svc.guest, 401],
+    ] as const)
+      expect([status, (await prove(by, 0)).status]).toEqual([status, status])
+    expect((await prove(svc.dan, 1)).status).toBe(404)
+    expect((await prove(svc.dan, 0, 'short')).status).toBe(422)
+    const none = [null, null]
+    expect(await readProofs()).toEqual([none, none, [PROOF, 0]])
+    expect((await keysOf(svc.dan, room)).meta['provenEpoch']).toBe(0)
+
+    const { keys, ...key } = await buildNextKey(svc.ada, room)
+    const proven = keys.map((each) => ({ ...each, proof: PROOF }))
+    expect((await postKey(svc.ada, room, { ...key, keys: proven })).status).toBe(200)
+    expect(await readProofs()).toEqual(keys.map(() => [PROOF, 1]))
+
+    await svc.cyd.post('/user-keychain-values/actions/batch-update', { publicKey: makePublicKey('another') })
+    const { recipients } = await readRecipients(svc.ada, room)
+    expect(recipients[1]).toMatchObject({ proof: null, proofEpoch: null, hasKey: false })
+    expect(recipients[1]?.keysChangedAt).toMatch(/^20\d\d-/)
+    expect((await keysOf(svc.cyd, room)).meta).toMatchObject({ provenEpoch: null, keysChangedAt: null })
+    expect((await keysOf(svc.dan, room)).meta['keysChangedAt']).toBe(recipients[1]?.keysChangedAt)
   })
 
   test('is for everybody else where a public key is invalid, and names its person', async () => {
@@ -173,6 +236,8 @@ describe('the next key of a room', () => {
         keyEpoch: 1,
         keys: [...before, { keyEpoch: 1, wrappedKey, previousKey: PREVIOUS }],
         hasMore: false,
+        provenEpoch: null,
+        keysChangedAt: null,
       })
       expect((await svc[name].get(`/rooms/${room}/actions/keys?page[after]=1`)).meta['keys']).toEqual([])
     }

@@ -76,12 +76,22 @@ export async function readMembership({ rows }: JsonApiApp, room: string, user: n
 }
 
 export const WRAPPED = 'bmV4dCBrZXk='
+/** The proof of a member that they have a key of a room. */
+export const PROOF = Buffer.alloc(32, 7).toString('base64')
 export const PREVIOUS = 'aXY=|dGFn|a2V5'
 
 interface Recipients {
   keyEpoch: number
   version: string
-  recipients: { id: string; publicKey: string }[]
+  isKeyExposed: boolean
+  recipients: {
+    id: string
+    publicKey: string
+    proof: string | null
+    proofEpoch: number | null
+    hasKey: boolean
+    keysChangedAt: string | null
+  }[]
   withoutKeys: string[]
 }
 

@@ -25,9 +25,14 @@ export async function invitePerson(session: Session, room: Room, person: FoundPe
     return false
   }
   const keyring = getKeyring(session)
-  const wrappedKey = await keyring.wrapFor(publicKey, await getRoomKey(session, room))
+  const wrappedKey = await keyring.wrapFor({ id: String(id), publicKey }, await getRoomKey(session, room))
   await api.roomMembers.create.mutate({ room: room.id, user: String(id), role, wrappedKey, keyEpoch: room.keyEpoch })
   return true
+}
+
+/** Pins the public key that a person has now. */
+export async function acceptKeyOf(session: Session, { id, publicKey }: FoundPerson): Promise<void> {
+  if (publicKey) await getKeyring(session).acceptKey({ id: String(id), publicKey })
 }
 
 /**

@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
-import { generate } from 'lean-qr'
 import { useDeferredValue, useId, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { createInvitationLink, type FoundPerson, findPeople, invitePerson } from './invitations.ts'
+import { acceptKeyOf, createInvitationLink, type FoundPerson, findPeople, invitePerson } from './invitations.ts'
+import { KeyChanged } from './keyring.ts'
+import { QrCode } from './qr-code.tsx'
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 
@@ -90,6 +91,7 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
     }
   }
   const { displayName: name, username } = person
+  const accept = () => acceptKeyOf(session, person).then(invite, (error: unknown) => setState({ error }))
   return (
     <li>
       <span className="member-name">
@@ -97,6 +99,11 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
         <span className="hint">@{username}</span>
         {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
         {typeof state === 'object' && <InlineError error={state.error} />}
+        {typeof state === 'object' && state.error instanceof KeyChanged && (
+          <button type="button" className="plain-button" onClick={() => void accept()}>
+            {t('app.keys.acceptOf', { name })}
+          </button>
+        )}
       </span>
       {state === 'invited' ? (
         <span className="hint" role="status">
@@ -144,27 +151,10 @@ function InviteByLink({ role }: { role: Role }) {
             <input className="text-field" readOnly value={link} aria-label={t('app.rooms.link')} />
             <CopyButton text={link} label={t('app.rooms.copyLink')} />
           </p>
-          <QrCode text={link} />
+          <QrCode text={link} label={t('app.rooms.qrCode')} />
         </>
       )}
       <p className="hint">{t('app.rooms.linkHint')}</p>
     </div>
   )
 }
-
-/** Shows a QR code, dark on light in both color schemes. */
-function QrCode({ text }: { text: string }) {
-  const code = generate(text)
-  const cells = Array.from({ length: code.size * code.size }, (_, at) => [at % code.size, Math.floor(at / code.size)])
-  const path = cells.flatMap(([x = 0, y = 0]) => (code.get(x, y) ? `M${x + MARGIN} ${y + MARGIN}h1v1h-1z` : []))
-  const size = code.size + 2 * MARGIN
-  return (
-    <svg className="qr-code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={t('app.rooms.qrCode')}>
-      <rect width={size} height={size} fill="#fff" />
-      <path d={path.join('')} fill="#000" shapeRendering="crispEdges" />
-    </svg>
-  )
-}
-
-/** Cells of the quiet zone that scanners need. */
-const MARGIN = 3

@@ -1,16 +1,25 @@
 import {
+  getPinSlot,
   importPrivateKey,
   inviteByHash,
   inviteByPublicKey,
+  isMemberProven,
   type Key,
   type KeychainEntry,
   type KeychainKey,
+  type KeyPins,
+  type KeyType,
   makeKey,
   makeNextRoomKey,
+  matchesPin,
   openByHash,
   openByPrivateKey,
   openStoredRoomKeys,
+  type PersonKey,
+  pinPersonKey,
+  proveMemberKey,
   type RoomKeys,
+  readKeyPins,
   readSealedRoomKey,
   roomKeychain,
   roomKeysIn,
@@ -19,19 +28,41 @@ import {
   writeSealedRoomKey,
 } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import type { Session } from '../shared/session.tsx'
-import { getSalts, type Room } from './room.ts'
+import { t } from '../shared/text/labels.ts'
+import { getOwnId, getSalts, type Room } from './room.ts'
 
 type KeyedRoom = Pick<Room, 'id' | 'slug'>
 
-/** The room keys of a person, from their keychain or wrapped for them by others. */
+/** The public key of a member, and whether this browser gives it room keys. */
+export interface CheckedKey extends PersonKey {
+  /** `changed`: another one was pinned. `unknown`: no member with a key of the room has given them one. */
+  state: 'trusted' | 'changed' | 'unknown'
+  isOwn: boolean
+}
+
+/** The person has another public key than the one that this browser has pinned. */
+export class KeyChanged extends InputError {
+  override readonly name = 'KeyChanged'
+}
+
+/** The most public keys that a keychain pins; the oldest of more are dropped. */
+const MAX_PINS = 1000
+
+/** The room keys of a person, from their keychain or wrapped for them by others, and the keys of others that they pin. */
 export class Keyring {
+  readonly #ownId: string
   readonly #passkeyKey: KeychainKey
   readonly #salts: Salts
   readonly #keysBySlug = new Map<string, RoomKeys>()
   #keychain: Promise<KeychainEntry[]> | undefined
+  readonly #roomsWithNewKeys = new Set<string>()
+  /** Outlives entries that somebody deletes on the service. */
+  #pins: KeyPins = new Map()
 
-  constructor(passkeyKey: KeychainKey, salts: Salts) {
+  constructor(ownId: string, passkeyKey: KeychainKey, salts: Salts) {
+    this.#ownId = ownId
     this.#passkeyKey = passkeyKey
     this.#salts = salts
   }
@@ -46,32 +77,69 @@ export class Keyring {
     return this.#keysBySlug.get(room.slug) ?? this.readKeys(room)
   }
 
-  /** Reads the keys that were wrapped for the person since, and stores them in the keychain. */
+  /**
+   * Reads the keys that were wrapped for the person since, and stores them in the keychain. Proves to the other members
+   * that the person has them.
+   */
   async readKeys({ id, slug }: KeyedRoom): Promise<RoomKeys> {
     const storedKeys =
       this.#keysBySlug.get(slug) ?? (await roomKeysIn(this.#passkeyKey, slug, await this.#readKeychain()))
-    const [privateKey, stored] = await Promise.all([this.#readPrivateKey(), readStoredKeys(id)])
+    const [privateKey, { stored, provenEpoch, keysChangedAt }] = await Promise.all([
+      this.#readPrivateKey(),
+      readStoredKeys(id),
+    ])
     const keys = await openStoredRoomKeys(privateKey, stored, storedKeys)
     this.#keysBySlug.set(slug, storedKeys)
     const added = [...keys].filter(([keyEpoch]) => !storedKeys.has(keyEpoch))
     if (added.length > 0) await this.#storeKeys(slug, new Map(added))
+    if (keysChangedAt !== null) this.#roomsWithNewKeys.add(id)
+    if (provenEpoch === null) await this.#proveOwnKey({ id, slug }, keys).catch(() => {})
     return this.#keysBySlug.get(slug) ?? keys
   }
 
-  /** Creates the next key of a room. The service answers with a conflict if somebody else has just done so. */
-  async rotateKey({ id, slug, keyEpoch }: KeyedRoom & { keyEpoch: number }): Promise<void> {
+  /**
+   * Creates the next key of a room, which members without a trusted public key do not get, and returns their keys. The
+   * service answers with a conflict if somebody else has just done so.
+   */
+  async rotateKey({ id, slug, keyEpoch }: KeyedRoom & { keyEpoch: number }): Promise<CheckedKey[]> {
     const keys = await this.getKeys({ id, slug })
     const { meta } = await api.roomKeys.recipients.query({ id })
+    const checked = await this.#checkKeys(slug, keys, meta.recipients)
+    const untrusted = checked.filter(({ state }) => state !== 'trusted')
     // Somebody else has rotated the key since the room was read.
-    if (meta.keyEpoch !== keyEpoch + 1) return
-    const { roomKey, request } = await makeNextRoomKey(meta, keys)
+    if (meta.keyEpoch !== keyEpoch + 1 || !isRotationUseful(meta, untrusted)) return untrusted
+    const refused = new Set(untrusted.map(({ id: person }) => person))
+    const { roomKey, request } = await makeNextRoomKey(meta, keys, { slug, refused })
     await api.roomKeys.rekey.mutate({ id, ...request })
     await this.#storeKeys(slug, new Map([[meta.keyEpoch, roomKey]]))
+    // The proofs of the members hold without pins, too.
+    await this.#pinNewKeys(checked.filter(({ state, isOwn }) => state === 'trusted' && !isOwn)).catch(() => {})
+    return untrusted
   }
 
-  /** Encrypts a room key with the public key of a person. */
-  wrapFor = async (publicKey: string, roomKey: string): Promise<string> =>
-    writeSealedRoomKey(await inviteByPublicKey(publicKey, roomKey))
+  /** Returns true if another member of the room has replaced their key pair at some time. */
+  hasNewKeys = ({ id }: Pick<Room, 'id'>): boolean => this.#roomsWithNewKeys.has(id)
+
+  /** Checks the public keys of all members of a room. */
+  async checkMembers(room: KeyedRoom): Promise<CheckedKey[]> {
+    const keys = await this.getKeys(room)
+    const { meta } = await api.roomKeys.recipients.query({ id: room.id })
+    return this.#checkKeys(room.slug, keys, meta.recipients)
+  }
+
+  /** Pins the public key of a person, instead of an earlier one. */
+  async acceptKey(person: PersonKey): Promise<void> {
+    await this.#pinKeys([person])
+  }
+
+  /** Encrypts a room key for a person whose public key is pinned, or is so from now on. */
+  async wrapFor(person: PersonKey, roomKey: string): Promise<string> {
+    const isPinned = await matchesPin(await this.#readPins(), person)
+    if (isPinned === false) throw new KeyChanged(t('app.keys.changedInvitee'))
+    const wrappedKey = writeSealedRoomKey(await inviteByPublicKey(person.publicKey, roomKey))
+    if (isPinned === undefined) await this.#pinKeys([person])
+    return wrappedKey
+  }
 
   /** Encrypts a room key with the secret of an invitation link. */
   wrapForLink = async (secret: string, roomKey: string): Promise<string> =>
@@ -85,6 +153,56 @@ export class Keyring {
         ? await openByPrivateKey(await this.#readPrivateKey(), sealed)
         : await openByHash(secret, sealed, this.#salts)
     await this.#storeKeys(slug, new Map([[keyEpoch, key]]))
+  }
+
+  async #checkKeys(slug: string, keys: RoomKeys, recipients: readonly Recipient[]): Promise<CheckedKey[]> {
+    const [pins, ownKey] = await Promise.all([this.#readPins(), this.#readPublicKey()])
+    const check = async (recipient: Recipient): Promise<CheckedKey> => {
+      const { id, publicKey, keysChangedAt } = recipient
+      const isOwn = id === this.#ownId
+      const isPinned = isOwn ? publicKey === ownKey : await matchesPin(pins, recipient)
+      const isTrusted = isPinned ?? (await isMemberProven(keys, slug, recipient))
+      const doubt = isPinned === false || keysChangedAt !== null ? 'changed' : 'unknown'
+      return { id, publicKey, isOwn, state: isTrusted ? 'trusted' : doubt }
+    }
+    return Promise.all(recipients.map(check))
+  }
+
+  async #proveOwnKey({ id, slug }: KeyedRoom, keys: RoomKeys): Promise<void> {
+    const keyEpoch = Math.max(...keys.keys())
+    const roomKey = keys.get(keyEpoch)
+    if (roomKey === undefined) return
+    const proof = await proveMemberKey(roomKey, slug, { id: this.#ownId, publicKey: await this.#readPublicKey() })
+    await api.roomKeys.prove.mutate({ id, keyEpoch, proof })
+  }
+
+  async #pinNewKeys(people: readonly PersonKey[]): Promise<void> {
+    const pins = await this.#readPins()
+    await this.#pinKeys(people.filter(({ id }) => !pins.has(id)))
+  }
+
+  async #pinKeys(people: readonly PersonKey[]): Promise<void> {
+    const pinned = await Promise.all(people.slice(0, MAX_PINS).map((person) => pinPersonKey(this.#passkeyKey, person)))
+    if (pinned.length === 0) return
+    const pins = new Map(this.#pins)
+    for (const { id, digest } of pinned) {
+      pins.delete(id)
+      pins.set(id, digest)
+    }
+    const dropped = [...pins.keys()].slice(0, Math.max(0, pins.size - MAX_PINS))
+    for (const id of dropped) pins.delete(id)
+    await api.userKeychainValues.batchUpdate.mutate({
+      set: pinned.map(({ entry }) => entry),
+      remove: dropped.map((id) => getPinSlot(id)),
+    })
+    this.#pins = pins
+  }
+
+  /** Reads the pins again, because other browsers of the person may have pinned keys since. */
+  async #readPins(): Promise<KeyPins> {
+    const { items } = await api.userKeychainValues.list.query({})
+    this.#pins = new Map([...this.#pins, ...(await readKeyPins(this.#passkeyKey, items))])
+    return this.#pins
   }
 
   async #storeKeys(slug: string, keys: RoomKeys): Promise<void> {
@@ -101,20 +219,39 @@ export class Keyring {
     return this.#keychain
   }
 
-  async #readPrivateKey(): Promise<Key> {
-    const entry = (await this.#readKeychain()).find(({ keyType }) => keyType === 'private_key')
-    if (!entry) throw new Error('The keychain has no private key.')
-    return importPrivateKey(await unsealEntry(this.#passkeyKey, entry))
+  #readPrivateKey = async (): Promise<Key> => importPrivateKey(await this.#readOwnKey('private_key'))
+
+  #readPublicKey = (): Promise<string> => this.#readOwnKey('public_key')
+
+  async #readOwnKey(type: KeyType): Promise<string> {
+    const entry = (await this.#readKeychain()).find(({ keyType }) => keyType === type)
+    if (!entry) throw new Error(`The keychain has no ${type}.`)
+    return unsealEntry(this.#passkeyKey, entry)
   }
 }
 
+type RoomRecipients = Awaited<ReturnType<typeof api.roomKeys.recipients.query>>['meta']
+type Recipient = RoomRecipients['recipients'][number]
+
+/**
+ * Returns true if a former member has the key, or if the next one reaches a member who lacks it. It must then not be
+ * withheld from somebody who has the current one: browsers that trust different members would take turns for ever.
+ */
+function isRotationUseful({ isKeyExposed, recipients }: RoomRecipients, untrusted: readonly CheckedKey[]): boolean {
+  if (isKeyExposed || untrusted.length === 0) return true
+  const refused = new Set(untrusted.map(({ id }) => id))
+  const isReached = recipients.some(({ id, hasKey }) => !hasKey && !refused.has(id))
+  return isReached && !recipients.some(({ id, hasKey }) => hasKey && refused.has(id))
+}
+
 async function readStoredKeys(id: string) {
-  const all: Awaited<ReturnType<typeof api.roomKeys.list.query>>['meta']['keys'] = []
+  const stored: Awaited<ReturnType<typeof api.roomKeys.list.query>>['meta']['keys'] = []
   for (;;) {
-    const last = all.at(-1)
+    const last = stored.at(-1)
     const { meta } = await api.roomKeys.list.query({ id, ...(last && { page: { after: `${last.keyEpoch}` } }) })
-    all.push(...meta.keys)
-    if (!meta.hasMore) return all
+    stored.push(...meta.keys)
+    const { hasMore, provenEpoch, keysChangedAt } = meta
+    if (!hasMore) return { stored, provenEpoch, keysChangedAt }
   }
 }
 
@@ -122,7 +259,7 @@ const keyrings = new WeakMap<Session, Keyring>()
 
 /** Returns the keyring of a session, and creates it on first use. */
 export function getKeyring(session: Session): Keyring {
-  const keyring = keyrings.get(session) ?? new Keyring(session.passkeyKey, getSalts(session))
+  const keyring = keyrings.get(session) ?? new Keyring(getOwnId(session), session.passkeyKey, getSalts(session))
   keyrings.set(session, keyring)
   return keyring
 }

@@ -15,6 +15,7 @@ import { endMembership } from './rooms.ts'
 import { SidePanel } from './side-panel.tsx'
 
 const InviteDialog = lazy(async () => ({ default: (await import('./invite-dialog.tsx')).InviteDialog }))
+const MemberKeyDialog = lazy(async () => ({ default: (await import('./member-key-dialog.tsx')).MemberKeyDialog }))
 
 interface MembersPanelProps {
   present: ReadonlySet<string> | undefined
@@ -119,8 +120,10 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
           @{member.username}
           {!isChangeable && ` · ${t(roleLabels[member.role])}`}
         </span>
+        <UntrustedHint member={member} />
       </span>
       {isChangeable && <RoleField member={member} />}
+      <KeyButton member={member} />
       {isOwn && (
         <button type="button" className="plain-button" onClick={() => setConfirming(true)}>
           {t('app.rooms.leave')}
@@ -133,6 +136,29 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
         <EndMembershipDialog name={isOwn ? undefined : name} end={end} close={() => setConfirming(false)} />
       )}
     </li>
+  )
+}
+
+function UntrustedHint({ member }: { member: Member }) {
+  const user = getRelatedId(member, 'user')
+  const isUntrusted = useRoomView(({ untrustedKeys }) => untrustedKeys.some(({ id }) => id === user))
+  return isUntrusted ? <span className="wrong">{t('app.keys.untrusted')}</span> : null
+}
+
+/** Opens the dialog with the fingerprint of a member's public key. */
+function KeyButton({ member }: { member: Member }) {
+  const [isOpen, setOpen] = useState(false)
+  const user = getRelatedId(member, 'user')
+  const name = getMemberName(member)
+  return (
+    <>
+      <IconButton icon="lock" label={t('app.keys.of', { name })} onClick={() => setOpen(true)} />
+      {isOpen && user !== null && (
+        <Suspense>
+          <MemberKeyDialog user={user} name={name} close={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   )
 }
 

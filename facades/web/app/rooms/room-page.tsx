@@ -10,6 +10,7 @@ import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { invitePendingPeople } from './invitations.ts'
+import { KeyNotice } from './key-notice.tsx'
 import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { usePresentUsers, useTypingUsers } from './presence.ts'
 import type { Room } from './room.ts'
@@ -63,6 +64,7 @@ function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
       {isOpen ? <RoomMessages target={chosenHit} /> : <RoomPlaceholder />}
       {isOpen && (
         <div className="room-foot">
+          <KeyNotice showMembers={() => setPanel({ kind: 'members' })} />
           <RoomStatus slug={slug} />
           <RoomComposer thread={null} />
         </div>
@@ -81,7 +83,8 @@ function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
 /** A line that says who is typing, or that the room gets new keys. */
 function RoomStatus({ slug }: { slug: string }) {
   const { session } = useRoom()
-  const isRekeying = useRoomView(({ room }) => room?.rekeyRequired ?? false)
+  // The notice above says why somebody gets no key.
+  const isRekeying = useRoomView(({ room, untrustedKeys }) => room?.rekeyRequired && untrustedKeys.length === 0)
   const members = useRoomView((view) => view.members)
   const messages = useRoomView((view) => view.messages)
   const typing = useTypingUsers(session, slug)

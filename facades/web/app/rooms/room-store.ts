@@ -2,10 +2,11 @@ import { SvcError } from '../../../client/index.ts'
 import { type Change, follow, type LiveStream, roomStream } from '../../../client/live/index.ts'
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { getRelatedId } from '../shared/api/related.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { confirmPerson, type Session } from '../shared/session.tsx'
-import { getKeyring, type Keyring } from './keyring.ts'
+import { type CheckedKey, getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
 import { canWrite, type Disclosure, getOwnId, getSalts, type Member, type Room } from './room.ts'
 import { RoomHistory, type ShownMessages } from './room-history.ts'
@@ -27,6 +28,8 @@ export interface RoomView extends ShownMessages {
   room: Room | undefined
   keys: RoomKeys
   members: ReadonlyMap<string, Member>
+  /** The public keys of members that this browser does not trust, where they were checked. */
+  untrustedKeys: readonly CheckedKey[]
   /** The membership of the person. */
   ownMember: Member | undefined
   outgoing: readonly OutgoingMessage[]
@@ -47,6 +50,7 @@ const initialView: RoomView = {
   room: undefined,
   keys: new Map(),
   members: new Map(),
+  untrustedKeys: [],
   ownMember: undefined,
   messages: [],
   byId: new Map(),
@@ -226,6 +230,23 @@ export class RoomStore {
     this.#view = { ...this.#view, room, keys, description, systemPrompt }
     await this.#history.reopenUnreadable()
     if (room.rekeyRequired && canWrite(room) && keys.has(room.keyEpoch)) this.#rotation ??= this.#rotateKey(room)
+    else if (room.rekeyRequired || this.#view.untrustedKeys.length > 0 || this.#keyring.hasNewKeys(room))
+      await this.#checkMembers(room).catch(() => {})
+  }
+
+  async #checkMembers(room: Room): Promise<void> {
+    const checked = await this.#keyring.checkMembers(room)
+    await this.#showUntrusted(
+      room,
+      checked.filter(({ state }) => state !== 'trusted'),
+    )
+  }
+
+  /** Reads the members again if the service gives the key of somebody who has not been reported as a member. */
+  async #showUntrusted(room: Room, untrustedKeys: readonly CheckedKey[]): Promise<void> {
+    const people = new Set(this.#members.byId.values().map((member) => getRelatedId(member, 'user')))
+    if (untrustedKeys.some(({ id }) => !people.has(id))) await this.#members.readAll(room.id).catch(() => {})
+    this.#view = { ...this.#view, untrustedKeys }
   }
 
   /** Reads the room and its keys again, and waits for the new key that it may need. */
@@ -236,13 +257,11 @@ export class RoomStore {
 
   /** Rotates the room key. A conflict is ignored, as another member has then just done so. */
   async #rotateKey(room: Room): Promise<void> {
-    const isRotated = await this.#keyring.rotateKey(room).then(
-      () => true,
-      () => false,
-    )
+    const untrustedKeys = await this.#keyring.rotateKey(room).catch(() => undefined)
+    if (untrustedKeys) await this.#showUntrusted(room, untrustedKeys)
     await this.#readRoom(this.#stopped.signal).catch(() => {})
     this.#rotation = undefined
-    if (!isRotated) this.#schedule('rotate', RETRY_MS, () => this.refreshKeys().catch(() => {}))
+    if (!untrustedKeys) this.#schedule('rotate', RETRY_MS, () => this.refreshKeys().catch(() => {}))
     this.#show()
   }
 

@@ -2,6 +2,7 @@ import type { Salts } from './derive.ts'
 import { Malformed, toBase64 } from './encoding.ts'
 import { type KeychainEntry, unsealEntry } from './keychain.ts'
 import { importKey, importPublicKey, keyBytes, makeKey, unwrap, wrap } from './keys.ts'
+import { proveMemberKey } from './member-keys.ts'
 import { type RoomKeys, resealRoomText } from './room-texts.ts'
 import { roomEntries } from './rooms.ts'
 import { CannotOpen, type Key, readSealed, seal, unsealBytes, writeSealed } from './seal.ts'
@@ -27,19 +28,34 @@ export interface StoredRoomKey {
   previousKey: string | null
 }
 
+/** The members who get a key, and the room that their proofs are for; without it there are none. */
+interface KeyScope {
+  slug?: string
+  /** The ids of members whose public keys are not trusted. */
+  refused?: ReadonlySet<string>
+}
+
 /**
  * Makes the next key of a room, and the request that gives it to the members. If the room shares its earlier keys, the
  * request includes the previous key, encrypted with the new one. Otherwise administrators encrypt the texts of the room
- * again, so that new members can read them. Members with an invalid public key get no key, and are listed as unusable.
+ * again, so that new members can read them. Members with an invalid or untrusted public key get no key. The others get a
+ * proof for the remaining members that their public keys were trusted.
  */
-export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys) {
+export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys, { slug, refused }: KeyScope = {}) {
   const { keyEpoch, version, recipients, sharesEarlierKeys } = next
   const roomKey = makeKey()
-  const { keys, unusable } = await wrapForAll(recipients, roomKey)
+  const trusted = recipients.filter(({ id }) => !refused?.has(id))
+  const { keys: wrapped, unusable } = await wrapForAll(trusted, roomKey)
+  const proven = trusted.map(
+    async (person) => [person.id, slug && (await proveMemberKey(roomKey, slug, person))] as const,
+  )
+  const proofs = new Map(await Promise.all(proven))
+  const keys = wrapped.map((key) => ({ ...key, proof: proofs.get(key.user) }))
+  const withheld = [...unusable, ...(refused ?? [])]
   const extra = sharesEarlierKeys
     ? await sealPrevious(known.get(keyEpoch - 1), roomKey)
     : await resealTexts(next, known, roomKey)
-  return { roomKey, request: { keyEpoch, recipients: version, keys, ...extra }, unusable }
+  return { roomKey, request: { keyEpoch, recipients: version, keys, withheld, ...extra }, unusable }
 }
 
 async function wrapForAll(recipients: KeyRecipients['recipients'], roomKey: string) {

@@ -1,0 +1,31 @@
+import { getRelatedId } from '../shared/api/related.ts'
+import { t } from '../shared/text/labels.ts'
+import type { CheckedKey } from './keyring.ts'
+import { useRoomView } from './room-context.ts'
+import { getMemberName } from './room-members.ts'
+
+const states = ['changed', 'unknown'] as const
+
+/** Names the members whose public keys this browser does not trust, and leads to their fingerprints. */
+export function KeyNotice({ showMembers }: { showMembers: () => void }) {
+  const untrustedKeys = useRoomView((view) => view.untrustedKeys)
+  if (untrustedKeys.length === 0) return null
+  return (
+    <div className="notice warn" role="alert">
+      {states.map((state) => (
+        <NamedKeys key={state} state={state} keys={untrustedKeys.filter((each) => each.state === state)} />
+      ))}
+      <button type="button" className="plain-button" onClick={showMembers}>
+        {t('app.keys.show')}
+      </button>
+    </div>
+  )
+}
+
+function NamedKeys({ state, keys }: { state: (typeof states)[number]; keys: readonly CheckedKey[] }) {
+  const members = useRoomView((view) => view.members)
+  if (keys.length === 0) return null
+  const ids = new Set(keys.map(({ id }) => id))
+  const names = [...members.values()].filter((member) => ids.has(getRelatedId(member, 'user') ?? '')).map(getMemberName)
+  return <p>{t(`app.keys.${state}`, { names: names.join(', ') })}</p>
+}

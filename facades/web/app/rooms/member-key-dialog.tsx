@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query'
+import { fingerprint } from '../../browser/crypto.ts'
+import { t } from '../shared/text/labels.ts'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { getKeyring } from './keyring.ts'
+import { QrCode } from './qr-code.tsx'
+import { useRoom, useRoomView } from './room-context.ts'
+
+interface MemberKeyDialogProps {
+  /** The id of the person. */
+  user: string
+  name: string
+  close: () => void
+}
+
+/** Shows the fingerprint of a member's public key, which two people compare, and accepts the key. */
+export function MemberKeyDialog({ user, name, close }: MemberKeyDialogProps) {
+  const { session, store } = useRoom()
+  const room = useRoomView((view) => view.room)
+  const { data, error } = useQuery({
+    queryKey: ['member-key', room?.id, user],
+    enabled: room !== undefined,
+    staleTime: 0,
+    gcTime: 0,
+    queryFn: async () => {
+      const checked = room ? await getKeyring(session).checkMembers(room) : []
+      const found = checked.find(({ id }) => id === user)
+      return found ? { ...found, fingerprint: await fingerprint(found.publicKey) } : null
+    },
+  })
+  const isAcceptable = data !== null && data !== undefined && !data.isOwn
+  const accept = async () => {
+    if (!data) return
+    await getKeyring(session).acceptKey(data)
+    await store.refreshKeys()
+  }
+  return (
+    <FormDialog
+      title={t('app.keys.of', { name })}
+      close={close}
+      {...(isAcceptable && { save: accept, action: t('app.keys.accept') })}
+    >
+      <ErrorMessage error={error} />
+      {data === undefined && !error && <p className="hint">{t('page.working')}</p>}
+      {data === null && <p>{t('app.keys.none', { name })}</p>}
+      {data && (
+        <>
+          {data.state !== 'trusted' && <p className="notice warn">{t(`app.keys.${data.state}`, { names: name })}</p>}
+          <p>{t(data.isOwn ? 'app.keys.compareOwn' : 'app.keys.compare', { name })}</p>
+          <p className="fingerprint">{data.fingerprint}</p>
+          <QrCode text={data.fingerprint} label={t('app.keys.qrCode', { name })} />
+        </>
+      )}
+    </FormDialog>
+  )
+}
