@@ -59,7 +59,7 @@ function reportUnsentParameters(
   nameParameter: NonNullable<ModelAnswerOptions['nameParameter']>,
 ): void {
   const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
-  hints.ignoredParameters = [...(hints.ignoredParameters ?? []), ...unsent]
+  hints.ignoredParameters = [...new Set([...(hints.ignoredParameters ?? []), ...unsent])]
 }
 
 interface SendOptions<Part> {

@@ -1,15 +1,17 @@
 import { z } from 'zod'
 import { alternatives } from '../http/alternatives.ts'
+import { leftOut } from './left-out.ts'
 
-/** The handling of a standard member of another API. */
-type Handling = 'passed on' | 'translated' | 'ignored' | 'refused'
+/**
+ * The handling of a standard member of another API. What means something to the model is passed on, translated or
+ * refused. A hint is passed on, and left out if its value is unknown. What is left out is named in the response.
+ */
+type Handling = 'passed on' | 'translated' | 'hint' | 'ignored' | 'refused'
 
 interface Member {
   handling: Handling
   /** Explains the handling, or its reason. */
   note: string
-  /** Values without effect; for all others, the response names the member as ignored. */
-  neutral?: readonly Neutral[]
 }
 
 /** All standard members with their handling. Reading, documentation and tests walk the registered schemas. */
@@ -34,12 +36,31 @@ export const passThrough = <Schema extends z.ZodType>(schema: Schema, note = '')
 export const translate = <Schema extends z.ZodType>(schema: Schema, note: string): Schema =>
   registerMember({ handling: 'translated', note })(schema)
 
-/** Marks a member that is ignored. The response names it, unless its value has no effect. */
-export const ignore = (note: string, ...neutral: readonly Neutral[]) =>
-  registerMember({ handling: 'ignored', note, neutral: [false, '', ...neutral] })(z.unknown().optional())
+/** Marks a hint, such as an effort or a level of detail. The response names it if its value is unknown. */
+export function hint<Schema extends z.ZodType>(schema: Schema, note: string) {
+  const member = z.unknown().transform((value, ctx): z.output<Schema> => {
+    const parsed = schema.safeParse(value)
+    if (parsed.success) return parsed.data
+    ctx.issues.push({ code: 'custom', input: value, message: 'is not known', params: leftOut })
+    return z.NEVER
+  })
+  alternatives.set(member, [schema])
+  return registerMember({ handling: 'hint', note })(member.optional())
+}
 
-/** Marks a member that is ignored without notice, because it does not affect the answer. */
-export const ignoreSilently = (note: string) => registerMember({ handling: 'ignored', note })(z.unknown().optional())
+/** Marks a member that is left out. The response names it, unless its value has no effect. */
+export const ignore = (note: string, ...neutral: readonly Neutral[]) =>
+  registerMember({ handling: 'ignored', note })(
+    z
+      .custom<Neutral | object | null>((value) => isNeutral(value, [false, '', ...neutral]), {
+        error: 'is left out',
+        params: leftOut,
+      })
+      .optional(),
+  )
+
+/** Marks a member with which an answer came, and which clients send back; nobody asks for anything by it. */
+export const ignoreEcho = (note: string) => registerMember({ handling: 'ignored', note })(z.unknown().optional())
 
 type Neutral = string | number | boolean
 
@@ -94,20 +115,15 @@ function listInnerSchemas(schema: z.ZodType): z.ZodType[] {
   return [...parts.filter((part) => part instanceof z.ZodType), ...(alternatives.get(schema) ?? [])]
 }
 
-/** Lists the ignored members of a request that the response names. */
-export function reportedMembers(schema: z.ZodType, value: unknown): string[] {
-  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return []
-  return Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, inner]) => {
-    const member: unknown = (value as Record<string, unknown>)[name]
-    const { neutral } = members.get(inner) ?? {}
-    return neutral && !isNeutral(member, neutral) ? name : []
-  })
-}
-
 /** Renders the table as Markdown for the API reference. */
 export function describeMembers(schema: z.ZodType): string {
   const rows = listMembers(schema).map(({ name, handling, note }) => `| \`${name}\` | ${handling} | ${note} |`)
-  const unknown =
-    'A member that is not known is ignored, and named in `x-ignored-parameters`, unless this service refuses such.'
-  return ['Each member is handled as follows:', '', '| Member | | |', '|---|---|---|', ...rows, '', unknown].join('\n')
+  return ['Each member is handled as follows:', '', '| Member | | |', '|---|---|---|', ...rows, '', ...rules].join('\n')
 }
+
+const rules = [
+  'What means something to the model is passed on, translated or refused. A hint whose value is not known is left out,',
+  'and so is an entry of the conversation of a kind that is not listed. `x-ignored-parameters` names all that is left',
+  'out, except for members with which an answer came. A member that is not known is left out, too, unless this service',
+  'refuses such.',
+]

@@ -4,10 +4,9 @@ import { z } from 'zod'
 import { readIssues } from '../../routers/core/issues.ts'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 import { assertRawInput } from '../../routers/core/raw-input.ts'
-import { alternatives } from '../http/alternatives.ts'
 import { toFailure } from '../http/failure.ts'
 import type { ContextResolver } from '../http/procedures.ts'
-import { reportedMembers } from './members.ts'
+import { findLeftOut, OMITTED } from './left-out.ts'
 
 /** Parses a body by its schema; throws the same error as a procedure. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
@@ -70,9 +69,9 @@ function unwrapOptional(schema: z.ZodType): z.ZodType {
 
 function parseLeniently<Schema extends z.ZodType>(schema: Schema, body: unknown, isStrict: boolean) {
   assertRawInput(body)
-  const { result, input, ignored } = parseDroppingMembers(schema, body ?? {}, isStrict)
+  const { result, ignored } = parseDroppingMembers(schema, body ?? {}, isStrict)
   if (!result.success) throw invalidInput(result.error)
-  return { value: result.data, ignored: [...reportedMembers(schema, input), ...ignored] }
+  return { value: result.data, ignored: [...ignored] }
 }
 
 /** The largest number of passes. Each pass drops what the previous one complained about; nested unions reveal more. */
@@ -84,10 +83,11 @@ function parseDroppingMembers<Schema extends z.ZodType>(schema: Schema, body: un
   for (let pass = 1; ; pass++) {
     const result = schema.safeParse(input)
     const issues = result.error?.issues ?? []
+    const leftOut = issues.flatMap(findLeftOut)
     const unknown = isStrict ? [] : issues.flatMap(listUnknownMembers)
-    const dropped = [...unknown, ...listNullMembers(input, issues)]
-    if (dropped.length === 0 || pass === MAX_PASSES) return { result, input, ignored }
-    for (const path of unknown) ignored.add(joinName(path))
+    const dropped = [...leftOut.map(({ path }) => path), ...unknown, ...listNullMembers(input, issues)]
+    if (dropped.length === 0 || pass === MAX_PASSES) return { result, ignored }
+    for (const path of [...leftOut.map(({ name }) => name), ...unknown]) ignored.add(joinName(path))
     input = prune(input, buildTree(dropped))
   }
 }
@@ -126,7 +126,10 @@ function buildTree(paths: readonly Path[]): Tree {
   return root
 }
 
-/** Copies a value without the paths of the tree in one walk, because a body may have thousands of unknown members. */
+/**
+ * Copies a value without the paths of the tree in one walk, because a body may have thousands of unknown members. The
+ * other entries of a list keep their positions.
+ */
 function prune(value: unknown, tree: Tree): unknown {
   if (Array.isArray(value)) return value.map((element, at) => pruneAt(element, tree.get(at)))
   if (typeof value !== 'object' || value === null) return value
@@ -134,7 +137,10 @@ function prune(value: unknown, tree: Tree): unknown {
   return Object.fromEntries(kept.map(([name, member]) => [name, pruneAt(member, tree.get(name))]))
 }
 
-const pruneAt = (value: unknown, tree: Tree | undefined) => (tree ? prune(value, tree) : value)
+function pruneAt(value: unknown, tree: Tree | undefined): unknown {
+  if (!tree) return value
+  return tree.size === 0 ? OMITTED : prune(value, tree)
+}
 
 /**
  * Translates the issue paths of an error to the client's request; `mapPath` maps one path, and may map several paths to
@@ -155,22 +161,6 @@ function truncatePath(body: unknown, path: Issue['path']): Issue['path'] {
   }
   return path
 }
-
-/** Validates a value by the schema that is chosen for it, so that issues refer to the kind that was meant. */
-export function validateBy<Schema extends z.ZodType>(schemas: readonly Schema[], choose: (value: unknown) => Schema) {
-  const chosen = z.unknown().transform((value, ctx): z.output<Schema> => {
-    const parsed = choose(value).safeParse(value)
-    if (parsed.success) return parsed.data
-    ctx.issues.push(...(parsed.error.issues.map((issue) => ({ ...issue, input: value })) as typeof ctx.issues))
-    return z.NEVER
-  })
-  alternatives.set(chosen, schemas)
-  return chosen
-}
-
-/** Validates either a text or another value. */
-export const textOr = <Text extends z.ZodType, Other extends z.ZodType>(text: Text, other: Other) =>
-  validateBy<Text | Other>([text, other], (value) => (typeof value === 'string' ? text : other))
 
 /** Accepts a text in place of a list with one item. */
 export const textOrList = <Item extends z.ZodType>(item: Item, toItem: (text: string) => object) =>

@@ -61,6 +61,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
 /** Anthropic's names of our request members. */
 const names: Record<string, string> = {
   toolChoice: 'tool_choice',
+  'parameters.toolChoice': 'tool_choice',
   format: 'output_config.format',
   'parameters.topP': 'top_p',
   'parameters.topK': 'top_k',

@@ -1,15 +1,16 @@
 import { z } from 'zod'
-import { ignoreSilently } from '../ai/members.ts'
-import { textOrList, validateBy } from '../ai/request-body.ts'
+import { historyEntry, leftOut } from '../ai/left-out.ts'
+import { ignore, ignoreEcho, translate } from '../ai/members.ts'
+import { textOrList } from '../ai/request-body.ts'
+import { broughtTool } from './messages-tools.ts'
 
 /** Cache hints, which do not change the answer. */
-const cacheHints = { cache_control: ignoreSilently('the provider decides what it caches') }
+const cacheHints = { cache_control: ignore('the provider decides what it caches') }
 
 const textBlock = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
-  // Clients return the citations of earlier answers.
-  citations: ignoreSilently('only the text goes back'),
+  citations: ignoreEcho('only the text goes back'),
   ...cacheHints,
 })
 
@@ -22,7 +23,7 @@ const base64 = z.literal('base64', 'is taken as base64 only, as nothing is fetch
 const image = z.strictObject({
   type: z.literal('image'),
   source: z.strictObject({ type: base64, media_type: z.string(), data: z.string() }),
-  transformations: ignoreSilently('a picture is sent as it is'),
+  transformations: ignore('a picture is sent as it is'),
   ...cacheHints,
 })
 
@@ -39,7 +40,7 @@ const document = z.strictObject({
   ),
   title: z.string().nullish(),
   context: z.string().nullish(),
-  citations: ignoreSilently('only searches of the provider are cited'),
+  citations: ignore('only searches of the provider are cited'),
   ...cacheHints,
 })
 
@@ -49,96 +50,121 @@ const searchResult = z.strictObject({
   source: z.string(),
   title: z.string(),
   content: z.array(textBlock),
-  citations: ignoreSilently('only searches of the provider are cited'),
+  citations: ignore('only searches of the provider are cited'),
   ...cacheHints,
 })
 
 const inputBlocks = [textBlock, image, document, searchResult] as const
-const inputBlock = z.discriminatedUnion('type', [
-  ...inputBlocks,
-  /** A tool found by a tool search; here all tools are loaded from the start. */
-  z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...cacheHints }),
-])
+const inputBlock = historyEntry(
+  z.discriminatedUnion('type', [
+    ...inputBlocks,
+    /** A tool found by a tool search; here all tools are loaded from the start. */
+    z.strictObject({ type: z.literal('tool_reference'), tool_name: z.string(), ...cacheHints }),
+  ]),
+)
 export type InputBlock = z.output<typeof inputBlock>
+
+const toolReference = z.strictObject({ type: z.literal('tool_reference'), name: z.string() })
+
+/** Changes of the tools in the course of a conversation. */
+const toolChanges = [
+  translate(
+    z.strictObject({
+      type: z.literal('tool_addition'),
+      tool: historyEntry(
+        z.discriminatedUnion('type', [
+          z.strictObject({ type: z.literal('tool_definition'), definition: broughtTool.optional() }),
+          toolReference,
+        ]),
+      ).optional(),
+      ...cacheHints,
+    }),
+    'its tool is offered as if it stood in `tools`',
+  ),
+  translate(
+    z.strictObject({
+      type: z.literal('tool_removal'),
+      tool: historyEntry(z.discriminatedUnion('type', [toolReference])).optional(),
+      ...cacheHints,
+    }),
+    'its tool is no longer offered',
+  ),
+] as const
 
 const toolResult = z.strictObject({
   type: z.literal('tool_result'),
   tool_use_id: z.string(),
   content: toBlockList(inputBlock).nullish(),
   is_error: z.boolean().nullish(),
-  toolset_name: ignoreSilently('its tool is known by its name'),
+  toolset_name: ignoreEcho('its tool is known by its name'),
   ...cacheHints,
 })
 export type ToolResultBlock = z.output<typeof toolResult>
 
-const caller = ignoreSilently('the model calls all tools itself')
+/** A summary of Anthropic; one that is encrypted cannot be read. */
+const compaction = z
+  .looseObject({ type: z.literal('compaction'), content: z.string().nullish() })
+  .refine(({ content }) => content, { error: 'is left out', params: { ...leftOut, kind: 'compaction' } })
 
-const assistantBlock = z.discriminatedUnion('type', [
-  textBlock,
-  z.strictObject({ type: z.literal('thinking'), thinking: z.string(), signature: z.string().nullish(), ...cacheHints }),
-  z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...cacheHints }),
-  z.strictObject({
-    type: z.literal('tool_use'),
-    id: z.string(),
-    name: z.string(),
-    input: z.record(z.string(), z.unknown()).nullish(),
-    caller,
-    toolset_name: ignoreSilently('its tool is known by its name'),
-    ...cacheHints,
-  }),
-  // Calls and results of the provider's own tools.
-  z.looseObject({ type: z.enum(['server_tool_use', 'web_search_tool_result', 'web_fetch_tool_result']) }),
-])
+const assistantBlock = historyEntry(
+  z.discriminatedUnion('type', [
+    textBlock,
+    z.strictObject({
+      type: z.literal('thinking'),
+      thinking: z.string(),
+      signature: z.string().nullish(),
+      ...cacheHints,
+    }),
+    z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...cacheHints }),
+    z.strictObject({
+      type: z.literal('tool_use'),
+      id: z.string(),
+      name: z.string(),
+      input: z.record(z.string(), z.unknown()).nullish(),
+      caller: ignoreEcho('the model calls all tools itself'),
+      toolset_name: ignoreEcho('its tool is known by its name'),
+      ...cacheHints,
+    }),
+    translate(compaction, 'a text; an encrypted one is left out'),
+    ...toolChanges,
+  ]),
+)
 export type AssistantBlock = z.output<typeof assistantBlock>
 
+const userBlock = historyEntry(
+  z.discriminatedUnion('type', [
+    ...inputBlocks,
+    toolResult,
+    ...toolChanges,
+    z
+      .looseObject({ type: z.literal('container_upload') })
+      .refine(() => false, 'is a file of a container, and there are none: send it as a document'),
+  ]),
+)
+export type UserBlock = z.output<typeof userBlock>
+
+const systemBlock = historyEntry(z.discriminatedUnion('type', [textBlock, ...toolChanges]))
+export type SystemBlock = z.output<typeof systemBlock>
+
 const turnLabels = {
-  reason: ignoreSilently('only role and content are sent'),
-  id: ignoreSilently('only role and content are sent'),
+  reason: ignoreEcho('only role and content are sent'),
+  id: ignoreEcho('only role and content are sent'),
 }
 
 export const message = z.discriminatedUnion('role', [
+  z
+    .strictObject({ role: z.literal('user'), content: toBlockList(userBlock), ...turnLabels })
+    .refine(({ content }) => content.length === 0 || content.some(({ type }) => type !== 'omitted'), {
+      path: ['content'],
+      error: 'has no block of a kind that is known',
+    }),
+  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turnLabels }),
   z.strictObject({
-    role: z.literal('user'),
-    content: toBlockList(z.discriminatedUnion('type', [...inputBlocks, toolResult])),
+    role: z.literal('system'),
+    content: toBlockList(systemBlock).nullish(),
+    clear_at: ignore('instructions stay'),
+    output_config: ignore('the effort of the request counts for all of its turns'),
     ...turnLabels,
   }),
-  z.strictObject({ role: z.literal('assistant'), content: toBlockList(assistantBlock), ...turnLabels }),
-  z.strictObject({ role: z.literal('system'), content: texts, ...turnLabels }),
 ])
 export type MessageOnWire = z.output<typeof message>
-
-const toolHints = {
-  cache_control: ignoreSilently('the provider decides what it caches'),
-  defer_loading: ignoreSilently('all tools are there from the beginning'),
-  allowed_callers: ignoreSilently('the model calls all tools itself'),
-  eager_input_streaming: ignoreSilently('a call comes whole'),
-  input_examples: ignoreSilently('the schema says what is taken'),
-}
-
-/** A tool that the caller runs. */
-export const customTool = z.strictObject({
-  type: z.literal('custom').nullish(),
-  name: z.string(),
-  description: z.string().nullish(),
-  input_schema: z.record(z.string(), z.unknown()),
-  strict: z.boolean().nullish(),
-  ...toolHints,
-})
-
-const serverTool = z.looseObject({
-  type: z
-    .string()
-    .regex(
-      /^(web_search|web_fetch|tool_search_tool_\w+?)_\d{8}$/,
-      'must be custom, or a search of the web or of tools: others are known to models of Anthropic alone',
-    ),
-})
-
-/**
- * Accepts server tools: a web search uses that of the provider, or is ignored if the model has none; a tool search has
- * nothing to find.
- */
-export const tool = validateBy<typeof customTool | typeof serverTool>([customTool, serverTool], (value) => {
-  const { type = 'custom' } = (typeof value === 'object' && value !== null ? value : {}) as { type?: unknown }
-  return type === 'custom' || type === null ? customTool : serverTool
-})

@@ -8,8 +8,16 @@ import type {
   TextPart,
   ToolResult,
 } from '../../routers/ports/ai/messages.ts'
+import { isServiceSignature, toRedactedThought } from '../../routers/ports/ai/signatures.ts'
 import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
-import type { AssistantBlock, InputBlock, MessageOnWire, ToolResultBlock } from './messages-blocks.ts'
+import type {
+  AssistantBlock,
+  InputBlock,
+  MessageOnWire,
+  SystemBlock,
+  ToolResultBlock,
+  UserBlock,
+} from './messages-blocks.ts'
 
 /** A part of a message with the index of its block on the wire. */
 interface PartWithBlock<Part> {
@@ -37,8 +45,7 @@ export class Conversation {
     this.#onWire = messages
     for (const [at, { role, content }] of messages.entries()) {
       if (role === 'assistant') this.#add(at, 'assistant', ensureNotEmpty(this.#toAssistantParts(content)))
-      else if (role === 'system')
-        this.#add(at, 'system', ensureNotEmpty(content.map(({ text }, block) => ({ part: toTextPart(text), block }))))
+      else if (role === 'system') this.#add(at, 'system', ensureNotEmpty(toTextParts(content ?? [])))
       else this.#addUserMessage(at, content.entries().toArray())
     }
   }
@@ -53,7 +60,7 @@ export class Conversation {
       'messages',
       origin.message,
       ...(content === undefined ? [] : [content]),
-      ...(block === undefined ? [] : [block, ...mapBlockPath(this.#onWire[origin.message]?.content[block], rest)]),
+      ...(block === undefined ? [] : [block, ...mapBlockPath(this.#onWire[origin.message]?.content?.[block], rest)]),
     ]
   }
 
@@ -63,13 +70,11 @@ export class Conversation {
   }
 
   /** Adds a user message; tool results come first, because they answer the previous message. */
-  #addUserMessage(at: number, blocks: [number, InputBlock | ToolResultBlock][]): void {
+  #addUserMessage(at: number, blocks: [number, UserBlock][]): void {
     const results = blocks.flatMap(([index, block]) =>
       block.type === 'tool_result' ? [{ block: index, part: this.#toToolResult(block) }] : [],
     )
-    const input = blocks.flatMap(([index, block]) =>
-      block.type === 'tool_result' ? [] : [{ block: index, part: toInputPart(block) }],
-    )
+    const input = blocks.flatMap(([index, block]) => toInputParts(block).map((part) => ({ block: index, part })))
     if (results.length > 0) this.#add(at, 'tool', results)
     if (input.length > 0 || results.length === 0) this.#add(at, 'user', ensureNotEmpty(input))
   }
@@ -79,7 +84,7 @@ export class Conversation {
     type: 'tool-result',
     id,
     name: this.#toolNames.get(id) ?? 'unknown',
-    content: (content ?? []).map(toInputPart),
+    content: (content ?? []).flatMap(toInputParts),
     ...(isError && { isError }),
   })
 
@@ -90,13 +95,19 @@ export class Conversation {
       if (block.type === 'tool_use') this.#toolNames.set(block.id, block.name)
       const last = parts.at(-1)?.part
       if (block.type === 'text' && last?.type === 'text') last.text += block.text
-      // A signature block belongs to the tool call behind it.
-      else if (block.type !== 'redacted_thinking' || blocks[index + 1]?.type !== 'tool_use')
+      else if (!isSignatureBlock(block) || blocks[index + 1]?.type !== 'tool_use')
         parts.push(...toAssistantParts(block, blocks[index - 1]).map((part) => ({ block: index, part })))
     }
     return parts
   }
 }
+
+/** True for the signature of the tool call behind it, which the service has written. */
+const isSignatureBlock = (block: AssistantBlock | undefined) =>
+  block?.type === 'redacted_thinking' && isServiceSignature(block.data)
+
+const toTextParts = (blocks: readonly SystemBlock[]): PartWithBlock<TextPart>[] =>
+  blocks.flatMap((one, block) => (one.type === 'text' ? { part: toTextPart(one.text), block } : []))
 
 const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
 
@@ -109,7 +120,7 @@ const members: Partial<Record<string, Partial<Record<string, readonly string[]>>
 }
 
 function mapBlockPath(
-  block: MessageOnWire['content'][number] | undefined,
+  block: NonNullable<MessageOnWire['content']>[number] | undefined,
   [member, ...rest]: Issue['path'],
 ): Issue['path'] {
   if (member === undefined) return []
@@ -129,9 +140,11 @@ function toAssistantParts(block: AssistantBlock, before: AssistantBlock | undefi
     case 'thinking':
       return [{ type: 'reasoning', text: block.thinking, ...(block.signature && { signature: block.signature }) }]
     case 'redacted_thinking':
-      return [{ type: 'reasoning', text: '', signature: block.data }]
+      return [{ type: 'reasoning', text: '', signature: toRedactedThought(block.data) }]
+    case 'compaction':
+      return [toTextPart(block.content ?? '')]
     case 'tool_use': {
-      const signature = before?.type === 'redacted_thinking' ? before.data : undefined
+      const signature = before?.type === 'redacted_thinking' && isSignatureBlock(before) ? before.data : undefined
       const { id, name, input } = block
       return [{ type: 'tool-call', id, name, input: fromInput(input ?? {}), ...(signature && { signature }) }]
     }
@@ -140,18 +153,20 @@ function toAssistantParts(block: AssistantBlock, before: AssistantBlock | undefi
   }
 }
 
-function toInputPart(block: InputBlock): InputPart {
+function toInputParts(block: InputBlock | UserBlock): InputPart[] {
   switch (block.type) {
     case 'text':
-      return toTextPart(block.text)
+      return [toTextPart(block.text)]
     case 'tool_reference':
-      return toTextPart(block.tool_name)
+      return [toTextPart(block.tool_name)]
     case 'search_result':
-      return toTextFile(joinTexts(block.content), `${block.title} (${block.source})`)
+      return [toTextFile(joinTexts(block.content), `${block.title} (${block.source})`)]
     case 'image':
-      return toFilePart(block.source)
+      return [toFilePart(block.source)]
     case 'document':
-      return toDocumentPart(block)
+      return [toDocumentPart(block)]
+    default:
+      return []
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
-import { ignoreSilently } from '../ai/members.ts'
+import { ignore } from '../ai/members.ts'
 
 type EmbeddingAnswer = Awaited<ReturnType<Api['ai']['embed']>>
 type Input = Parameters<Api['ai']['embed']>[0]['input']
@@ -20,7 +20,7 @@ export const embeddingRequest = z.strictObject({
   input,
   dimensions: z.int().nullish(),
   encoding_format: z.enum(['float', 'base64']).nullish(),
-  user: ignoreSilently('the provider does not learn who the caller is'),
+  user: ignore('the provider does not learn who the caller is'),
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 

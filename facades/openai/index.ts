@@ -10,10 +10,11 @@ import { toCompletion } from './chat/chat-response.ts'
 import { createChunkWriter } from './chat/chat-stream.ts'
 import * as embeddings from './embeddings.ts'
 import { nameParameter, sendError } from './openai-errors.ts'
+import { asksForSummary } from './responses/responses-messages.ts'
 import { mapResponsesErrorPath, responseRequest, responsesToCoreRequest } from './responses/responses-request.ts'
 import { startResponse, toWholeResponse } from './responses/responses-response.ts'
 import { ResponseEventWriter } from './responses/responses-stream.ts'
-import { ToolTable } from './responses/responses-tools.ts'
+import { ToolTable } from './responses/tool-table.ts'
 
 interface OpenAiOptions extends FacadeOptions {
   /** Pause between the comment lines of a silent stream, in milliseconds. */
@@ -80,16 +81,23 @@ function registerCompletionRoute(app: FastifyInstance, options: OpenAiOptions): 
 function registerResponseRoute(app: FastifyInstance, options: OpenAiOptions): void {
   app.post('/v1/responses', procedureRoute('ai.complete', options), async (request, reply) => {
     const body = await readRequest(responseRequest, options.resolveContext, request, reply)
-    const tools = new ToolTable(body.tools, body.tool_choice)
-    const response = startResponse(`resp_${request.id}`, now(), body)
+    const tools = new ToolTable(body)
+    const isSummary = asksForSummary(body.input)
+    const response = startResponse(`resp_${request.id}`, now(), body, readMetadata(request.body))
     return sendModelAnswer(request, reply, {
       ...options,
       input: responsesToCoreRequest(body, tools),
       nameParameter: (path) => nameParameter(path, 'responses'),
-      toBody: (completed) => toWholeResponse(tools, response, completed),
-      writer: body.stream ? new ResponseEventWriter(response, tools) : undefined,
+      toBody: (completed) => toWholeResponse(tools, response, completed, isSummary),
+      writer: body.stream ? new ResponseEventWriter(response, tools, isSummary) : undefined,
     }).catch(withClientPaths(request, (path) => mapResponsesErrorPath(body, tools, path)))
   })
+}
+
+/** Reads the labels that a response repeats. */
+function readMetadata(body: unknown): unknown {
+  const { metadata } = (body ?? {}) as { metadata?: unknown }
+  return typeof metadata === 'object' ? metadata : undefined
 }
 
 /** Rethrows an error with paths of the client's request. */

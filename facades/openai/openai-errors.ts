@@ -67,6 +67,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
 
 const chat: Record<string, string> = {
   toolChoice: 'tool_choice',
+  'parameters.toolChoice': 'tool_choice',
   modelTools: 'tools',
   format: 'response_format',
   'parameters.topP': 'top_p',

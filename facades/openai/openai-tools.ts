@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Issue } from '../../routers/core/problems.ts'
 import type { CallerTool, JsonSchema } from '../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../ai/answer.ts'
-import { textOr } from '../ai/request-body.ts'
+import { textOr } from '../ai/validate-by.ts'
 
 /** Accepts a tool of the caller, or a text that names a tool of the service. */
 export const toolOrReference = <Tool extends z.ZodType>(tool: Tool) => textOr(z.string(), tool)

@@ -36,7 +36,18 @@ interface UsagePart {
   tokens: ReportedTokens | undefined
 }
 
-export type Part = LanguageModelV4StreamPart | UsagePart
+/** Text that is held back until it is known to be reasoning or an answer; it is only counted. */
+interface HeldPart {
+  type: 'held'
+  delta: string
+}
+
+/** A text that was counted while it was held back. */
+interface CountedText {
+  isCounted?: true
+}
+
+export type Part = (LanguageModelV4StreamPart & CountedText) | UsagePart | HeldPart
 
 /**
  * The parts of one network read. They are passed on together, since a step for each part would cost more than the text

@@ -8,13 +8,15 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
 import { runUntilAborted } from '../../routers/core/timeout.ts'
+import { type Adapter, unsupportedByAdapter } from '../../routers/ports/ai/adapters.ts'
 import { toJsonSchema } from '../../routers/ports/ai/json-schema.ts'
+import type { Message } from '../../routers/ports/ai/messages.ts'
 import type { ModelCall, ToolResultPart } from '../../routers/ports/ai/models.ts'
 import { estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
 import { MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import type { ApprovalPart, CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
-import { toProviderTools } from './native-tools.ts'
+import { findForcedToolName, toProviderTools } from './native-tools.ts'
 import { buildCallOptions, type CallOptions } from './parameters.ts'
 import { toPrompt } from './prompt.ts'
 import { sanitizeParts, stripMarks, stripMarksDeep } from './sanitize-parts.ts'
@@ -29,12 +31,18 @@ export class Conversation {
   readonly #options: CallOptions
   /** Tokens added since the request, by the model's output and tool results. */
   #addedTokens = 0
+  #isContinued = false
 
   constructor(call: ModelCall) {
     this.#call = call
-    this.#prompt = toPrompt(call.messages, { adapter: call.model.adapter, files: this.#files })
+    const { adapter } = call.model
+    const isJsonByInstruction = lacksJsonMode(call)
+    const messages = isJsonByInstruction ? [...call.messages, jsonInstruction] : call.messages
+    this.#prompt = toPrompt(messages, { adapter, files: this.#files })
     this.#tools = [...call.tools.map(toSdkTool), ...call.callerTools.map(toSdkCallerTool), ...toProviderTools(call)]
-    this.#options = sanitizeResponseFormat(buildCallOptions(call))
+    this.#options = sanitizeResponseFormat(
+      buildCallOptions(isJsonByInstruction ? { ...call, format: undefined } : call),
+    )
   }
 
   /** Estimated input tokens of the next request. */
@@ -58,8 +66,16 @@ export class Conversation {
       prompt: this.#prompt,
       abortSignal,
       ...this.#options,
-      ...(tools.length > 0 && { tools, ...toSdkToolChoice(choice) }),
+      ...(tools.length > 0 && { tools, ...this.#toSdkToolChoice(choice) }),
     }
+  }
+
+  /** Converts the choice. A tool of the provider is forced once, as the model answers by its results. */
+  #toSdkToolChoice(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
+    if (choice === undefined) return {}
+    if (typeof choice === 'string') return { toolChoice: { type: choice } }
+    const toolName = 'name' in choice ? choice.name : !this.#isContinued && findForcedToolName(this.#call)
+    return toolName ? { toolChoice: { type: 'tool', toolName } } : {}
   }
 
   /** Returns the calls that the client has to answer. If there are any, the service runs none of the others. */
@@ -84,6 +100,7 @@ export class Conversation {
   async appendTurn(message: AssistantMessage, signal: AbortSignal): Promise<ToolResultPart[]> {
     const content = await runTools(message.calls, this.#call, signal)
     const { adapter } = this.#call.model
+    this.#isContinued = true
     this.#prompt.push({
       role: 'assistant',
       content: message.providerContent.map((part) => sanitizeParts(part, adapter)),
@@ -119,17 +136,29 @@ const toSdkTool = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   inputSchema: stripMarksDeep(toJsonSchema(tool)) as Schema,
 })
 
-const toSdkCallerTool = ({ name, description, inputSchema, strict }: CallerTool): LanguageModelV4FunctionTool => ({
-  type: 'function',
-  name,
-  inputSchema: stripMarksDeep(inputSchema) as Schema,
-  ...(description !== undefined && { description: stripMarks(description) }),
-  ...(strict !== undefined && { strict }),
-})
+function toSdkCallerTool(tool: CallerTool): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool {
+  const { name, description, inputSchema, strict, clientTool } = tool
+  if (clientTool) return { type: 'provider', id: `anthropic.${clientTool.type}`, name, args: { ...clientTool.options } }
+  return {
+    type: 'function',
+    name,
+    inputSchema: stripMarksDeep(inputSchema) as Schema,
+    ...(description !== undefined && { description: stripMarks(description) }),
+    ...(strict !== undefined && { strict }),
+  }
+}
 
-function toSdkToolChoice(choice: ToolChoice | undefined): { toolChoice?: LanguageModelV4ToolChoice } {
-  if (choice === undefined) return {}
-  return { toolChoice: typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.name } }
+const lacksJsonMode = ({ model, format }: ModelCall): boolean =>
+  format !== undefined &&
+  !format.schema &&
+  unsupportedByAdapter[model.adapter as Adapter].includes('JSON without a schema')
+
+/** Asks for JSON where a provider knows only schemas. */
+const jsonInstruction: Message = {
+  role: 'system',
+  content: [
+    { type: 'text', text: 'Answer with one JSON object and nothing else: no words around it, and no fence of code.' },
+  ],
 }
 
 type Call = Pick<LanguageModelV4ToolCall, 'toolCallId' | 'toolName' | 'input' | 'providerMetadata'>

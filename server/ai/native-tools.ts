@@ -4,8 +4,15 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResult,
 } from '@ai-sdk/provider'
-import { type Adapter, isNativeTool, MAX_PAGE_TOKENS, type NativeTool } from '../../routers/ports/ai/adapters.ts'
+import {
+  type Adapter,
+  adaptersWithoutForcedTools,
+  isNativeTool,
+  MAX_PAGE_TOKENS,
+  type NativeTool,
+} from '../../routers/ports/ai/adapters.ts'
 import type { ModelCall } from '../../routers/ports/ai/models.ts'
+import { readForcedNativeTool } from '../../routers/ports/ai/tools.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
 import { countFoundTokens } from './reported-usage.ts'
 
@@ -38,6 +45,13 @@ export const toProviderTools = ({ model, nativeTools, nativeToolUses }: ModelCal
     const maxUses = adaptersWithMaxUses.has(model.adapter) && { maxUses: nativeToolUses }
     return { type: 'provider', ...tool, args: { ...tool.args, ...maxUses } }
   })
+
+/** Returns the name by which a provider knows its tool, to force a call of it; undefined if no call can be forced. */
+export const findForcedToolName = ({ model, toolChoice }: ModelCall): string | undefined => {
+  const tool = readForcedNativeTool(toolChoice)
+  if (!tool || adaptersWithoutForcedTools.has(model.adapter)) return undefined
+  return providerTools[model.adapter as Adapter]?.[tool]?.name
+}
 
 /** Counts the uses and results of provider tools, which some providers report only at the end. */
 export function meterToolUse(part: LanguageModelV4Content | LanguageModelV4StreamPart, meter: UsageMeter): void {

@@ -13,6 +13,7 @@ type Parts = AsyncIterable<PartBatch>
 /** Parts without content, which only announce a stream. */
 const announcementTypes = new Set<Part['type']>([
   'usage',
+  'held',
   'stream-start',
   'response-metadata',
   'text-start',
@@ -66,10 +67,15 @@ async function* replay(
 function meterParts(parts: PartBatch, meter: UsageMeter): void {
   for (const part of parts) {
     if (part.type === 'usage') meter.reportTokens(part.tokens)
-    else if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.recordText(part.delta, 'answer')
-    else if (part.type === 'reasoning-delta') meter.recordText(part.delta, 'reasoning')
-    else meterToolUse(part, meter)
+    else if (part.type === 'held') meter.recordText(part.delta, 'answer')
+    else if (!part.isCounted) meterPart(part, meter)
   }
+}
+
+function meterPart(part: LanguageModelV4StreamPart, meter: UsageMeter): void {
+  if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.recordText(part.delta, 'answer')
+  else if (part.type === 'reasoning-delta') meter.recordText(part.delta, 'reasoning')
+  else meterToolUse(part, meter)
 }
 
 /** Counts the usage of a response that was not streamed. */
@@ -90,7 +96,9 @@ export async function* forwardParts(
 ): AsyncGenerator<readonly AnswerPart[], FinishPart> {
   let finish: FinishPart | undefined
   for await (const step of parts) {
-    const pieces = step.flatMap((part) => (part.type === 'usage' ? [] : (message.append(part) ?? [])))
+    const pieces = step.flatMap((part) =>
+      part.type === 'usage' || part.type === 'held' ? [] : (message.append(part) ?? []),
+    )
     finish = step.find((part) => part.type === 'finish') ?? finish
     if (pieces.length > 0) yield pieces
     const failure = step.find((part) => part.type === 'error')

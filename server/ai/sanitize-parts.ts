@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message, SharedV4ProviderMetadata, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import { signatureMembers, writeSignature } from '../../routers/ports/ai/signatures.ts'
 import { INVALID_ARGUMENTS, parseArguments, tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { OutboundRequest } from '../net/http-client.ts'
 
@@ -106,23 +107,13 @@ function restoreRawArguments(value: unknown): unknown {
   return isObject(marked) ? Object.values(marked)[0] : value
 }
 
-/** Metadata members that a provider needs back with reasoning or a tool call. */
-const signatureMembers = [
-  ['anthropic', 'signature'],
-  ['anthropic', 'redactedData'],
-  ['google', 'thoughtSignature'],
-  ['openai', 'itemId'],
-  ['openai', 'reasoningEncryptedContent'],
-  ['compatible', 'thoughtSignature'],
-] as const
-
 /** Joins the provider's signatures into one opaque text; undefined if there are none. */
 export function joinSignatures(metadata: SharedV4ProviderMetadata = {}): string | undefined {
-  const proofs = signatureMembers.map(([provider, member]) => {
+  const signature = writeSignature((provider, member) => {
     const value = metadata[provider]?.[member]
-    return typeof value === 'string' ? value : ''
+    return typeof value === 'string' ? value : undefined
   })
-  return proofs.some(Boolean) ? proofs.join(' ') : undefined
+  return signature.trim() ? signature : undefined
 }
 
 /** Splits a signature into the provider options that each SDK sends back. */

@@ -105,10 +105,6 @@ test('an unsupported parameter is refused by name before any call of a provider'
   const document = { type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}` } }
 
   expect(await bodyFor('anthropic', { seed: 7 })).toMatchObject({ status: 400, error: { param: 'seed' } })
-  expect(await bodyFor('anthropic', { response_format: { type: 'json_object' } })).toMatchObject({
-    status: 400,
-    error: { param: 'response_format' },
-  })
   expect(await bodyFor('openai-compatible', { messages: buildMessages(document) })).toMatchObject({
     status: 400,
     error: { param: 'messages[0].content[1]' },

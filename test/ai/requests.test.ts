@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { answers, callsTool } from '../kit/ai/provider.ts'
+import { answers, callsTool, embeds } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { type RequestCase, readClientRequest, requestCases } from '../kit/ai/request-cases.ts'
 
@@ -9,7 +9,10 @@ let app: App
 
 beforeAll(async () => {
   app = await startWithProvider(answers('Good day.'), {
-    models: ['mock-1', 'gpt-5-mini'].map((id) => ({ id, label: id, external: true, input: ['text', 'image'] })),
+    models: [
+      ...['mock-1', 'gpt-5-mini'].map((id) => ({ id, label: id, external: true, input: ['text', 'image'] })),
+      { id: 'embedding', label: 'Embedding', external: true, modelType: 'embedding' },
+    ],
   })
 })
 afterAll(() => app[Symbol.asyncDispose]())
@@ -20,21 +23,30 @@ const send = (path: string, body: object, headers: Record<string, string> = {}) 
 const upstream = () => app.upstream.requests.at(-1)?.body
 
 test.for(Object.entries(requestCases).map((entry): [string, RequestCase] => entry))(
-  'the request %s is answered, and reaches the provider rightly',
-  async ([name, { sent, ignored = null, answered = {} }]) => {
+  'the request %s gets its right answer, and reaches the provider rightly',
+  async ([name, { sent, refused, ignored = null, answered = {} }]) => {
     const { path, body } = readClientRequest(
+      name,
       JSON.parse(await readFile(`${import.meta.dirname}/cases/requests/${name}.json`, 'utf8')),
     )
     if ('tool' in answered) app.upstream.behave = callsTool(answered.tool as string, answered.input as string)
-    const response = await send(path, body)
+    if (path === '/v1/embeddings') app.upstream.behave = embeds
+    const response = await send(path, path === '/v1/embeddings' ? { ...body, model: 'embedding' } : body)
 
     const text = await response.text()
+    if (refused !== undefined) return expect([response.status, text]).toEqual([400, expect.stringContaining(refused)])
     expect(response.status, text).toBe(200)
     expect(response.headers.get('x-ignored-parameters')).toBe(ignored)
-    expect(upstream()).toMatchObject(sent)
+    expect(upstream()).toMatchObject(sent ?? {})
     if ('item' in answered) expect(JSON.parse(text).output).toMatchObject([answered.item])
   },
 )
+
+test('every case in the folder has its right outcome in the table', async () => {
+  const files = await readdir(`${import.meta.dirname}/cases/requests`)
+
+  expect(files.map((file) => file.replace('.json', '')).toSorted()).toEqual(Object.keys(requestCases).toSorted())
+})
 
 describe('a member that is not known', () => {
   const messages = [{ role: 'user', content: 'Hi', mood: 'gay' }]

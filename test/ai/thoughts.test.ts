@@ -40,7 +40,7 @@ describe('the effort of thinking', () => {
 
   test('a model thinks on after tool results where the turn began with thoughts', async () => {
     const { svc, token, requests: asked } = kinds
-    const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: 'proof' }
+    const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: 'proof     ' }
     const call = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }
     const result = { type: 'function_call_output', call_id: 'c', output: 'Rain' }
     const earlier = [{ role: 'user', content: 'Well?' }, call, result, { role: 'assistant', content: 'Rain.' }]

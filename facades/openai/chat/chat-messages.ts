@@ -2,7 +2,9 @@ import { z } from 'zod'
 import type { Issue } from '../../../routers/core/problems.ts'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
-import { ignoreSilently, refuse, translate } from '../../ai/members.ts'
+import { toGoogleSignature } from '../../../routers/ports/ai/signatures.ts'
+import { historyEntry } from '../../ai/left-out.ts'
+import { ignore, ignoreEcho, refuse, translate } from '../../ai/members.ts'
 import { textOrList } from '../../ai/request-body.ts'
 import { fileMembers, toFileOrAttachment, toImage } from '../files.ts'
 import { writeCustomArguments } from '../openai-tools.ts'
@@ -11,8 +13,8 @@ export type RequestMessage = Parameters<Api['ai']['complete']>[0]['messages'][nu
 export type RequestPart = Extract<RequestMessage, { role: 'user' }>['content'][number]
 
 const cacheHints = {
-  cache_control: ignoreSilently('the provider decides what it caches'),
-  prompt_cache_breakpoint: ignoreSilently('the provider decides what it caches'),
+  cache_control: ignore('the provider decides what it caches'),
+  prompt_cache_breakpoint: ignore('the provider decides what it caches'),
 }
 
 const textPart = z.strictObject({ type: z.literal('text'), text: z.string(), ...cacheHints })
@@ -25,7 +27,7 @@ const inputPart = z.discriminatedUnion('type', [
   textPart,
   z.strictObject({
     type: z.literal('image_url'),
-    image_url: z.strictObject({ url: z.string(), detail: ignoreSilently('a picture is sent as it is') }),
+    image_url: z.strictObject({ url: z.string(), detail: ignore('a picture is sent as it is', 'auto') }),
     ...cacheHints,
   }),
   z.strictObject({
@@ -62,13 +64,15 @@ const toolCallWithType = z.preprocess(
   toolCall,
 )
 
-const name = ignoreSilently('not every provider tells speakers of one role apart')
+const name = ignore('not every provider tells speakers of one role apart')
 
-/** A text or refusal of an earlier answer, which clients send back. */
-const assistantPart = z.discriminatedUnion('type', [
-  textPart,
-  z.strictObject({ type: z.literal('refusal'), refusal: z.string(), ...cacheHints }),
-])
+/** A text or refusal of an earlier answer, which clients send back. Other servers add parts of their own. */
+const assistantPart = historyEntry(
+  z.discriminatedUnion('type', [
+    textPart,
+    z.strictObject({ type: z.literal('refusal'), refusal: z.string(), ...cacheHints }),
+  ]),
+)
 
 export const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.enum(['system', 'developer']), content: texts, name }),
@@ -83,9 +87,9 @@ export const message = z.discriminatedUnion('role', [
     function_call: refuse('is the older word for tool_calls'),
     name,
     // Clients return these members of earlier answers, which have no effect.
-    annotations: ignoreSilently('only the text goes back'),
-    audio: ignoreSilently('only the text goes back'),
-    parsed: ignoreSilently('only the text goes back'),
+    annotations: ignoreEcho('only the text goes back'),
+    audio: ignoreEcho('only the text goes back'),
+    parsed: ignoreEcho('only the text goes back'),
   }),
   z.strictObject({ role: z.literal('tool'), content: texts.nullish(), tool_call_id: z.string(), name }),
 ])
@@ -147,10 +151,14 @@ function toAssistantParts(message: AssistantMessage): PartWithPath[] {
       part: { type: 'reasoning' as const, text: message[name] ?? '' },
       path: [name],
     })),
-    ...(content ?? []).map((part, at) => ({
-      part: toTextPart({ text: part.type === 'text' ? part.text : part.refusal }),
-      path: ['content', at],
-    })),
+    ...(content ?? []).flatMap((part, at) =>
+      part.type === 'omitted'
+        ? []
+        : {
+            part: toTextPart({ text: part.type === 'text' ? part.text : part.refusal }),
+            path: ['content', at],
+          },
+    ),
     ...(refusal ? [{ part: toTextPart({ text: refusal }), path: ['refusal'] }] : []),
     ...(calls ?? []).map((call, at) => ({ part: toToolCall(call), path: ['tool_calls', at] })),
   ]
@@ -159,7 +167,7 @@ function toAssistantParts(message: AssistantMessage): PartWithPath[] {
 function toToolCall(call: ToolCallOnWire): ToolCall {
   if (call.type === 'custom')
     return { type: 'tool-call', id: call.id, name: call.custom.name, input: writeCustomArguments(call.custom.input) }
-  const signature = call.extra_content?.google?.thought_signature
+  const signature = toGoogleSignature(call.extra_content?.google?.thought_signature)
   const { id, function: definition } = call
   return { type: 'tool-call', id, name: definition.name, input: definition.arguments, ...(signature && { signature }) }
 }

@@ -3,8 +3,9 @@ import type { Issue } from '../../../routers/core/problems.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { ToolChoice } from '../../../routers/ports/ai/tools.ts'
 import type { CoreRequest } from '../../ai/answer.ts'
-import { ignore, ignoreSilently, passThrough, refuse, translate } from '../../ai/members.ts'
-import { definedOnly, textOr } from '../../ai/request-body.ts'
+import { hint, ignore, passThrough, refuse, translate } from '../../ai/members.ts'
+import { definedOnly } from '../../ai/request-body.ts'
+import { textOr } from '../../ai/validate-by.ts'
 import {
   allowedTools,
   customTool,
@@ -19,14 +20,14 @@ import { mapMessagePath, message, toMessages } from './chat-messages.ts'
 
 /** Members about the request itself that both APIs share; they are not passed on. */
 export const sharedLabels = {
-  user: ignoreSilently('the provider does not learn who the caller is'),
-  safety_identifier: ignoreSilently('the provider does not learn who the caller is'),
-  metadata: ignoreSilently('nothing is kept that it could mark'),
-  prompt_cache_key: ignoreSilently('the provider decides what it caches'),
-  prompt_cache_options: ignoreSilently('the provider decides what it caches'),
-  prompt_cache_retention: ignoreSilently('the provider decides what it caches'),
+  user: ignore('the provider does not learn who the caller is'),
+  safety_identifier: ignore('the provider does not learn who the caller is'),
+  metadata: ignore('nothing is kept that it could mark'),
+  prompt_cache_key: ignore('the provider decides what it caches'),
+  prompt_cache_options: ignore('the provider decides what it caches'),
+  prompt_cache_retention: ignore('the provider decides what it caches'),
   service_tier: ignore('the contract with the provider decides', 'auto', 'default'),
-  client_metadata: ignoreSilently('nothing is kept that it could mark'),
+  client_metadata: ignore('nothing is kept that it could mark'),
 }
 
 const functionTool = z.strictObject({
@@ -69,6 +70,8 @@ const responseFormat = z.discriminatedUnion('type', [
   }),
 ])
 
+const searchOption = ignore('the provider searches with its usual options')
+
 const streamOptions = z.strictObject({
   include_usage: translate(z.boolean().nullish(), 'the stream ends with a chunk of the usage'),
   include_obfuscation: ignore('nothing is padded'),
@@ -88,11 +91,11 @@ export const chatRequest = z.strictObject({
   stop: passThrough(z.union([z.string(), z.array(z.string())]).nullish()),
   presence_penalty: passThrough(z.number().nullish(), 'omitted and reported if the provider does not support it'),
   frequency_penalty: passThrough(z.number().nullish(), 'omitted and reported if the provider does not support it'),
-  verbosity: passThrough(
+  verbosity: hint(
     z.enum(['low', 'medium', 'high']).nullish(),
     'omitted and reported if the provider does not support it',
   ),
-  reasoning_effort: passThrough(z.enum(efforts).nullish()),
+  reasoning_effort: hint(z.enum(efforts).nullish(), 'passed on'),
   chat_template_kwargs: passThrough(
     z.record(z.string(), z.unknown()).nullish(),
     'to servers of open models; omitted and reported if the provider does not support it',
@@ -105,7 +108,7 @@ export const chatRequest = z.strictObject({
   parallel_tool_calls: passThrough(z.boolean().nullish()),
   response_format: translate(responseFormat.nullish(), 'in the words of the provider'),
   web_search_options: translate(
-    z.looseObject({}).nullish(),
+    z.strictObject({ search_context_size: searchOption, user_location: searchOption }).nullish(),
     'the search of the provider, with its usual options; left out where the model has none',
   ),
   n: refuse('is taken as 1 only', 1),

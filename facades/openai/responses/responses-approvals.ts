@@ -114,7 +114,7 @@ export const toMcpCallItem = (itemId: string, { output, isError, ...run }: Strea
 export const encodeSignatureInId = (id: string, signature: string | undefined): string =>
   signature ? `${id}~${Buffer.from(signature).toString('base64url')}` : id
 
-const SIGNED = /^((?:fc|ctc|mcpr)_.+)~([\w-]+)$/
+const SIGNED = /^((?:fc|ctc|tsc|lsh|mcpr)_.+)~([\w-]+)$/
 
 /** Decodes the provider signature of an item id; undefined without one. */
 export function decodeSignature(id: string | null | undefined): string | undefined {

@@ -2,38 +2,28 @@ import { z } from 'zod'
 import type { Issue } from '../../../routers/core/problems.ts'
 import { efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { CoreRequest } from '../../ai/answer.ts'
-import { ignore, ignoreSilently, passThrough, refuse, translate } from '../../ai/members.ts'
+import { hint, ignore, passThrough, refuse, translate } from '../../ai/members.ts'
 import { definedOnly, textOrList } from '../../ai/request-body.ts'
 import { sharedLabels } from '../chat/chat-request.ts'
 import { mapToolPath } from '../openai-tools.ts'
-import { findItemIndex, type Item, item, toMessages } from './responses-items.ts'
-import { type ToolTable, toolChoice, tools, toToolChoice } from './responses-tools.ts'
-
-const format = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text') }),
-  z.strictObject({ type: z.literal('json_object') }),
-  z.strictObject({
-    type: z.literal('json_schema'),
-    name: z.string(),
-    description: z.string().nullish(),
-    schema: z.record(z.string(), z.unknown()),
-    strict: z.boolean().nullish(),
-  }),
-])
+import { type Item, item, type TextFormat, textFormat } from './responses-items.ts'
+import { asksForSummary, findItemIndex, toMessages } from './responses-messages.ts'
+import { toolChoice, tools } from './responses-tools.ts'
+import type { ToolTable } from './tool-table.ts'
 
 const summary = z.enum(['auto', 'concise', 'detailed']).nullish()
 
 const reasoning = z.strictObject({
-  effort: passThrough(z.enum(efforts).nullish()),
-  summary: passThrough(summary),
-  generate_summary: translate(summary, 'the older word for `summary`'),
-  context: ignoreSilently('all thoughts that are sent back go to the model'),
-  mode: ignoreSilently('the model thinks in its usual way'),
+  effort: hint(z.enum(efforts).nullish(), 'passed on'),
+  summary: hint(summary, 'passed on'),
+  generate_summary: hint(summary, 'the older word for `summary`'),
+  context: ignore('all thoughts that are sent back go to the model', 'auto'),
+  mode: ignore('the model thinks in its usual way'),
 })
 
 const text = z.strictObject({
-  format: translate(format.nullish(), 'in the words of the provider'),
-  verbosity: passThrough(
+  format: textFormat,
+  verbosity: hint(
     z.enum(['low', 'medium', 'high']).nullish(),
     'omitted and reported if the provider does not support it',
   ),
@@ -46,7 +36,7 @@ export const responseRequest = z.strictObject({
   model: translate(z.string(), 'one of `GET /v1/models`'),
   input: translate(
     textOrList(item, (content) => ({ role: 'user', content })),
-    'a text or items; what a provider ran itself is not sent back',
+    'a text or items; what a provider ran itself is left out',
   ),
   instructions: translate(z.string().nullish(), 'before all instructions in `input`'),
   stream: translate(z.boolean().nullish(), 'the answer comes as events'),
@@ -62,7 +52,10 @@ export const responseRequest = z.strictObject({
   ),
   tool_choice: translate(toolChoice.nullish(), 'in the words of the provider'),
   parallel_tool_calls: passThrough(z.boolean().nullish()),
-  include: ignoreSilently('encrypted reasoning is always returned; nothing else can be included'),
+  include: translate(
+    z.array(z.string()).nullish(),
+    'encrypted reasoning is always returned; nothing else can be included',
+  ),
   truncation: ignore('what is too long is refused, and never cut', 'disabled'),
   max_tool_calls: ignore('the service has a bound of its own'),
   context_management: ignore('the conversation is sent as it is'),
@@ -80,7 +73,11 @@ export const responseRequest = z.strictObject({
 export type ResponseRequest = z.output<typeof responseRequest>
 
 export function responsesToCoreRequest(request: ResponseRequest, table: ToolTable): CoreRequest {
-  const { model, input, instructions, tool_choice: choice, text } = request
+  const { model, input, instructions } = request
+  const update = readConfigurationUpdate(input)
+  const format = update.format ?? request.text?.format
+  const isSummary = asksForSummary(input)
+  const toolChoice = isSummary ? ('none' as const) : table.choice
   return {
     model,
     ...(instructions && { system: [{ type: 'text', text: instructions }] }),
@@ -90,21 +87,30 @@ export function responsesToCoreRequest(request: ResponseRequest, table: ToolTabl
     ...(table.references.length > 0 && { modelTools: [...table.references] }),
     ...(table.wantsSearch && { optionalTools: ['web_search'] }),
     tools: table.declared.map(({ tool }) => tool),
-    ...(choice && { toolChoice: toToolChoice(choice) }),
-    ...(text?.format && text.format.type !== 'text' && { format: toJsonFormat(text.format) }),
+    ...(toolChoice && (table.declared.length > 0 || !isSummary) && { toolChoice }),
+    ...(format && format.type !== 'text' && !isSummary && { format: toJsonFormat(format) }),
     parameters: definedOnly({
       temperature: request.temperature,
       topP: request.top_p,
       maxTokens: request.max_output_tokens,
-      effort: request.reasoning?.effort,
+      effort: update.effort ?? request.reasoning?.effort,
       thoughts: request.reasoning?.summary ?? request.reasoning?.generate_summary,
-      verbosity: text?.verbosity,
+      verbosity: request.text?.verbosity,
       parallelTools: request.parallel_tool_calls,
     }),
   }
 }
 
-function toJsonFormat(textFormat: Exclude<z.output<typeof format>, { type: 'text' }>): JsonFormat {
+/** Reads the settings that items of the input have changed; the last change of each counts. */
+function readConfigurationUpdate(input: readonly Item[]) {
+  const updates = input.filter((one) => one.type === 'configuration_update')
+  return {
+    effort: updates.findLast(({ reasoning }) => reasoning?.effort)?.reasoning?.effort,
+    format: updates.findLast(({ text }) => text?.format)?.text?.format,
+  }
+}
+
+function toJsonFormat(textFormat: Exclude<TextFormat, { type: 'text' }>): JsonFormat {
   if (textFormat.type === 'json_object') return {}
   const { name, description, schema, strict } = textFormat
   return { name, schema, ...definedOnly({ description, strict }) }
@@ -117,6 +123,15 @@ const members: Partial<Record<Item['type'], Record<string, string>>> = {
   function_call_output: { id: 'call_id', content: 'output' },
   custom_tool_call: { id: 'call_id', signature: 'id' },
   custom_tool_call_output: { id: 'call_id', content: 'output' },
+  local_shell_call: { id: 'call_id', input: 'action' },
+  local_shell_call_output: { content: 'output' },
+  shell_call: { id: 'call_id', input: 'action' },
+  shell_call_output: { id: 'call_id', content: 'output' },
+  apply_patch_call: { id: 'call_id', input: 'operation' },
+  apply_patch_call_output: { id: 'call_id', content: 'output' },
+  tool_search_call: { id: 'call_id', input: 'arguments' },
+  tool_search_output: { id: 'call_id', content: 'tools' },
+  compaction: { text: 'encrypted_content' },
   mcp_approval_request: { input: 'arguments', signature: 'id' },
   mcp_approval_response: { id: 'approval_request_id', allow: 'approve' },
   mcp_call: { input: 'arguments', content: 'output' },

@@ -1,11 +1,13 @@
 import type { Reasoning, Source, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import type { FinishReason } from '../../../routers/ports/ai/models.ts'
+import { parseArguments } from '../../../routers/ports/ai/tool-calls.ts'
 import type { Usage, WholeAnswer } from '../../ai/answer.ts'
 import { definedOnly } from '../../ai/request-body.ts'
 import { readCustomInput } from '../openai-tools.ts'
 import { encodeSignatureInId, toApprovalRequestItem, toMcpCallItem } from './responses-approvals.ts'
 import type { ResponseRequest } from './responses-request.ts'
-import type { ToolTable } from './responses-tools.ts'
+import { toSummaryItem } from './responses-summary.ts'
+import type { ToolTable } from './tool-table.ts'
 
 /** Defaults of a response. */
 const responseDefaults = {
@@ -32,13 +34,13 @@ const responseDefaults = {
   user: null,
 }
 
-/** Creates a response without output, which repeats the request. */
-export function startResponse(id: string, created: number, request: ResponseRequest) {
-  const { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice, tools, top_p } =
-    request
-  const knownTools = tools?.map((tool) =>
-    typeof tool === 'object' && tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool,
-  )
+/** Creates a response without output, which repeats the request; `metadata` is left out of the request itself. */
+export function startResponse(id: string, created: number, request: ResponseRequest, metadata: unknown) {
+  const { instructions, max_output_tokens, parallel_tool_calls, temperature, tool_choice, tools, top_p } = request
+  const knownTools = tools?.flatMap((tool) => {
+    if (typeof tool === 'object' && tool.type === 'omitted') return []
+    return typeof tool === 'object' && tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
+  })
   const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice }
   return {
     id,
@@ -78,8 +80,10 @@ export function toWholeResponse(
   tools: ToolTable,
   response: Response,
   { content, finish, usage, failure }: WholeAnswer,
+  isSummary: boolean,
 ): Response {
   const ids = new ItemIds(response.id)
+  if (isSummary) return endResponse(response, [toSummaryItem(ids.next('cmp'), joinTexts(content))], finish, usage)
   const sources = content.filter((part) => part.type === 'source')
   let from = 0
   const toTextItem = ({ text }: { text: string }) => {
@@ -97,6 +101,9 @@ export function toWholeResponse(
   const whole = endResponse(response, output, finish, usage)
   return failure ? { ...whole, status: 'failed', completed_at: null, error: toResponseError(failure) } : whole
 }
+
+const joinTexts = (content: WholeAnswer['content']) =>
+  content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 
 const rateLimitCodes: readonly string[] = ['limit_reached', 'limit_held', 'provider_rate_limited', 'too_many_requests']
 
@@ -135,7 +142,7 @@ export const toReasoningItem = (id: string, { text, signature }: Pick<Reasoning,
   ...(signature && { encrypted_content: signature }),
 })
 
-/** Converts a call by the caller's names of the tool; a custom tool has a text in place of arguments. */
+/** Converts a call by the caller's names of the tool; each kind of tool has an item of its own. */
 export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }: ToolCall, tools: ToolTable) {
   const known = tools.find(name)
   const names = { name: known?.name ?? name, ...(known?.namespace !== undefined && { namespace: known.namespace }) }
@@ -143,12 +150,25 @@ export function toCallItem(ids: ItemIds, { id: callId, name, input, signature }:
     id: encodeSignatureInId(ids.next(prefix), signature),
     type,
     call_id: callId,
-    ...names,
     status: 'completed',
   })
-  return known?.isCustom
-    ? { ...item('ctc', 'custom_tool_call'), input: readCustomInput(input) }
-    : { ...item('fc', 'function_call'), arguments: input }
+  switch (known?.kind) {
+    case 'custom':
+      return { ...item('ctc', 'custom_tool_call'), ...names, input: readCustomInput(input) }
+    case 'tool_search':
+      return { ...item('tsc', 'tool_search_call'), execution: 'client', arguments: readObject(input) }
+    case 'local_shell':
+      return { ...item('lsh', 'local_shell_call'), action: { type: 'exec', env: {}, ...readObject(input) } }
+    default:
+      return { ...item('fc', 'function_call'), ...names, arguments: input }
+  }
+}
+export type CallItem = ReturnType<typeof toCallItem>
+
+/** Reads arguments that a client expects as an object. */
+function readObject(text: string): object {
+  const value = parseArguments(text)
+  return typeof value === 'object' && value !== null ? value : {}
 }
 
 /** Converts the citations of a source within a text that begins at the given character of the answer. */

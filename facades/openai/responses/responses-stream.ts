@@ -6,6 +6,7 @@ import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
 import { toApprovalRequestItem, toMcpCallItem, toStartedCallItem } from './responses-approvals.ts'
 import {
+  type CallItem,
   countCharacters,
   endResponse,
   ItemIds,
@@ -16,7 +17,8 @@ import {
   toReasoningItem,
   toResponseError,
 } from './responses-response.ts'
-import type { ToolTable } from './responses-tools.ts'
+import { toSummaryItem } from './responses-summary.ts'
+import type { ToolTable } from './tool-table.ts'
 
 /** A running tool call. */
 interface RunningCall {
@@ -42,15 +44,18 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
   /** Number of characters in the previous messages. */
   #offset = 0
   #finish: FinishReason = 'stop'
+  /** The text of a summary, which comes as one item; undefined for an ordinary answer. */
+  #summary: string | undefined
 
-  constructor(response: Response, tools: ToolTable) {
+  constructor(response: Response, tools: ToolTable, isSummary: boolean) {
     this.#response = response
     this.#tools = tools
     this.#ids = new ItemIds(response.id)
+    this.#summary = isSummary ? '' : undefined
   }
 
   writePart(part: StreamPart): string {
-    return this.#writeBegin() + this.#writeContent(part)
+    return this.#writeBegin() + (this.#summary === undefined ? this.#writeContent(part) : this.#writeSummary(part))
   }
 
   writeEnd(): string {
@@ -107,6 +112,16 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
     }
   }
 
+  /** Collects the text, and writes it as one item at its end. */
+  #writeSummary(part: StreamPart): string {
+    if (part.type === 'delta') this.#summary += part.text
+    if (part.type === 'finish') {
+      this.#finish = part.reason
+      return this.#writeItem(toSummaryItem(this.#ids.next('cmp'), this.#summary ?? ''))
+    }
+    return part.type === 'usage' ? this.#writeContent(part) : ''
+  }
+
   #writeText({ text }: StreamPartOf<'delta'>): string {
     const [opened, message] = this.#openItem(StreamedMessage)
     return opened + this.#writeEvent(...message.append(text))
@@ -126,19 +141,27 @@ export class ResponseEventWriter implements EventWriter<StreamPart> {
     const item = toCallItem(this.#ids, call, this.#tools)
     const output_index = this.#output.length
     const position = { item_id: item.id, output_index }
-    const empty = 'input' in item ? { ...item, input: '' } : { ...item, arguments: '' }
+    const started = { ...item, ...('input' in item && { input: '' }), status: 'in_progress' }
+    const empty = item.type === 'function_call' ? { ...started, arguments: '' } : started
     return (
-      this.#writeEvent('response.output_item.added', { output_index, item: { ...empty, status: 'in_progress' } }) +
-      ('input' in item
-        ? this.#writeEvent('response.custom_tool_call_input.delta', { ...position, delta: item.input }) +
-          this.#writeEvent('response.custom_tool_call_input.done', { ...position, input: item.input })
-        : this.#writeEvent('response.function_call_arguments.delta', { ...position, delta: item.arguments }) +
-          this.#writeEvent('response.function_call_arguments.done', {
-            ...position,
-            arguments: item.arguments,
-            name: item.name,
-          })) +
+      this.#writeEvent('response.output_item.added', { output_index, item: empty }) +
+      this.#writeCallInput(item, position) +
       this.#writeItemEnd(item)
+    )
+  }
+
+  /** Writes the input of a function or a custom tool; other calls come whole. */
+  #writeCallInput(item: CallItem, position: RunningCall): string {
+    if (item.type === 'custom_tool_call')
+      return (
+        this.#writeEvent('response.custom_tool_call_input.delta', { ...position, delta: item.input }) +
+        this.#writeEvent('response.custom_tool_call_input.done', { ...position, input: item.input })
+      )
+    if (item.type !== 'function_call') return ''
+    const { arguments: input, name } = item
+    return (
+      this.#writeEvent('response.function_call_arguments.delta', { ...position, delta: input }) +
+      this.#writeEvent('response.function_call_arguments.done', { ...position, arguments: input, name })
     )
   }
 

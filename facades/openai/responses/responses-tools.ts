@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import type { Issue } from '../../../routers/core/problems.ts'
-import type { CallerTool, ToolChoice } from '../../../routers/ports/ai/tools.ts'
-import { definedOnly, textOr } from '../../ai/request-body.ts'
-import { allowedTools, customTool, filterAllowed, isDeclaration, toFunction, toolOrReference } from '../openai-tools.ts'
+import { historyEntry, leftOut, OMITTED, omittedEntry } from '../../ai/left-out.ts'
+import { ignore } from '../../ai/members.ts'
+import { textOr, validateBy } from '../../ai/validate-by.ts'
+import { allowedTools, customTool, toolOrReference } from '../openai-tools.ts'
 
-/** Tool options that are ignored: all tools are loaded, and the model calls them. */
+/** Tool options that are left out: all tools are loaded, and the model calls them. */
 const ignoredOptions = {
-  allowed_callers: z.unknown().optional(),
-  async: z.unknown().optional(),
-  defer_loading: z.unknown().optional(),
-  output_schema: z.unknown().optional(),
+  allowed_callers: ignore('the model calls all tools itself'),
+  async: ignore('a call is answered by a result'),
+  defer_loading: ignore('all tools are there from the beginning'),
+  output_schema: ignore('a result goes to the model as it is'),
 }
 
 const functionTool = z.strictObject({
@@ -20,8 +20,10 @@ const functionTool = z.strictObject({
   strict: z.boolean().nullish(),
   ...ignoredOptions,
 })
+export type FunctionTool = z.output<typeof functionTool>
 
 const custom = z.strictObject({ type: z.literal('custom'), ...customTool, ...ignoredOptions })
+export type CustomTool = z.output<typeof custom>
 
 const searchTypes = [
   'web_search',
@@ -30,8 +32,19 @@ const searchTypes = [
   'web_search_preview_2025_03_11',
 ] as const
 
-/** The provider's search, with its own options. */
-const search = z.looseObject({ type: z.enum(searchTypes) })
+const searchOption = ignore('the provider searches with its usual options')
+
+/** The provider's search. */
+const search = z.strictObject({
+  type: z.enum(searchTypes),
+  external_web_access: searchOption,
+  filters: searchOption,
+  search_content_types: searchOption,
+  search_context_size: searchOption,
+  user_location: searchOption,
+})
+
+export const isSearch = ({ type }: { type: string }): boolean => searchTypes.some((one) => one === type)
 
 /** A namespace of tools, whose names are combined. */
 const namespaceTool = z.strictObject({
@@ -39,22 +52,63 @@ const namespaceTool = z.strictObject({
   name: z.string(),
   description: z.string().nullish(),
   tools: z.array(z.discriminatedUnion('type', [functionTool, custom])).max(256),
+  defer_loading: ignoredOptions.defer_loading,
 })
 
-/** A tool search, which has nothing to find because all tools are loaded. */
-const toolSearch = z.looseObject({ type: z.literal('tool_search') })
+/** A search for tools, which is left to the client; OpenAI's own has nothing to find, because all tools are loaded. */
+const toolSearch = z
+  .looseObject({
+    type: z.literal('tool_search'),
+    execution: z.string().nullish(),
+    description: z.string().nullish(),
+    parameters: z.record(z.string(), z.unknown()).nullish(),
+  })
+  .refine(({ execution }) => execution === 'client', {
+    error: 'is left out',
+    params: { ...leftOut, kind: 'tool_search' },
+  })
 
-/** Tools that OpenAI hosts; other models answer as if they did not use them. */
-const hosted = z.looseObject({ type: z.enum(['image_generation']) })
+/** A shell of the client, which the model calls as a function. */
+const localShell = z.looseObject({ type: z.literal('local_shell') })
 
-const tool = z.discriminatedUnion('type', [functionTool, custom, search, namespaceTool, toolSearch, hosted])
-type Tool = z.output<typeof tool>
-type FunctionOrCustom = z.output<typeof functionTool> | z.output<typeof custom>
+const tool = z.discriminatedUnion('type', [functionTool, custom, search, namespaceTool, toolSearch, localShell])
+export type Tool = z.output<typeof tool> | typeof OMITTED
 
-export const tools = z.array(toolOrReference(tool))
+/** Tools that agents always offer, and do without if the model does not have them. */
+const optionalTypes: ReadonlySet<string> = new Set(['image_generation'])
+
+/** Tools that an item of the conversation brings; unknown ones are left out, because no client can repair these. */
+export const broughtTools = z.array(historyEntry(tool))
+
+const refusedTool = z.custom<never>(() => false, {
+  path: ['type'],
+  error: 'is run by OpenAI, or known to its models alone: declare it as a function',
+})
+
+const declaration = validateBy<typeof tool | typeof omittedEntry | typeof refusedTool>([tool], (value) => {
+  const { type } = (value ?? {}) as { type?: unknown }
+  if (typeof type !== 'string' || tool._zod.propValues['type']?.has(type)) return tool
+  return value === OMITTED || optionalTypes.has(type) ? omittedEntry : refusedTool
+})
+
+export const tools = z.array(toolOrReference(declaration))
 export type Tools = z.output<typeof tools>
 
 const toolNames = { name: z.string(), namespace: z.string().nullish() }
+
+/** Tools that OpenAI runs, or that only its models know. */
+const hostedTypes = [
+  'file_search',
+  'computer',
+  'computer_use',
+  'computer_use_preview',
+  'code_interpreter',
+  'image_generation',
+  'mcp',
+  'shell',
+  'apply_patch',
+  'programmatic_tool_calling',
+] as const
 
 export const toolChoice = textOr(
   z.enum(['auto', 'required', 'none']),
@@ -62,80 +116,10 @@ export const toolChoice = textOr(
     z.strictObject({ type: z.literal('function'), ...toolNames }),
     z.strictObject({ type: z.literal('custom'), ...toolNames }),
     z.strictObject({ type: z.literal('allowed_tools'), ...allowedTools }),
+    search,
+    z
+      .looseObject({ type: z.enum(hostedTypes) })
+      .refine(() => false, 'is a tool of OpenAI that this service does not call'),
   ]),
 )
-type ToolChoiceInput = z.output<typeof toolChoice>
-
-/** A declared tool with the names and the path of the caller. */
-interface DeclaredTool {
-  tool: CallerTool
-  /** The caller's name of the tool. */
-  name: string
-  namespace?: string
-  isCustom: boolean
-  path: Issue['path']
-}
-
-/** The tools of a request by the names for the model. */
-export class ToolTable {
-  readonly declared: readonly DeclaredTool[]
-  readonly references: readonly string[]
-  readonly wantsSearch: boolean
-  readonly #byName: ReadonlyMap<string, DeclaredTool>
-
-  constructor(tools: Tools | null | undefined, choice: ToolChoiceInput | null | undefined) {
-    const all = tools ?? []
-    const allowed = typeof choice === 'object' && choice?.type === 'allowed_tools' ? choice : undefined
-    const selected = new Set(filterAllowed(all, allowed, (one) => ('name' in one ? String(one.name) : one.type)))
-    const kept = [...all.entries()].filter(([, one]) => selected.has(one))
-    this.declared = kept.flatMap(([at, one]) => (isDeclaration(one) ? declareTools(one, at) : []))
-    this.references = all.filter((one) => typeof one === 'string')
-    this.wantsSearch = kept.some(([, one]) => typeof one === 'object' && searchTypes.some((type) => type === one.type))
-    this.#byName = new Map(this.declared.map((one) => [one.tool.name, one]))
-  }
-
-  find(name: string): DeclaredTool | undefined {
-    return this.#byName.get(name)
-  }
-
-  /** Maps a path in our tools to the client's request. */
-  mapPath(path: Issue['path']): Issue['path'] | undefined {
-    const [list, at, member, ...rest] = path
-    const toolPath = list === 'tools' && typeof at === 'number' ? this.declared[at]?.path : undefined
-    return (
-      toolPath && [
-        ...toolPath,
-        ...(member === undefined ? [] : [member === 'inputSchema' ? 'parameters' : member, ...rest]),
-      ]
-    )
-  }
-}
-
-function declareTools(declaration: Tool, at: number): DeclaredTool[] {
-  if (declaration.type === 'function' || declaration.type === 'custom') return [declareTool(declaration, ['tools', at])]
-  if (declaration.type !== 'namespace') return []
-  const { name: namespace, tools } = declaration
-  return tools.map((inner, index) => declareTool(inner, ['tools', at, 'tools', index], namespace))
-}
-
-function declareTool(declaration: FunctionOrCustom, path: DeclaredTool['path'], namespace?: string): DeclaredTool {
-  const name = qualifyName(declaration.name, namespace)
-  const isCustom = declaration.type === 'custom'
-  const tool = isCustom ? { ...toFunction(declaration), name } : { ...toCallerTool(declaration), name }
-  return { tool, name: declaration.name, isCustom, path, ...(namespace !== undefined && { namespace }) }
-}
-
-const toCallerTool = ({ name, description, parameters, strict }: z.output<typeof functionTool>): CallerTool => ({
-  name,
-  inputSchema: parameters ?? { type: 'object', properties: {} },
-  ...definedOnly({ description, strict }),
-})
-
-/** Combines name and namespace, because models know only one name. */
-export const qualifyName = (name: string, namespace: string | null | undefined): string =>
-  namespace ? `${namespace}${namespace.endsWith('__') ? '' : '__'}${name}` : name
-
-export function toToolChoice(choice: ToolChoiceInput): ToolChoice {
-  if (typeof choice === 'string') return choice
-  return choice.type === 'allowed_tools' ? choice.mode : { name: qualifyName(choice.name, choice.namespace) }
-}
+export type ToolChoiceInput = z.output<typeof toolChoice>

@@ -1,9 +1,14 @@
 import type { Context } from '../../core/context.ts'
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, type NativeTool, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
+import {
+  type Adapter,
+  adaptersWithoutForcedTools,
+  type NativeTool,
+  unsupportedByAdapter,
+} from '../../ports/ai/adapters.ts'
 import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, CallParameters, Effort, HintParameter, UnsentParameter } from '../../ports/ai/models.ts'
-import { isToolCallRequired } from '../../ports/ai/tools.ts'
+import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
 import { hasNativeTool, selectNativeTools, selectTools } from './tool-references.ts'
 
@@ -24,10 +29,18 @@ export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, mo
   const unsent = hintParameters.filter((name) => parameters[name] !== undefined && lacksParameter(name, model))
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
   const nativeTools = chooseNativeTools(request, model)
-  const missingTools = (request.optionalTools ?? []).filter((tool) => !nativeTools.includes(tool))
-  ctx.hints.unsentParameters = [...unsent, ...missingTools]
+  ctx.hints.unsentParameters = [...unsent, ...listUnsentTools(request, model, nativeTools)]
   if (!isAdaptable) return sentParameters === parameters ? request : { ...request, parameters: sentParameters }
   return { ...request, parameters: withEffort(sentParameters, model), ...(nativeTools.length > 0 && { nativeTools }) }
+}
+
+/** Lists the optional tools that are left out, and the choice of a tool that the provider does not let callers force. */
+function listUnsentTools(request: AiRequest, model: CallableModel, chosen: readonly NativeTool[]): string[] {
+  const { optionalTools = [], toolChoice } = request
+  if (toolChoice === 'none') return []
+  const sent = selectNativeTools(model, { ...request, nativeTools: chosen })
+  const isUnforced = readForcedNativeTool(toolChoice) && adaptersWithoutForcedTools.has(model.adapter)
+  return [...optionalTools.filter((tool) => !sent.includes(tool)), ...(isUnforced ? ['toolChoice'] : [])]
 }
 
 const lacksParameter = (name: HintParameter | 'maxThinkingTokens', { adapter }: CallableModel): boolean =>
@@ -77,6 +90,8 @@ export function findNativeConflicts(request: AiRequest, model: CallableModel): I
 /** Returns the optional native tools that the model supports together with the rest of the request. */
 function chooseNativeTools(request: AiRequest, model: CallableModel): readonly NativeTool[] {
   const nativeTools = (request.optionalTools ?? []).filter((tool) => hasNativeTool(model, tool))
+  // A conflict with a tool that must be called is reported.
+  if (readForcedNativeTool(request.toolChoice)) return nativeTools
   return findNativeConflicts({ ...request, nativeTools }, model).length === 0 ? nativeTools : []
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type NativeTool, optionalTools } from '../../ports/ai/adapters.ts'
+import { type ClientToolType, clientToolNames, type NativeTool, optionalTools } from '../../ports/ai/adapters.ts'
 import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../ports/ai/models.ts'
 import type { CallerTool, JsonSchema, ToolChoice } from '../../ports/ai/tools.ts'
@@ -58,7 +58,10 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
 })
 
 const MAX_TOOLS = 256
-const MAX_DESCRIPTION = 20_000
+/** Servers of tools describe some at length. */
+const MAX_DESCRIPTION = 64_000
+/** More options than any of Anthropic's tools has. */
+const MAX_CLIENT_TOOL_OPTIONS = 20
 /** Maximum characters of one schema and of all tools together, as JSON. */
 const MAX_SCHEMA = 100_000
 const MAX_ALL_TOOLS = 1_000_000
@@ -72,6 +75,15 @@ const tool = z.strictObject({
   description: z.string().max(MAX_DESCRIPTION).optional(),
   inputSchema: schema.describe('The JSON schema of the arguments.'),
   strict: z.boolean().optional(),
+  clientTool: z
+    .strictObject({
+      type: z.enum(Object.keys(clientToolNames) as [ClientToolType, ...ClientToolType[]]),
+      options: z
+        .record(z.string().max(100), z.union([z.string().max(200), z.number(), z.boolean()]))
+        .refine((options) => Object.keys(options).length <= MAX_CLIENT_TOOL_OPTIONS, 'has too many options'),
+    })
+    .optional()
+    .describe('A tool that models of Anthropic know without a schema.'),
 }) satisfies z.ZodType<CallerTool>
 
 const callerTools = z
@@ -85,6 +97,7 @@ const callerTools = z
 const toolChoice = z.union([
   z.enum(['auto', 'required', 'none']),
   z.strictObject({ name: toolName }),
+  z.strictObject({ native: z.enum(optionalTools) }).describe('A tool that the provider runs itself.'),
 ]) satisfies z.ZodType<ToolChoice>
 
 const jsonFormat = z.strictObject({

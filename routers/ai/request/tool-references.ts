@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
 import { type Adapter, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import type { ToolChoice } from '../../ports/ai/tools.ts'
+import { readForcedNativeTool, type ToolChoice } from '../../ports/ai/tools.ts'
 
 type Tool = CallableModel['tools'][number]
 
@@ -34,10 +34,15 @@ interface ToolSelection {
   nativeTools?: readonly NativeTool[] | undefined
 }
 
-/** Returns the provider's native tools that the references select; none if the caller forces a tool choice. */
+/**
+ * Returns the provider's native tools that the references select: only the one that the caller forces, and none if the
+ * model must call another tool or none.
+ */
 export function selectNativeTools(model: CallableModel, selection: ToolSelection): NativeTool[] {
   const { toolChoice = 'auto', modelTools = [], nativeTools = [] } = selection
-  if (toolChoice !== 'auto') return []
+  const forced = readForcedNativeTool(toolChoice)
+  if (forced) return hasNativeTool(model, forced) ? [forced] : []
+  if (toolChoice !== 'auto' && toolChoice !== 'required') return []
   const selected = modelTools.map((reference) => resolveReference(model, reference))
   const namedTools = selected.flatMap((found) => (typeof found === 'object' && 'native' in found ? found.native : []))
   return [...new Set([...namedTools, ...nativeTools.filter((tool) => hasNativeTool(model, tool))])]

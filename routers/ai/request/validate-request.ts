@@ -1,13 +1,13 @@
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
+import { type Adapter, type NativeTool, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
-import { isToolCallRequired } from '../../ports/ai/tools.ts'
+import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
 import { findNativeConflicts } from './adapt-request.ts'
 import { findUnsupportedFiles, type TextReading } from './file-support.ts'
 import type { ToolApproval } from './parts.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
-import { findUnknownReferences } from './tool-references.ts'
+import { findUnknownReferences, hasNativeTool } from './tool-references.ts'
 
 /** Validates what the schema cannot check. `inputTokens` is our estimate. */
 export function validateRequest(
@@ -35,7 +35,8 @@ const endsWithUserTurn = (messages: readonly RequestMessage[]) => ['user', 'tool
 
 function findUnknownToolChoice({ tools, toolChoice }: AiRequest): Issue[] {
   if (toolChoice === 'required' && tools.length === 0) return [createIssue(['toolChoice'], 'needs tools')]
-  const isUnknown = typeof toolChoice === 'object' && tools.every(({ name }) => name !== toolChoice.name)
+  const isUnknown =
+    typeof toolChoice === 'object' && 'name' in toolChoice && tools.every(({ name }) => name !== toolChoice.name)
   return isUnknown ? [createIssue(['toolChoice'], 'is no tool of this request')] : []
 }
 
@@ -64,9 +65,26 @@ function findModelIssues(request: AiRequest, model: CallableModel, textReading: 
     )
   if (tools.length > 0 && model.settings?.toolCalling === false)
     issues.push(createIssue(['tools'], 'is nothing that this model takes'))
-  if (format && !format.schema && listUnsupported(model).includes('JSON without a schema'))
+  if (format && !format.schema && !request.isAdaptable && listUnsupported(model).includes('JSON without a schema'))
     issues.push(createIssue(['format', 'schema'], 'is required by this model'))
-  return issues
+  return [...issues, ...findForeignTools(request, model)]
+}
+
+const nativeToolNames: Record<NativeTool, string> = {
+  web_search: 'a search of the web',
+  web_fetch: 'the reading of pages',
+}
+
+/** Finds tools of another provider, and the choice of a provider's tool that the model does not have. */
+function findForeignTools({ tools, toolChoice }: AiRequest, model: CallableModel): Issue[] {
+  const foreign = tools.flatMap(({ clientTool }, at) =>
+    clientTool && model.adapter !== 'anthropic'
+      ? createIssue(['tools', at, 'type'], 'is a tool of Anthropic, which this model does not know: give it a schema')
+      : [],
+  )
+  const forced = readForcedNativeTool(toolChoice)
+  if (!forced || hasNativeTool(model, forced)) return foreign
+  return [...foreign, createIssue(['toolChoice'], `forces ${nativeToolNames[forced]}, and this model has none`)]
 }
 
 export function findExcessInput(tokens: number, { limits }: CallableModel): Issue[] {

@@ -40,11 +40,29 @@ export const optionalTools = ['web_search', 'web_fetch'] as const satisfies read
 /** A tool that a provider runs itself, named by its capability. */
 export type NativeTool = (typeof nativeTools)[Adapter][number]
 
+/** Tools that models of Anthropic know and callers run, with the names by which the models call them. */
+export const clientToolNames = {
+  bash_20241022: 'bash',
+  bash_20250124: 'bash',
+  text_editor_20241022: 'str_replace_editor',
+  text_editor_20250124: 'str_replace_editor',
+  text_editor_20250429: 'str_replace_based_edit_tool',
+  text_editor_20250728: 'str_replace_based_edit_tool',
+  computer_20241022: 'computer',
+  computer_20250124: 'computer',
+  computer_20251124: 'computer',
+  memory_20250818: 'memory',
+} as const
+export type ClientToolType = keyof typeof clientToolNames
+
 /** Tokens of a fetched page, for providers that accept a limit; each is billed as input. */
 export const MAX_PAGE_TOKENS = 25_000
 
 /** Adapters that accept no limits for the number of tool uses and the length of pages. */
 export const adaptersWithoutToolLimits: ReadonlySet<string> = new Set<Adapter>(['google'])
+
+/** Adapters whose models decide themselves whether to call a tool of the provider. */
+export const adaptersWithoutForcedTools: ReadonlySet<string> = new Set<Adapter>(['google'])
 
 /** Pages that Google reads per request. */
 export const MAX_UNBOUNDED_PAGES = 20

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ClientToolType, NativeTool } from './adapters.ts'
 
 /** A tool call as it is shown to the person. */
 interface DisplayedToolCall {
@@ -75,11 +76,23 @@ export interface CallerTool {
   inputSchema: JsonSchema
   /** True if the provider must enforce the schema. */
   strict?: boolean | undefined
+  /** Set for a tool that models of Anthropic know without a schema. */
+  clientTool?: ClientTool | undefined
+}
+
+/** A tool that models of a provider know, and that the caller runs. */
+export interface ClientTool {
+  type: ClientToolType
+  options: Readonly<Record<string, string | number | boolean>>
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Tool choice: the model may, must or must not call a tool, or must call a certain one. */
-export type ToolChoice = 'auto' | 'required' | 'none' | { name: string }
+/** Tool choice: the model may, must or must not call a tool, or must call a certain one of the caller or the provider. */
+export type ToolChoice = 'auto' | 'required' | 'none' | { name: string } | { native: NativeTool }
+
+/** Returns the provider's tool that the model must call. */
+export const readForcedNativeTool = (choice: ToolChoice | undefined): NativeTool | undefined =>
+  typeof choice === 'object' && 'native' in choice ? choice.native : undefined
 
 export const isToolCallRequired = (choice: ToolChoice = 'auto'): boolean => choice !== 'auto' && choice !== 'none'

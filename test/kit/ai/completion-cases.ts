@@ -19,6 +19,14 @@ const find = (q: string): [string, string] => ['find', `{"q":"${q}"}`]
 export const completionCases: Record<string, ExpectedAnswer> = {
   'streams/azfirst.sse': { text: 'azure', end: 'stop', tokens },
   'streams/bytes.sse': { text: 'Grüße 👩‍👩‍👧 日本', end: 'stop', tokens },
+  'streams/close-think-only.sse': {
+    text: 'Hello!',
+    thoughts: 'Alright, the person greets me. I greet back.\n',
+    end: 'stop',
+    tokens: [11, 17],
+  },
+  'streams/gemini-signature.sse': { calls: [find('a')], end: 'tool_calls', tokens },
+  'streams/reasoning-only-length.sse': { thoughts: 'Long thoughts that never end', end: 'length', tokens: [11, 17] },
   'streams/dnull.sse': { text: 'xy', end: 'stop', tokens },
   'streams/donespace.sse': { text: 'x', end: 'stop', tokens },
   'streams/eofnofin.sse': { text: 'half an ans', end: 'error' },
