@@ -8,7 +8,7 @@ export const SUMMARY_REQUEST =
 
 export const isOwnSummary = (content: string | null | undefined): boolean => content?.startsWith(PREFIX) ?? false
 
-export const toSummaryContent = (text: string): string => PREFIX + Buffer.from(text).toString('base64url')
+const toSummaryContent = (text: string): string => PREFIX + Buffer.from(text).toString('base64url')
 
 export const readSummary = (content: string | null | undefined): string =>
   `A summary of the conversation so far:\n\n${Buffer.from((content ?? '').slice(PREFIX.length), 'base64url')}`
