@@ -41,6 +41,8 @@ export interface Prompts {
   askChoice<S extends z.ZodType>(question: Choice<S>): Promise<z.output<S>>
   /** Asks twice for a secret without showing it; once if the first input is empty and the schema allows that. */
   askNewPassword<S extends z.ZodType<string>>(message: string, schema: S): Promise<string>
+  /** Asks for a text without showing it. */
+  askHiddenText(flag: string, message: string): Promise<string>
   /** Returns true if the person agrees. */
   confirm(flag: string, message: string): Promise<boolean>
   /** Throws `CancelledError` if the person does not agree. */
@@ -90,6 +92,10 @@ export class TerminalPrompts implements Prompts {
     if (first === again) return first
     log.error('These two are not the same.', this.#streams)
     return this.askNewPassword(message, schema)
+  }
+
+  askHiddenText(flag: string, message: string): Promise<string> {
+    return this.#ask<string>(flag, () => password({ message, ...this.#streams }))
   }
 
   confirm(flag: string, message: string): Promise<boolean> {

@@ -1,12 +1,14 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { abilities } from '../../entities/identity/access-token.ts'
+import { readTokenReference } from '../../entities/identity/token-reference.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
+import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { lifetime, parseOptionalFlag } from '../flag-values.ts'
-import { formatTable } from '../output.ts'
+import { formatProperties, formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
 interface TokenFlags extends UserFlags {
@@ -16,14 +18,21 @@ interface TokenFlags extends UserFlags {
   'token-id'?: string | undefined
   yes?: boolean | undefined
   revoke?: boolean | undefined
+  find?: boolean | undefined
 }
+
+type FoundToken = Awaited<ReturnType<Api['tokens']['find']>>
 
 export const tokenCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Create, list or revoke the access tokens of a user' },
+    meta: { description: 'Create, list, find or revoke the access tokens of a user' },
     args: {
       list: { type: 'boolean', description: 'List instead of create, expired tokens too' },
       revoke: { type: 'boolean', description: 'Revoke instead of create' },
+      find: {
+        type: 'boolean',
+        description: 'Find whose a token is, by it or its beginning on standard input; with --revoke, revoke it',
+      },
       ...userFlags,
       name: { type: 'string', description: 'Name of the new token, at most 16 characters' },
       abilities: {
@@ -37,6 +46,7 @@ export const tokenCommand = (context: CommandContext) =>
     },
     run: ({ args }) => {
       if (args.list) return listAll(context, args)
+      if (args.find) return find(context, args)
       return args.revoke ? revoke(context, args) : create(context, args)
     },
   })
@@ -68,7 +78,7 @@ async function create(context: CommandContext, flags: TokenFlags): Promise<void>
 }
 
 async function listAll(context: CommandContext, flags: TokenFlags): Promise<void> {
-  rejectFlags(flags, ['revoke', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
+  rejectFlags(flags, ['revoke', 'find', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
   const user = await chooseUser(context, flags)
   const record = await context.open(({ host }) => host.tokens.listFor({ user }))
   context.print({ record, text: formatTable(record, NO_TOKENS) })
@@ -101,6 +111,39 @@ async function revoke(context: CommandContext, flags: TokenFlags): Promise<void>
   const revoked = await context.open(({ host }) => host.tokens.revokeFor({ user, tokenId: id }))
   context.print({ record: { id: revoked.id, revoked: true }, text: `Token ${revoked.id} is revoked.` })
 }
+
+/** Finds a token that has leaked. Its text is read from standard input, as arguments stay in the history of shells. */
+async function find(context: CommandContext, flags: TokenFlags): Promise<void> {
+  const others = ['username', 'email', 'id', 'name', 'abilities', 'expires', 'token-id'] as const
+  rejectFlags(flags, others, 'does not go with --find')
+  const { prompts } = context
+  const reference = readTokenReference(
+    prompts.isInteractive
+      ? await prompts.askHiddenText('--find', 'Paste the token or its beginning')
+      : await context.readStdin(),
+  )
+  if (!reference) throw new Problem('not_found', { detail: NO_TOKEN_OF_OURS })
+  const found = await context.open(({ host }) => host.tokens.find(reference))
+  if (!flags.revoke)
+    return context.print({ record: found, text: `${formatProperties(found)}\n\n${explainRevocation(found)}` })
+  const { kind, id, userId } = found
+  if (kind === 'app' || userId === null) throw new Problem('invalid', { detail: explainRevocation(found) })
+  if (!flags.yes) {
+    prompts.requireTerminal('--yes')
+    prompts.show(formatProperties(found))
+    await prompts.requireConsent('--yes', `Revoke token ${id}? It stops working at once.`)
+  }
+  await context.open(({ host }) => host.tokens.revokeFor({ user: { id: userId }, tokenId: id }))
+  context.print({ record: { ...found, revoked: true }, text: `Token ${id} is revoked.` })
+}
+
+const NO_TOKEN_OF_OURS =
+  'This is no token of this service. Its tokens begin with svc_, an id and another _, and all up to there is needed.'
+
+const explainRevocation = ({ kind, id, userId, appId }: FoundToken) =>
+  kind === 'app'
+    ? `It is a credential of an app. Give the app another one: svc app rotate ${appId} --overlap 0`
+    : `To revoke it: svc token --revoke --id ${userId} --token-id ${id}`
 
 /** Refuses flags of other actions of the command, since they would have no effect. */
 function rejectFlags(flags: TokenFlags, others: readonly (keyof TokenFlags)[], why: string): void {

@@ -1,12 +1,9 @@
 import { hash, randomInt } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { computeChecksum, type TokenKind } from './token-reference.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const ownTokenPattern = /^svc_(app_)?(\d{1,10})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/
 const importedTokenPattern = /^(\d{1,10})\|([\x21-\x7e]{16,200})$/
-
-/** Kind of a token: of a person, perhaps held by an app, or of an app itself. */
-type TokenKind = 'person' | 'app'
 
 /** The parts of a plain token. */
 export interface TokenText {
@@ -29,27 +26,17 @@ export const generateSecret = () => Array.from({ length: 40 }, () => alphabet[ra
  * leaks; the checksum detects typos without a look-up.
  */
 export const writeToken = ({ id, secret, kind }: TokenText) =>
-  `svc_${kind === 'app' ? 'app_' : ''}${id}_${secret}${checksum(secret)}`
+  `svc_${kind === 'app' ? 'app_' : ''}${id}_${secret}${computeChecksum(secret)}`
 
 /** Reads our own tokens, and imported ones of the form `id|secret`; undefined for anything else. */
 export function readToken(text: string): TokenClaim | undefined {
   const [, app, id, secret, sum] = ownTokenPattern.exec(text) ?? []
-  if (id && secret) return sum === checksum(secret) ? toClaim(toKind(app), Number(id), secret) : undefined
+  if (id && secret) return sum === computeChecksum(secret) ? toClaim(toKind(app), Number(id), secret) : undefined
   const [, importedId, importedSecret] = importedTokenPattern.exec(text) ?? []
   return importedId && importedSecret ? toClaim('person', Number(importedId), importedSecret) : undefined
 }
 
 export const hashSecret = (secret: string) => hash('sha256', secret, 'hex')
-
-function checksum(secret: string): string {
-  let rest = crc32(secret)
-  let digits = ''
-  while (digits.length < 6) {
-    digits += alphabet[rest % 62]
-    rest = Math.floor(rest / 62)
-  }
-  return digits
-}
 
 const toKind = (prefix: string | undefined): TokenKind => (prefix ? 'app' : 'person')
 

@@ -7,7 +7,9 @@ import {
 } from '../../entities/identity/access-token.sql.ts'
 import { type Ability, AccessToken, abilities } from '../../entities/identity/access-token.ts'
 import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'
+import { tokenKinds } from '../../entities/identity/token-reference.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
+import { findCredential, findToken } from '../../entities/views/found-token.sql.ts'
 import { runInTransaction } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
@@ -73,6 +75,13 @@ export const tokensRouter = router({
         ctx.services.sql(listAllTokens, [(await findUser(ctx, input.user)).id]),
     ),
 
+  /** Finds a token by what of it is no secret. */
+  find: adminSession.input(z.strictObject({ kind: z.enum(tokenKinds), id: tokenId })).query(async ({ ctx, input }) => {
+    const [found] = await ctx.services.sql(input.kind === 'app' ? findCredential : findToken, [input.id])
+    if (!found) throw new Problem('not_found', { detail: UNKNOWN_TOKEN })
+    return { kind: input.kind, ...found }
+  }),
+
   revokeFor: sensitiveAdmin
     .meta(about('Revoke a token of a person.'))
     .input(z.strictObject({ user: userSelector, tokenId }))
@@ -85,6 +94,9 @@ export const tokensRouter = router({
     deleteInBatches(BATCH_SIZE, () => ctx.services.sql(deleteExpiredTokens, [BATCH_SIZE])),
   ),
 })
+
+const UNKNOWN_TOKEN =
+  'There is no token with this id: it was revoked, expired more than a month ago, or another installation made it.'
 
 /** Creates a token. Its text is returned once and cannot be restored from its hash. */
 async function createToken(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {

@@ -158,7 +158,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an administrator', by: 'write', to: 'systemPrompts.create systemPrompts.update systemPrompts.delete' },
   {
     open: 'an administrator in a browser',
-    to: 'accountInvitations.list users.search users.show tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list usage.bill',
+    to: 'accountInvitations.list users.search users.show tokens.find tokens.listFor limits.list limits.show limits.of limits.preview limits.unresolved usage.list usage.bill',
   },
   {
     open: 'an administrator in a browser',

@@ -236,6 +236,52 @@ describeWith('chromium')('people in the administration', () => {
     expect(await svc.rows('select id from access_tokens where user_id = $1', [id])).toEqual([])
   })
 
+  test('a leaked token is found and revoked, and only its id leaves the page', async () => {
+    await using admin = await openAdmin(svc, 'dina', { path: 'tokens' })
+    const { page, requests } = admin
+    const { id, token } = await addAccount(svc, 'tamara')
+    const find = async (text: string) => {
+      await page.getByRole('textbox', { name: 'Token or its beginning' }).fill(text)
+      await page.getByRole('button', { name: 'Find', exact: true }).click()
+    }
+    requests.length = 0
+
+    await find('ghp_0123456789')
+    await page.getByText('This is no token of this service.').waitFor()
+    expect(requests.filter(({ url }) => url.includes('/trpc'))).toEqual([])
+    await find(token)
+    await page.getByRole('link', { name: 'tamara' }).waitFor()
+    await page.getByText('asking models, reading your profile, reading data').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Token or its beginning' }).inputValue()).toBe('')
+    await expectAccessible(page)
+
+    await ageSessions(svc)
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByText('The token is revoked.').waitFor()
+    expect(await svc.rows('select id from access_tokens where user_id = $1', [id])).toEqual([])
+    await find(token)
+    await page.getByText('There is no token with the id').waitFor()
+
+    const secret = token.slice(-46)
+    expect(JSON.stringify(requests)).not.toContain(secret)
+    expect(await page.content()).not.toContain(secret)
+    expect(JSON.stringify(await svc.rows('select * from audit_entries'))).not.toContain(secret)
+    expect(svc.log.join()).not.toContain(secret)
+  })
+
+  test('finding a token is looked at in German, narrow and wide, in both schemes', async () => {
+    await using admin = await openAdmin(svc, 'greta', { locale: 'de-DE', path: 'tokens' })
+    const { page } = admin
+    const { token } = await addAccount(svc, 'tatjana')
+    await page.getByRole('textbox', { name: 'Token oder sein Anfang' }).fill(token)
+    await page.getByRole('button', { name: 'Finden', exact: true }).click()
+    await page.getByRole('link', { name: 'tatjana' }).waitFor()
+    await expectFitting(page, 'tokens')
+  })
+
   test('the audit log is filtered by the address, and verified', async () => {
     await using admin = await openAdmin(svc, 'emma')
     const { page } = admin

@@ -18,6 +18,7 @@ interface SectionProps {
 const contents: Record<SectionName, ComponentType<SectionProps>> = {
   overview: lazy(async () => ({ default: (await import('./overview-section.tsx')).OverviewSection })),
   people: lazy(async () => ({ default: (await import('./people-section.tsx')).PeopleSection })),
+  tokens: lazy(async () => ({ default: (await import('./tokens-section.tsx')).TokensSection })),
   models: lazy(async () => ({ default: (await import('./catalogue/models-section.tsx')).ModelsSection })),
   providers: lazy(async () => ({ default: (await import('./catalogue/providers-section.tsx')).ProvidersSection })),
   tasks: lazy(async () => ({ default: (await import('./catalogue/tasks-section.tsx')).TasksSection })),

@@ -2,6 +2,7 @@
 export const sections = {
   overview: 'app.admin.overview',
   people: 'app.admin.people',
+  tokens: 'app.admin.findToken',
   models: 'app.admin.models',
   providers: 'app.admin.providers',
   tasks: 'app.admin.tasks',
