@@ -248,7 +248,10 @@ function createOutboundClients({ env, log, metrics, vault, settings, configReade
   return { models, toolServers, webReader, outageReports, close }
 }
 
-type Stores = Pick<Services, 'storage' | 'files' | 'exportFiles' | 'promptFiles' | 'uploads' | 'aiBytes' | 'backups'>
+type Stores = Pick<
+  Services,
+  'storage' | 'files' | 'exportFiles' | 'promptFiles' | 'uploads' | 'aiBytes' | 'aiCalls' | 'backups'
+>
 
 function createStores(parts: BackupParts, sql: Services['sql']): Stores {
   const { env, vault, blobs } = parts
@@ -260,6 +263,7 @@ function createStores(parts: BackupParts, sql: Services['sql']): Stores {
     promptFiles: createPromptFiles({ sql, vault, files }),
     uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
     aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
+    aiCalls: new InFlightLimiter({ perKey: env.AI_CALLS_PER_PERSON, inAll: Infinity }),
     backups: createBackupService(parts),
   }
 }

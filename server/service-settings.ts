@@ -43,6 +43,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     freshSessionTime: env.FRESH_SESSION_TIME,
     maxOutputTokens: env.LIMITS_MAX_OUTPUT_TOKENS,
     maxPromptFiles: env.AI_MAX_FILES,
+    unreadTimeout: env.AI_UNREAD_TIMEOUT,
     textWait: env.FILE_TEXT_WAIT,
     defaultLocale: env.APP_LOCALE,
     syncLog: env.SYNC_LOG,

@@ -8,7 +8,7 @@ import { listUsableGroups, toViewer } from '../verbs/viewer.ts'
 import { streamPartTypes, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
 import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
-import { type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
+import { beginAiCall, type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { withFallbacks } from './fallback.ts'
@@ -116,12 +116,14 @@ interface StartOptions {
  * Reserves the budget of a call and starts it once its files are read. If a limit applies, the provider is told a
  * maximum answer length that fits into the reservation.
  */
-export function startCall(
+export async function startCall(
   ctx: ChatContext,
   callerRequest: AiRequest,
   { mapIssue = (issue) => issue, roomId, approvalMode }: StartOptions = {},
 ): Promise<MeteredCall> {
   const { conversation } = callerRequest
+  using underWay = new DisposableStack()
+  underWay.use(beginAiCall(ctx))
   const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
   const consumeQuota = createAiQuotaConsumer(ctx)
   const attempt = () =>
@@ -135,6 +137,7 @@ export function startCall(
       const fallbackNames = roomId === undefined ? call.model.fallback : []
       // Reserve last: nothing releases the reservation if a later step fails.
       const reservation = await reserveBudget(ctx, call, roomId)
+      memory.use(underWay.move())
       return withFallbacks(ctx, {
         original: { call, request: uniqueRequest, approvals },
         call,
@@ -143,7 +146,7 @@ export function startCall(
         memory: memory.move(),
       })
     })
-  return retryWhileTextsPending(ctx, { attempt, consumeQuota })
+  return await retryWhileTextsPending(ctx, { attempt, consumeQuota })
 }
 
 /**

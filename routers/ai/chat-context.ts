@@ -25,6 +25,19 @@ export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai
   await consumeRateLimit(ctx, [`${kind}:user:${person.id}`, ...(token ? [`${kind}:token:${token.id}`] : [])], limit)
 }
 
+/** Seconds after which a call beyond those under way may be sent again. */
+const RETRY_CALL_SECONDS = 5
+
+/** Counts a call of a model as under way until it is disposed. Throws if the person has too many. */
+export function beginAiCall({ caller, services, hints }: ChatContext): Disposable {
+  try {
+    return services.aiCalls.acquire(`${caller.person.id}`)
+  } catch (error) {
+    hints.retryAfterSeconds = RETRY_CALL_SECONDS
+    throw error
+  }
+}
+
 /** Returns a function that counts the request at most once, for calls that are prepared several times. */
 export function createAiQuotaConsumer(ctx: Context): () => Promise<void> {
   let consumed: Promise<void> | undefined

@@ -4,7 +4,7 @@ import { about, userWith, withBodySize } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
 import { logFailure } from './call-record.ts'
-import { type ChatContext, consumeAiQuota, findUsableModel } from './chat-context.ts'
+import { beginAiCall, type ChatContext, consumeAiQuota, findUsableModel } from './chat-context.ts'
 import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
@@ -36,6 +36,7 @@ export const countTokens = userWith('ai')
     const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...findAttachmentIssues(input)]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
+    using _underWay = beginAiCall(ctx)
     using memory = new DisposableStack()
     const reserveBytes = (bytes: number) =>
       void memory.use(ctx.services.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))

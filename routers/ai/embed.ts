@@ -8,7 +8,7 @@ import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
-import { type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
+import { beginAiCall, type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
 import { createCallSignal } from './model-call.ts'
 import { modelName } from './request/request.ts'
@@ -54,6 +54,7 @@ async function createEmbeddings(
   ctx: ChatContext,
   request: EmbeddingRequest,
 ): Promise<z.output<typeof embeddingAnswer>> {
+  using _underWay = beginAiCall(ctx)
   const consumeQuota = createAiQuotaConsumer(ctx)
   const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
   const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
@@ -68,7 +69,7 @@ async function createEmbeddings(
     const call = { model, input, dimensions, inputTokens, userId, signal }
     return { call, reservation: await reserveBudget(ctx, call) }
   })
-  return embedWithMeter(ctx, call, reservation)
+  return await embedWithMeter(ctx, call, reservation)
 }
 
 /** Embeds the texts and writes the usage record. */

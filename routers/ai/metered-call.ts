@@ -13,7 +13,7 @@ import { boundOutput } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
-type MeteredContext = RecordedContext & Pick<Context, 'hangUp' | 'hangUpUnread'>
+type MeteredContext = RecordedContext & Pick<Context, 'hangUp' | 'hangUpUnread' | 'watchUnread'>
 
 /** Default time limit of a whole call in milliseconds. */
 export const TOTAL_MS = 300_000
@@ -138,6 +138,7 @@ export class MeteredCall {
     let outcome: Outcome = 'aborted'
     using time = this.#timeLimit()
     time.signal.addEventListener('abort', this.#endUnreadStream, { once: true })
+    this.#ctx.watchUnread(this.#ctx.services.settings.unreadTimeout, () => this.#record.write('cut'))
     try {
       const answer = this.#streamAnswer({ ...this.#call, signal: time.signal })
       const steps = this.#approvals.needsApproval ? this.#approvals.insertQuestions(answer) : answer

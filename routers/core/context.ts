@@ -56,6 +56,7 @@ export interface CallDetails {
   hangUp?: (() => void) | undefined
   /** Closes the connection only if part of the response is still unread. */
   hangUpUnread?: (() => void) | undefined
+  watchUnread?: ((ms: number, onUnread: () => void) => void) | undefined
 }
 
 export interface IncomingFile {
@@ -85,6 +86,8 @@ export interface Context {
   signal(): AbortSignal
   hangUp(): void
   hangUpUnread(): void
+  /** Calls the function and closes the connection if the client takes nothing of a pending response for so long. */
+  watchUnread(ms: number, onUnread: () => void): void
   browser: BrowserSession | undefined
   /** The file that comes with the input, set by the facade. */
   file: IncomingFile | undefined
@@ -109,6 +112,7 @@ export function createContext(services: Services, call: CallDetails): Context {
     signal = () => never,
     hangUp = () => {},
     hangUpUnread = () => {},
+    watchUnread = () => {},
   } = call
   const { locale = services.settings.defaultLocale } = call
   const hints: ResponseHints = {}
@@ -130,6 +134,7 @@ export function createContext(services: Services, call: CallDetails): Context {
     signal,
     hangUp,
     hangUpUnread,
+    watchUnread,
     browser,
     file: undefined,
     isRequested: () => false,

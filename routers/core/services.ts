@@ -96,6 +96,8 @@ export interface Services {
   uploads: InFlightLimiter
   /** Counts the bytes of AI requests in progress in this process, per person. */
   aiBytes: InFlightLimiter
+  /** Counts the calls of models in progress in this process, per person. */
+  aiCalls: InFlightLimiter
   webReader: WebReader
   healthChecks: HealthChecks
   healthTimer: HealthTimer

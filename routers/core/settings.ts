@@ -49,6 +49,8 @@ export interface Settings {
   maxOutputTokens: number
   /** Bytes of all files of an AI request together. */
   maxPromptFiles: number
+  /** Milliseconds that a streamed answer waits for a client that reads nothing. */
+  unreadTimeout: number
   /** Milliseconds that an AI request waits for the text of a file that is still being read. */
   textWait: number
   defaultLocale: string

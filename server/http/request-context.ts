@@ -96,14 +96,29 @@ async function createRequestContext(
     throw toProblem(error, request.id)
   })
   const locale = chooseLocale(request, authenticated.browser?.session?.locale)
-  const { raw } = reply
+  const origin = { address: request.ip, requestId: request.id }
+  const call = { ...authenticated, ...origin, locale, signal: createCloseSignal(reply), ...watchReader(reply) }
+  request.context = createContext(services, call)
+  return request.context
+}
+
+/** Creates the functions that end a response which its client does not read. */
+function watchReader({ raw }: FastifyReply) {
   const hangUp = () => void raw.destroy()
   const isUnread = () => raw.writableNeedDrain || (raw.writableEnded && !raw.writableFinished)
   const hangUpUnread = () => void (isUnread() && hangUp())
-  const origin = { address: request.ip, requestId: request.id }
-  const call = { ...authenticated, ...origin, locale, signal: createCloseSignal(reply), hangUp, hangUpUnread }
-  request.context = createContext(services, call)
-  return request.context
+  // The calls of a batch share one response.
+  const watchers: (() => void)[] = []
+  const watchUnread = (ms: number, onUnread: () => void) => {
+    if (watchers.push(onUnread) > 1) return
+    // The time begins anew with each byte that the system takes or the client sends.
+    raw.setTimeout(ms, () => {
+      if (!isUnread()) return
+      for (const report of watchers) report()
+      hangUp()
+    })
+  }
+  return { hangUp, hangUpUnread, watchUnread }
 }
 
 /** Converts an error to a problem with the id of the request, which has no context yet. */

@@ -1,7 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { pipeline } from 'node:stream/promises'
+import type { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import {
@@ -12,18 +10,9 @@ import {
   startProvider,
   writeConfig,
 } from '../kit/ai/provider.ts'
+import { flood, postUnread } from '../kit/ai/unread.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { SLOW } from '../kit/service-client.ts'
-
-/** Sends more than all buffers on the way hold. */
-const flood: Behaviour = async (_, response) => {
-  const piece = buildChunk({ delta: { content: 'x'.repeat(65_536) } })
-  beginStream(response)
-  const pieces = function* () {
-    for (;;) yield piece
-  }
-  await pipeline(pieces, response).catch(() => undefined)
-}
 
 /** Connections that services of this process have accepted, by the remote port. */
 const acceptedSockets = new Map<number | undefined, Socket>()
@@ -44,27 +33,6 @@ const fallsSilent: Behaviour = async (_, response) => {
     response.write(buildChunk({ delta: { content: 'x'.repeat(30_000) } }))
     await pause(1)
   }
-}
-
-/** Posts over a socket from which nothing is read. */
-async function postUnread({ url }: TestApp, path: string, token: string, accept: string, body: object) {
-  const { port, host } = new URL(url)
-  const socket = connect(Number(port), '127.0.0.1').pause()
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  const json = JSON.stringify(body)
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    `host: ${host}`,
-    `authorization: Bearer ${token}`,
-    `content-type: application/json`,
-    `content-length: ${Buffer.byteLength(json)}`,
-    // An answer that fits in the buffers on the way is complete for the service.
-    'connection: close',
-    accept,
-  ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${json}`)
-  return socket
 }
 
 const resources = new AsyncDisposableStack()

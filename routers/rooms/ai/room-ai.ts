@@ -144,7 +144,9 @@ async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ me
   const { signal } = running
   const approvalMode = question.mayAsk ? 'inline' : undefined
   const options = { roomId: Number(question.id), approvalMode } as const
-  const call = await startCall({ ...ctx, signal: () => signal }, toAiRequest(question), options)
+  // The room reads the answer, and not the client of this request.
+  const roomContext = { ...ctx, signal: () => signal, watchUnread: () => {} }
+  const call = await startCall(roomContext, toAiRequest(question), options)
   const key = Buffer.from(question.key, 'base64')
   const disclosure = await disclose(ctx, question, { key, call }).catch((error: unknown) => {
     call.abandon()

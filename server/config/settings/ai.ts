@@ -18,6 +18,14 @@ export const aiShape = {
   AI_BYTES_AT_ONCE: count(512 * 1024 * 1024, 1024).describe(
     'How many bytes the AI requests that one process answers may hold in memory together',
   ),
+  AI_CALLS_PER_PERSON: count(24, 1).describe(
+    'How many AI calls of a person one process has under way at the same time, answers in rooms and embeddings included; a further one is refused with 429',
+  ),
+  AI_UNREAD_TIMEOUT: timerDuration
+    .prefault('30s')
+    .describe(
+      'How long a streamed answer waits for a client that takes nothing of it; then it is cut, and billed as far as it came',
+    ),
   AI_HEARTBEAT: timerDuration
     .prefault('15s')
     .describe('Interval of the comment lines that keep a stream open while the model is silent'),
