@@ -4,6 +4,7 @@ import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { leaveBody } from '../net/response-body.ts'
 import { findPhase } from '../net/response-handler.ts'
+import { isEventStream, toResumedResponse } from './resumed-response.ts'
 
 /** Milliseconds that closing a session may take. */
 const CLOSING_MS = 2000
@@ -80,36 +81,65 @@ const toConfig = (
   onUncaughtError: (error) => MCPClientError.isInstance(error) || disconnected.abort(error),
 })
 
-interface SentCall {
+interface SentRequest {
   url: string
-  headers: RequestInit['headers'] | undefined
+  headers: Record<string, string>
   id: unknown
+  method: string
 }
+
+const SESSION_HEADER = 'mcp-session-id'
 
 /** The HTTP requests of one session, which are all aborted when it closes. */
 class SessionRequests {
   readonly #fetch: typeof globalThis.fetch
-  readonly #canStream: boolean
+  readonly #isSse: boolean
   readonly #closed = new AbortController()
-  #call: SentCall | undefined
+  #call: SentRequest | undefined
 
   constructor(fetch: typeof globalThis.fetch, transport: ToolServer['transport']) {
     this.#fetch = fetch
-    this.#canStream = transport === 'sse'
+    this.#isSse = transport === 'sse'
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
-    const { method = 'GET', body, headers, signal } = init
-    // Unsolicited messages of the server are not read, so no stream is opened for them.
-    if (method === 'GET' && !this.#canStream) return new Response(null, { status: 405 })
-    this.#rememberCall(String(input), { body, headers })
-    const signals = signal ? [signal, this.#closed.signal] : [this.#closed.signal]
-    return this.#fetch(input, { ...init, signal: AbortSignal.any(signals) })
+    const signals = init.signal ? [init.signal, this.#closed.signal] : [this.#closed.signal]
+    const signal = AbortSignal.any(signals)
+    const request = readRequest(String(input), init)
+    if (request?.method === 'tools/call') this.#call = request
+    const isServerStream = (init.method ?? 'GET') === 'GET' && !this.#isSse
+    if (isServerStream) return this.#openServerStream(input, { ...init, signal })
+    const response = await this.#fetch(input, { ...init, signal })
+    return request && isEventStream(response) ? this.#resumable(response, request, signal) : response
   }
 
-  #rememberCall(url: string, { body, headers }: { body: unknown; headers: SentCall['headers'] }): void {
-    if (typeof body !== 'string' || !body.includes('"tools/call"')) return
-    this.#call = { url, headers, id: (JSON.parse(body) as { id?: unknown }).id }
+  /** Opens the stream of the server's own requests. A session goes on without it, whatever happens to it. */
+  async #openServerStream(input: Parameters<typeof fetch>[0], init: RequestInit): Promise<Response> {
+    const { [SESSION_HEADER]: session } = init.headers as Record<string, string>
+    const response = session ? await this.#fetch(input, init).catch(() => undefined) : undefined
+    if (!response?.ok || !isEventStream(response)) {
+      await response?.body?.cancel()
+      return new Response(null, { status: 405 })
+    }
+    const { status, headers } = response
+    return new Response(ReadableStream.from(readUntilBroken(response)), { status, headers })
+  }
+
+  #resumable(response: Response, { id, url, headers: sent }: SentRequest, signal: AbortSignal): Response {
+    const headers = new Headers(sent)
+    headers.delete('content-type')
+    headers.set('accept', 'text/event-stream')
+    const sendRequest = this.#fetch
+    const session = response.headers.get(SESSION_HEADER)
+    if (session) headers.set(SESSION_HEADER, session)
+    return toResumedResponse(response, {
+      id,
+      signal,
+      resume(lastEventId) {
+        headers.set('last-event-id', lastEventId)
+        return sendRequest(url, { headers: Object.fromEntries(headers), signal })
+      },
+    })
   }
 
   /** Sends a cancellation, because revisions with sessions do not take a closed connection as one. */
@@ -118,7 +148,7 @@ class SessionRequests {
     const { url, headers, id } = this.#call
     const params = { requestId: id, reason: 'The caller went away.' }
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-    const init = { method: 'POST', body, signal: this.#closed.signal, ...(headers && { headers }) }
+    const init = { method: 'POST', body, signal: this.#closed.signal, headers }
     // A server that cannot be reached has lost the connection anyway.
     const response = await this.#fetch(url, init).catch(() => undefined)
     leaveBody(response?.body)
@@ -128,6 +158,22 @@ class SessionRequests {
   async close(closing: Promise<void>, ms: number): Promise<void> {
     await Promise.race([closing, pause(ms, undefined, { ref: false })]).catch(() => {})
     this.#closed.abort()
+  }
+}
+
+/** Reads the JSON-RPC request of a body; notifications and answers are no requests. */
+function readRequest(url: string, { body, headers }: RequestInit): SentRequest | undefined {
+  const message = typeof body === 'string' ? (JSON.parse(body) as { id?: unknown; method?: string }) : {}
+  if (message.id === undefined || message.method === undefined) return undefined
+  return { url, headers: headers as Record<string, string>, id: message.id, method: message.method }
+}
+
+/** Reads a stream until it ends or breaks, which the client would take for the end of the session. */
+async function* readUntilBroken({ body }: Response): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* body as ReadableStream<Uint8Array>
+  } catch {
+    // The stream is optional.
   }
 }
 

@@ -348,7 +348,7 @@ test.each<[string, (asked: ToolServerRequest) => void, RegExp]>([
   [
     'streams and ends without an answer',
     ({ response }) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(),
-    /did not answer/,
+    /stream ended before the answer/,
   ],
   [
     'leads to an address inside',
