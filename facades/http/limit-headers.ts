@@ -77,5 +77,11 @@ export function setRetryAfter(reply: FastifyReply, hints: ResponseHints | undefi
   if (reply.hasHeader('retry-after')) return
   if (reply.statusCode === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
   if (reply.statusCode !== 429 || hints?.retryAfterSeconds === null) return
-  reply.header('retry-after', hints?.retryAfterSeconds ?? hints?.rateLimit?.resetSeconds ?? 60)
+  writeRetryAfter(reply, hints?.retryAfterSeconds ?? hints?.rateLimit?.resetSeconds ?? 60)
+}
+
+/** Writes `Retry-After`, which takes whole seconds, and the exact time as the SDKs of providers read it. */
+export function writeRetryAfter(reply: FastifyReply, seconds: number): void {
+  reply.header('retry-after', Math.ceil(seconds))
+  if (!Number.isInteger(seconds)) reply.header('retry-after-ms', Math.ceil(seconds * 1000))
 }

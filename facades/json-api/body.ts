@@ -18,7 +18,11 @@ const envelope = z.looseObject({
   data: z.looseObject({
     type: z.string(),
     id: z.string().optional(),
-    attributes: z.record(z.string(), z.unknown()).default({}),
+    // Some libraries send the links of a resource back among its attributes; no attribute has this name.
+    attributes: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .transform(({ links: _, ...attributes }) => attributes),
     relationships: z.record(z.string(), relationship).default({}),
   }),
 })

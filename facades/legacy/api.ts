@@ -57,13 +57,18 @@ export async function legacyApi(app: FastifyInstance, { resolveContext, bodyLimi
   })
 }
 
-/** Reads the payload without unknown members, which the response names. */
+/** Reads the payload without members that are null, as if they were absent, and without unknown ones, which the response names. */
 function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
-  const { payload = {}, ...beside } = body ?? {}
-  const { input, ignored } = dropUnknownMembers(askInput, payload ?? {}, services.settings.strictParameters)
+  const { payload, ...beside } = body ?? {}
+  const { input, ignored } = dropUnknownMembers(askInput, dropNulls(payload ?? {}), services.settings.strictParameters)
   hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
   return input
 }
+
+const dropNulls = (value: unknown): unknown =>
+  typeof value === 'object' && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value as object).filter(([, member]) => member !== null))
+    : value
 
 type StreamPart = Awaited<ReturnType<Api['ai']['stream']>> extends AsyncGenerator<infer Part> ? Part : never
 

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
 import { getErrorKind } from '../../routers/core/problems.ts'
 import { type Failure, type FieldErrors, startErrorResponse, toFieldErrors } from '../http/failure.ts'
+import { writeRetryAfter } from '../http/limit-headers.ts'
 
 /** Sets the error handler of legacy programs; `member` names the part of the body that holds the input. */
 export function setLegacyErrorHandler(app: FastifyInstance, member?: string): void {
@@ -21,7 +22,7 @@ export function setLegacyErrorHandler(app: FastifyInstance, member?: string): vo
 /** Sets `Retry-After` if the provider asks for it. */
 function setProviderRetryAfter(reply: FastifyReply, { context }: FastifyRequest): void {
   const seconds = context?.hints.retryAfterSeconds
-  if (seconds) reply.header('retry-after', seconds)
+  if (seconds) writeRetryAfter(reply, seconds)
 }
 
 const isProviderError = ({ code }: Failure) => code.startsWith('provider_')

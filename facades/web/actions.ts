@@ -182,6 +182,27 @@ async function session(app: FastifyInstance, { resolveContext, peekContext }: We
   })
 }
 
+/**
+ * Returns true if a link of this installation leads to the address. No other site can sign somebody out by a link or a
+ * picture; our own pages ask first, because they forget the keys before.
+ */
+const isOwnLink = ({ headers, query }: FastifyRequest) =>
+  headers['sec-fetch-site'] === 'same-origin' &&
+  pageDestinations.has(headers['sec-fetch-dest']) &&
+  headers['sec-purpose'] === undefined &&
+  !Object.hasOwn(query as object, 'ask')
+
+/** Destinations of pages and scripts, in contrast to pictures and frames. */
+const pageDestinations = new Set<unknown>([undefined, 'document', 'empty'])
+
+/** Creates a hook that signs out whoever follows a link of an existing front end; all others see the page of the address. */
+export const createSignOutLink =
+  (resolveContext: ContextResolver) => async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!isOwnLink(request)) return undefined
+    const { redirectUri } = await createCaller(await resolveContext(request, reply)).sessions.logout()
+    return reply.header('cache-control', 'no-store').redirect(redirectUri)
+  }
+
 /** Redirects a form; returns the address to a script. */
 function answerSignedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
   const isForm = isPreferred('text/html', headers.accept)
@@ -239,15 +260,21 @@ interface ErrorBody {
   errors?: FieldErrors
 }
 
+/** Returns true for wrong credentials in a form: the existing front end reads only successful responses to its form. */
+const isFailedForm = ({ code }: Failure, { headers }: FastifyRequest) =>
+  code === 'login_failed' && !/\bjson\b/.test(headers['content-type'] ?? 'json')
+
 /** Creates an error handler with a body in the shape of the surface. */
 function createErrorHandler(toBody: (refusal: ErrorBody) => object) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     // The error handler of the whole service answers a navigation with a page.
     if (isNavigation(request)) throw thrown
     const failure = startErrorResponse(thrown, request, reply)
-    const { status, code, message } = failure
+    const { code, message } = failure
+    const isForm = isFailedForm(failure, request)
+    if (isForm) reply.removeHeader('www-authenticate')
     const body = toBody({ code, message, requestId: request.id, ...readFieldErrors(failure) })
-    return reply.code(status).send({ success: false, ...body })
+    return reply.code(isForm ? 200 : failure.status).send({ success: false, ...body })
   }
 }
 

@@ -6,6 +6,7 @@ import { createEntityTag, matchesIfNoneMatch } from '../http/conditional.ts'
 import { toFailure } from '../http/failure.ts'
 import type { ContextResolver } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
+import { createSignOutLink } from './actions.ts'
 import type { AppSource } from './app-files.ts'
 import { serveAppPage, servePreview } from './app-page.ts'
 import { Html, html } from './html.ts'
@@ -33,7 +34,8 @@ export async function web(app: FastifyInstance, { resolveContext, appSource }: W
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue
-    app.get(path, async (request, reply) => {
+    const preHandler = page === 'logout' ? [createSignOutLink(resolveContext)] : []
+    app.get(path, { preHandler }, async (request, reply) => {
       const ctx = await resolveContext(request, reply)
       const visit = await createCaller(ctx).pages.visit({ page: page as keyof typeof paths })
       const { view } = visit

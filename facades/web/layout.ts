@@ -71,7 +71,7 @@ ${module !== undefined && html`<script type="module" src="/assets/${module}.js">
 </head>
 <body>
 <a class="skip" href="#main">${translate('page.skip')}</a>
-<header><a class="brand" href="/">${site.logo !== undefined && html`<img alt="" height="32" src="${site.logo}"> `}${site.name}</a>${isSignedIn && html`<a href="/logout">${translate('page.signOut')}</a>`}</header>
+<header><a class="brand" href="/">${site.logo !== undefined && html`<img alt="" height="32" src="${site.logo}"> `}${site.name}</a>${isSignedIn && html`<a href="/logout?ask">${translate('page.signOut')}</a>`}</header>
 <main id="main">
 <h1>${title}</h1>
 <p id="page-failed" class="notice wrong" role="alert" hidden>${translate('page.error')}</p>

@@ -132,7 +132,7 @@ export function wouldFailAgain(error: unknown): boolean {
 /** Returns why the provider refused and, if it says so, after how many seconds to retry. */
 export function classifyRefusal(error: unknown): RefusalReason {
   if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
-  const seconds = Math.ceil(readRetryAfter(error) / 1000)
+  const seconds = readRetryAfter(error) / 1000
   return {
     ...(error.reason && { reason: error.reason }),
     ...(seconds > 0 && { retryAfterSeconds: Math.min(seconds, MAX_RETRY_AFTER_SECONDS) }),
@@ -199,13 +199,8 @@ const timeoutCodes = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']
 
 const statusOf = (error: unknown) => (error instanceof ProviderStatusError ? error.status : undefined)
 
-/** Reads `Retry-After`, in seconds or as a date, as milliseconds from now. */
-function readRetryAfter(error: unknown): number {
-  const header = error instanceof ProviderStatusError ? error.retryAfter : undefined
-  if (!header) return 0
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
-  return Number.isNaN(ms) ? 0 : Math.max(0, ms)
-}
+/** Returns the milliseconds that the provider asks to wait. */
+const readRetryAfter = (error: unknown) => (error instanceof ProviderStatusError ? (error.retryAfterMs ?? 0) : 0)
 
 /** Finds the error code of the system or of the connection pool in the chain of causes. */
 function findErrorCode(error: unknown): string | undefined {

@@ -35,7 +35,7 @@ export async function countTokens(client: ProviderClient, call: ModelCall): Prom
   if (response.statusCode === 200) return counter.response.parse(JSON.parse(await readText(response.body)))
   // Read the body to its end, so that the connection can be reused.
   await finished(response.body.resume()).catch(() => {})
-  throw new ProviderStatusError(response.statusCode, response.headers['retry-after'])
+  throw new ProviderStatusError(response.statusCode, response.headers)
 }
 
 interface RequestDraft {

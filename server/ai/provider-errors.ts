@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { APICallError, TypeValidationError } from '@ai-sdk/provider'
 import type { ProviderReason } from '../../routers/ports/ai/models.ts'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
@@ -10,16 +11,16 @@ import type { Phase } from '../net/response-handler.ts'
 export class ProviderStatusError extends Error {
   override name = 'ProviderStatusError'
   readonly status: number
-  /** In seconds, or a date. */
-  readonly retryAfter: string | undefined
+  /** Milliseconds until a retry, if the provider names a time. */
+  readonly retryAfterMs: number | undefined
   /** True if the provider refused the content of the question. */
   readonly isContentFiltered: boolean
   readonly reason: ProviderReason | undefined
 
-  constructor(status: number, retryAfter?: string, body = '') {
+  constructor(status: number, headers: IncomingHttpHeaders = {}, body = '') {
     super(`status ${status}`)
     this.status = status
-    this.retryAfter = retryAfter ?? readRetryDelay(body)
+    this.retryAfterMs = readRetryAfterMs(headers) ?? readRetryDelay(body)
     this.isContentFiltered = status === 400 && contentCode.test(body)
     this.reason = this.isContentFiltered ? undefined : classifyReason(status, body)
   }
@@ -169,8 +170,20 @@ function classifyReason(status: number | undefined, reported: string): ProviderR
 }
 
 /** Returns the retry delay that Google sends in the body. */
-const readRetryDelay = (reported: string): string | undefined =>
-  /"retryDelay"\s*:\s*"(\d{1,6})(?:\.\d+)?s"/.exec(reported.slice(0, MAX_TEXT))?.[1]
+function readRetryDelay(reported: string): number | undefined {
+  const seconds = /"retryDelay"\s*:\s*"(\d{1,6}(?:\.\d{1,9})?)s"/.exec(reported.slice(0, MAX_TEXT))?.[1]
+  return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
+}
+
+/** Reads `Retry-After`, in seconds, with a fraction or not, or as a date; and first the milliseconds that OpenAI and Azure send. */
+function readRetryAfterMs(headers: IncomingHttpHeaders): number | undefined {
+  const { 'retry-after-ms': ms, 'retry-after': time = '' } = headers
+  if (typeof ms === 'string' && decimal.test(ms)) return Math.ceil(Number(ms))
+  const delay = decimal.test(time) ? Math.ceil(Number(time) * 1000) : Date.parse(time) - Date.now()
+  return Number.isNaN(delay) ? undefined : Math.max(0, delay)
+}
+
+const decimal = /^\d{1,12}(?:\.\d{1,12})?$/
 
 /** Returns the end of an answer for an error of the content filter; throws any other error. The usage is unknown. */
 export function toContentFilterFinish(error: unknown) {

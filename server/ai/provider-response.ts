@@ -28,7 +28,7 @@ export async function openResponse({ send }: Pick<HttpClient, 'send'>, url: stri
 
 const isSuccess = ({ statusCode }: ResponseHead) => statusCode >= 200 && statusCode < 300
 const toStatusError = ({ statusCode, headers }: ResponseHead, body: string) =>
-  new ProviderStatusError(statusCode, headers['retry-after'], body)
+  new ProviderStatusError(statusCode, headers, body)
 
 /** Reads the beginning of an error response as text. */
 async function readRefusal(body: Readable): Promise<string> {

@@ -95,6 +95,15 @@ describe('POST /api/ai-req', () => {
     expect(asked?.stream).toBeFalsy()
   })
 
+  test.for(['tools', 'conversation', 'documents'])('POST /api/ai-req takes null as no %s', async (name) => {
+    const { payload } = buildQuestion('Hello', 'brief')
+    const body = { payload: { ...payload, [name]: null } }
+
+    const response = await svc.send('POST', '/api/ai-req', { token, body })
+
+    expect([response.status, response.headers.get('x-ignored-parameters')]).toEqual([200, null])
+  })
+
   test('POST /api/ai-req takes a long conversation in many messages', async () => {
     const turns = Array.from({ length: 2000 }, (): [string, string] => ['user', 'word'])
 

@@ -56,8 +56,33 @@ describe('signing out', () => {
   test('signing out takes more than coming to an address', async () => {
     const { browser } = await signIn(svc, newName())
 
-    await browser.send('GET', '/logout')
+    await browser.send('GET', '/logout', { headers: { 'sec-fetch-site': 'none' } })
 
+    expect(await browser.standing()).toBe(SIGNED_IN)
+  })
+
+  test('signing out takes a link of our own for existing front ends', async () => {
+    const { browser } = await signIn(svc, newName())
+
+    const { status, headers } = await browser.send('GET', '/logout', { headers: { 'sec-fetch-site': 'same-origin' } })
+
+    expect([status, headers.get('location')]).toEqual([302, '/login'])
+    expect(headers.get('clear-site-data')).toBe('"cache", "storage"')
+    expect(await browser.standing()).toBe(GUEST)
+  })
+
+  test.for<[string, string, Record<string, string>]>([
+    ['a link of another site', '/logout', { 'sec-fetch-site': 'cross-site' }],
+    ['a link of a sibling site', '/logout', { 'sec-fetch-site': 'same-site' }],
+    ['a picture of our own', '/logout', { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'image' }],
+    ['a prefetch', '/logout', { 'sec-fetch-site': 'same-origin', 'sec-purpose': 'prefetch' }],
+    ['a link of our own pages', '/logout?ask', { 'sec-fetch-site': 'same-origin' }],
+  ])('%s signs nobody out', async ([, path, headers]) => {
+    const { browser } = await signIn(svc, newName())
+
+    const { status } = await browser.send('GET', path, { headers })
+
+    expect(status).toBe(200)
     expect(await browser.standing()).toBe(SIGNED_IN)
   })
 

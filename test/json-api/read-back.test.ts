@@ -126,6 +126,14 @@ describe('a member that is not written', () => {
     expect(pointersOf(refused)).toEqual(['/data/attributes/createdAt'])
   })
 
+  test('the links of a resource are ignored where a library sends them back', async () => {
+    const links = { self: `${svc.url}/api/svc/v1${path}` }
+    const among = await svc.admin.update(type, id, { active: true, links })
+    const beside = await svc.admin.patch(path, { links, data: { type, id, links, attributes: { active: true } } })
+
+    expect([among.status, beside.status]).toEqual([200, 200])
+  })
+
   test('a member that the type lacks is refused as unknown', async () => {
     const attribute = await svc.admin.update(type, id, { colour: 'red' })
     const relation = await svc.admin.patch(path, { data: { type, id, relationships: { owner: { links: {} } } } })

@@ -33,6 +33,22 @@ describe('an unmodified pusher-js', () => {
       { data: { type: 'message', data: { slug: room.slug, message_id: '1.000' } }, seq },
     ])
   })
+
+  test('is told by a code that its person has too many connections', async () => {
+    await using own = await startRooms({ REALTIME_CONNECTIONS_PER_PERSON: '1' })
+    const { token } = own.people.ada
+    using first = openPusher(own.url, { token })
+    await first.subscribe('private-AllUsers')
+    using second = openPusher(own.url, { token })
+
+    second.pusher.subscribe('private-AllUsers')
+    await second.untilState('disconnected')
+
+    expect(second.errors).toContainEqual(
+      expect.objectContaining({ data: { code: 4004, message: 'You have too many connections.' } }),
+    )
+    expect(first.state()).toBe('connected')
+  })
 })
 
 describe('an unmodified laravel-echo', () => {

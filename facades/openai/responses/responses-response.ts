@@ -25,11 +25,11 @@ const responseDefaults = {
   safety_identifier: null,
   service_tier: 'default',
   store: false,
-  temperature: null,
+  temperature: 1,
   tool_choice: 'auto',
   tools: [],
   top_logprobs: 0,
-  top_p: null,
+  top_p: 1,
   truncation: 'disabled',
   user: null,
 }
@@ -41,7 +41,8 @@ export function startResponse(id: string, created: number, request: ResponseRequ
     if (typeof tool === 'object' && tool.type === 'omitted') return []
     return typeof tool === 'object' && tool.type === 'function' ? { parameters: null, strict: null, ...tool } : tool
   })
-  const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, temperature, tool_choice }
+  const sampling = { temperature: temperature ?? undefined, top_p: top_p ?? undefined }
+  const repeated = { instructions, max_output_tokens, metadata, parallel_tool_calls, tool_choice }
   return {
     id,
     object: 'response',
@@ -49,7 +50,7 @@ export function startResponse(id: string, created: number, request: ResponseRequ
     completed_at: null as number | null,
     status: 'in_progress',
     ...responseDefaults,
-    ...definedOnly({ ...repeated, tools: knownTools, top_p }),
+    ...definedOnly({ ...repeated, ...sampling, tools: knownTools }),
     error: null as { code: string; message: string } | null,
     incomplete_details: null as { reason: string } | null,
     model: request.model,

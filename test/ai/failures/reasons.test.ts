@@ -33,6 +33,7 @@ interface Reason {
   openAi: [status: number, code: string]
   anthropic: [status: number, type: string]
   retryAfter?: string
+  retryAfterMs?: string
 }
 
 const refuses =
@@ -89,9 +90,28 @@ const reasons: Reason[] = [
     name: 'too many requests, and for how long in the body',
     behave: refuses(429, { details: [{ retryDelay: '77.5s' }], status: 'RESOURCE_EXHAUSTED' }),
     ...rateLimited,
-    retryAfter: '77',
+    retryAfter: '78',
+    retryAfterMs: '77500',
+  },
+  {
+    name: 'too many requests, and for how long with a fraction',
+    behave: refuses(429, { code: 'rate_limit_exceeded' }, { 'retry-after': '77.5' }),
+    ...rateLimited,
+    retryAfter: '78',
+    retryAfterMs: '77500',
+  },
+  {
+    name: 'too many requests, and for how long in milliseconds',
+    behave: refuses(429, { code: 'rate_limit_exceeded' }, { 'retry-after': '78', 'retry-after-ms': '77250' }),
+    ...rateLimited,
+    retryAfter: '78',
+    retryAfterMs: '77250',
   },
 ]
+
+/** Names the headers that tell clients when to try again. */
+const readDelays = ({ headers }: Response) => [headers.get('retry-after'), headers.get('retry-after-ms')]
+const expectedDelays = ({ retryAfter, retryAfterMs }: Reason) => [retryAfter ?? null, retryAfterMs ?? null]
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const older = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hi' } }] }
@@ -112,7 +132,7 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
       const { error } = JSON.parse(text) as { error: Record<string, string> }
 
       expect([response.status, error[member]], path).toEqual(wanted)
-      expect(response.headers.get('retry-after'), path).toBe(reason.retryAfter ?? null)
+      expect(readDelays(response), path).toEqual(expectedDelays(reason))
       expect(text).not.toContain(canary)
       if (reason.code === tooLong.code && member === 'type') expect(error['message']).toMatch(/^prompt is too long/)
     }
@@ -125,7 +145,7 @@ describe.each(reasons)('a provider that says: $name', (reason) => {
 
     const isInput = reason.code === tooLong.code
     expect([response.status, body['code']]).toEqual([isInput ? 422 : 500, reason.code])
-    expect(response.headers.get('retry-after')).toBe(reason.retryAfter ?? null)
+    expect(readDelays(response)).toEqual(expectedDelays(reason))
     if (isInput) expect(Object.keys(body['errors'] as object)).toEqual(['payload.messages'])
     expect(JSON.stringify(body)).not.toContain(canary)
   })

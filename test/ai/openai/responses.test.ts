@@ -60,6 +60,21 @@ test('the client of OpenAI reads a whole response with its usage', async () => {
   })
 })
 
+test.for([
+  [{}, 1, 1],
+  [{ temperature: null, top_p: null }, 1, 1],
+  [{ temperature: 0.3, top_p: 0.5 }, 0.3, 0.5],
+])('a response repeats the sampling of %o, streamed too', async ([sampling, temperature, topP]) => {
+  const whole = await client.responses.create({ ...question, ...(sampling as object) })
+  const first = []
+  for await (const event of await client.responses.create({ ...question, ...(sampling as object), stream: true }))
+    if ('response' in event) first.push([event.response.temperature, event.response.top_p])
+
+  expect([whole.temperature, whole.top_p]).toEqual([temperature, topP])
+  expect(first).toEqual(first.map(() => [temperature, topP]))
+  expect(first.length).toBeGreaterThan(1)
+})
+
 /** Reads the members that an interface of the SDK requires. */
 async function requiredMembers(name: string): Promise<string[]> {
   const file = fileURLToPath(import.meta.resolve('openai/resources/responses/responses')).replace(/\.m?js$/, '.d.ts')

@@ -36,7 +36,8 @@ test.for(ways)("people sign in by a form sent as %s with the page's token", asyn
     expect([answer.status, await answer.json()]).toEqual([200, { success: true, redirectUri: expect.any(String) }])
     expect(answer.headers.getSetCookie().join()).toContain('svc_session=')
   }
-  expect((await post('/req/login', form({ account: 'ada', password: 'a wrong one' }))).status).toBe(401)
+  const wrong = await post('/req/login', form({ account: 'ada', password: 'a wrong one' }))
+  expect([wrong.status, await wrong.json()]).toMatchObject([200, { success: false, message: 'Login Failed!' }])
 })
 
 test.for(ways)('other requests of front ends take forms that are sent as %s', async ([name, form]) => {

@@ -48,6 +48,19 @@ test.for([
   expect(await browser.standing()).toBe(standing)
 })
 
+test('a form with a wrong password gets 200, and is throttled like JSON', async () => {
+  const ada = newName()
+  await addAccount(strict, ada)
+  const send = (form: Record<string, string>) => openBrowser(strict.url).send('POST', '/req/login', { form })
+
+  const wrong = await send({ account: ada, password: 'wrong' })
+  await send({ account: ada, password: 'wrong' })
+  const throttled = await send({ account: ada, password: PASSWORD })
+
+  expect([wrong.status, wrong.body, wrong.headers.get('www-authenticate')]).toEqual([200, failureBody, null])
+  expect(throttled.status).toBe(429)
+})
+
 test('signing in with a password takes forms too, and accounts in any case', async () => {
   const ada = newName()
   await addAccount(svc, ada)

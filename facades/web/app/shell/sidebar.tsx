@@ -69,7 +69,7 @@ function SidebarContent() {
           <Icon name="settings" /> {t('app.settings')}
         </Link>
         <span className="person">{connection.userinfo?.name}</span>
-        <a href="/logout">{t('page.signOut')}</a>
+        <a href="/logout?ask">{t('page.signOut')}</a>
       </nav>
     </>
   )
