@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import { leaveBody } from '../net/response-body.ts'
 
 /** Milliseconds until a stream is resumed, if the server names no time, and at the most. */
 const RETRY_MS = 1000
@@ -103,7 +104,7 @@ class ResumableStream {
       return undefined
     })
     if (!response || isEventStream(response)) return response
-    await response.body?.cancel()
+    leaveBody(response.body)
     if (response.status >= 500) return undefined
     throw new ToolServerError(`it answered the resumption of a stream with the status ${response.status}`)
   }

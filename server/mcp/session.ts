@@ -118,7 +118,7 @@ class SessionRequests {
     const { [SESSION_HEADER]: session } = init.headers as Record<string, string>
     const response = session ? await this.#fetch(input, init).catch(() => undefined) : undefined
     if (!response?.ok || !isEventStream(response)) {
-      await response?.body?.cancel()
+      leaveBody(response?.body)
       return new Response(null, { status: 405 })
     }
     const { status, headers } = response
