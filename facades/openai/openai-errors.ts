@@ -77,6 +77,7 @@ const chat: Record<string, string> = {
   'parameters.presencePenalty': 'presence_penalty',
   'parameters.frequencyPenalty': 'frequency_penalty',
   'parameters.topK': 'top_k',
+  'parameters.topLogprobs': 'top_logprobs',
   'parameters.templateOptions': 'chat_template_kwargs',
   'parameters.web_search': 'web_search_options',
 }

@@ -56,11 +56,22 @@ const part = z.discriminatedUnion('type', [
   z.object({ type: z.literal('tool-run'), ...toolCallFields, output: z.string(), isError: z.boolean() }),
 ])
 
+const tokenLogprob = z.object({
+  token: z.string(),
+  logprob: z.number(),
+  bytes: z.array(z.number()).readonly().nullable(),
+})
+
 /** A model's complete answer, with its reasoning and the calls of functions that the caller runs. */
 export const wholeAnswer = z.object({
   content: z.array(part),
   finish: z.enum(finishReasons),
   stopSequence: z.string().optional().describe('The one of the request that ended it, where the provider tells.'),
+  logprobs: z
+    .array(tokenLogprob.extend({ top_logprobs: z.array(tokenLogprob).readonly() }))
+    .readonly()
+    .optional()
+    .describe('How likely each token was, where it was asked for and the server tells.'),
   usage,
   failure: z
     .object({ code: z.enum(errorCodes), message: z.string() })

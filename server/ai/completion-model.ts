@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type {
+  JSONArray,
   LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4FinishReason,
@@ -145,8 +146,12 @@ class CompletionPartReader {
 
   /** Returns everything that was not yielded yet. */
   end(): CompletionFinish {
-    const { calls, stopSequence, ...end } = this.#reader.end()
-    const metadata = stopSequence === undefined ? {} : { providerMetadata: { compatible: { stopSequence } } }
+    const { calls, stopSequence, logprobs, ...end } = this.#reader.end()
+    const compatible: SharedV4ProviderMetadata[string] = {
+      ...(stopSequence !== undefined && { stopSequence }),
+      ...(logprobs.length > 0 && { logprobs: logprobs as unknown as JSONArray }),
+    }
+    const metadata = Object.keys(compatible).length > 0 ? { providerMetadata: { compatible } } : {}
     return { ...end, ...metadata, calls: calls.map(toSdkToolCall) }
   }
 }

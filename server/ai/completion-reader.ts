@@ -1,8 +1,10 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type { AnswerLogprob } from '../../routers/ports/ai/models.ts'
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
 import type { StreamProgress } from './event-stream.ts'
 import { unifyReason } from './finish-reason.ts'
+import { LogprobReader } from './logprobs.ts'
 import { findErrorMember } from './provider-errors.ts'
 import { readCompletionUsage, toSdkUsage } from './reported-usage.ts'
 
@@ -32,6 +34,7 @@ interface CompletionFinish {
   calls: readonly AssembledCall[]
   /** The stop sequence that ended the answer, if the server reports it. */
   stopSequence: string | undefined
+  logprobs: readonly AnswerLogprob[]
 }
 
 /**
@@ -40,6 +43,7 @@ interface CompletionFinish {
  */
 export class CompletionReader {
   readonly #calls = new ToolCallAssembler()
+  readonly #logprobs = new LogprobReader()
   #finish: string | undefined
   #stopSequence: string | undefined
   #usage: ReportedTokens | undefined
@@ -61,6 +65,7 @@ export class CompletionReader {
     if (usage) this.#usage = usage
     const error = findErrorMember(event)
     const choice = error ? undefined : readChoice(event)
+    this.#logprobs.read(choice?.['logprobs'])
     this.#finish ??= toTrimmedText(choice?.['finish_reason'])
     this.#stopSequence ??= toText(choice?.['stop_reason']) || undefined
     if (usage && this.#finish !== undefined) this.#isCounted = true
@@ -84,6 +89,7 @@ export class CompletionReader {
       usage: toSdkUsage(this.#usage),
       calls: this.#takeNamedCalls(unified === 'length'),
       stopSequence: this.#stopSequence,
+      logprobs: this.#logprobs.tokens,
     }
   }
 

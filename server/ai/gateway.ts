@@ -1,5 +1,6 @@
 import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type {
+  AnswerLogprob,
   AnswerPart,
   CallableModel,
   EmbeddingCall,
@@ -85,7 +86,7 @@ async function generate(clients: ProviderClients, call: ModelCall, meter: UsageM
       return {
         content: [...answer, ...pending],
         finish: concludeFinish(finish, pending),
-        ...readStopSequence(call, providerMetadata),
+        ...readEndDetails(call, providerMetadata),
       }
     await conversation.appendTurn(message, signal)
     citations.startNextRound(message.answerText)
@@ -120,7 +121,7 @@ async function* stream(
     if (pending.length > 0 || !shouldContinue(message, finish, lastRound - round))
       return yield [
         ...pending,
-        { type: 'finish', reason: concludeFinish(finish, pending), ...readStopSequence(call, providerMetadata) },
+        { type: 'finish', reason: concludeFinish(finish, pending), ...readEndDetails(call, providerMetadata) },
       ]
     yield conversation.findRunnableCalls(message.calls).map(toToolUse('service'))
     yield await conversation.appendTurn(message, signal)
@@ -184,9 +185,13 @@ function concludeFinish(finish: LanguageModelV4FinishReason, pending: readonly u
   return isPaused(finish) ? 'length' : 'stop'
 }
 
-function readStopSequence({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
+function readEndDetails({ parameters }: ModelCall, metadata: SharedV4ProviderMetadata | undefined) {
   const stopSequence = findStopSequence(metadata, parameters.stop)
-  return stopSequence === undefined ? {} : { stopSequence }
+  const logprobs = parameters.logprobs ? metadata?.['compatible']?.['logprobs'] : undefined
+  return {
+    ...(stopSequence !== undefined && { stopSequence }),
+    ...(logprobs !== undefined && { logprobs: logprobs as unknown as readonly AnswerLogprob[] }),
+  }
 }
 
 /**

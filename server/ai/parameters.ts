@@ -75,6 +75,8 @@ const buildCompatibleOptions: ProviderOptionsBuilder = (call) => {
     strictJsonSchema: format && (format.strict ?? false),
     parallel_tool_calls: parameters.parallelTools,
     textVerbosity: parameters.verbosity,
+    logprobs: parameters.logprobs || undefined,
+    top_logprobs: parameters.logprobs ? parameters.topLogprobs : undefined,
     chat_template_kwargs: parameters.templateOptions as JSONObject | undefined,
     ...(limit && { [limit]: computeMaxOutputTokens(call) }),
   })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { plainAnswer, startDialects } from '../kit/ai/dialect-service.ts'
 import type { Call } from '../kit/ai/dialects/dialect.ts'
+import { sendJson } from '../kit/ai/provider.ts'
 import { answerInDialect } from '../kit/ai/task-model.ts'
 
 let service: Awaited<ReturnType<typeof startDialects>>
@@ -291,4 +292,28 @@ test('signatures that began at a provider go back to it, and to no other', async
   const tools = [{ name: 'find', input_schema: { type: 'object' } }]
   const { sent } = await ask('/v1/messages', { model: 'anthropic', max_tokens: 900, messages, tools })
   expect(JSON.stringify(sent)).toContain('"type":"redacted_thinking","data":"SEALED"')
+})
+
+test('logprobs go to a server of open models and come back, whole and streamed', async () => {
+  const token = {
+    token: 'Hi',
+    logprob: -0.1,
+    bytes: [72, 105],
+    top_logprobs: [{ token: 'Ho', logprob: -2, bytes: null }],
+  }
+  const logprobs = { content: [{ ...token, extra: 1 }, { token: 7 }] }
+  const body = { model: 'openai-compatible', messages: [hi], logprobs: true, top_logprobs: 1 }
+  service.upstream.behave = (_, response) =>
+    sendJson(response, { choices: [{ message: { content: 'Hi' }, logprobs, finish_reason: 'stop' }] })
+  const whole = await ask('/v1/chat/completions', body)
+  expect(whole.sent).toMatchObject({ logprobs: true, top_logprobs: 1 })
+  expect(JSON.parse(whole.text).choices[0].logprobs).toEqual({ content: [token], refusal: null })
+
+  const chunk = { choices: [{ delta: { content: 'Hi' }, logprobs }] }
+  service.upstream.behave = (_, response) =>
+    void response.end(`data: ${JSON.stringify(chunk)}\n\ndata: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`)
+  expect((await ask('/v1/chat/completions', { ...body, stream: true })).text).toContain(JSON.stringify(token))
+
+  answerWith()
+  expect((await ask('/v1/chat/completions', { ...body, model: 'google' })).ignored).toBe('logprobs, top_logprobs')
 })

@@ -117,8 +117,8 @@ export const chatRequest = z.strictObject({
   modalities: translate(z.array(z.literal('text', 'must be text')).nullish(), 'text is what models answer with'),
   functions: refuse('is the older word for tools'),
   function_call: refuse('is the older word for tool_choice', 'auto', 'none'),
-  logprobs: ignore('not every provider tells how likely a word was'),
-  top_logprobs: ignore('not every provider tells how likely a word was'),
+  logprobs: passThrough(z.boolean().nullish(), 'omitted and reported if the provider does not support it'),
+  top_logprobs: passThrough(z.int().nullish(), 'omitted and reported if the provider does not support it'),
   prediction: ignore('the answer is the same, and not faster'),
   store: ignore('nothing is kept'),
   moderation: ignore('the provider moderates by its own rules'),
@@ -195,6 +195,7 @@ function toParameters(request: ChatRequest): CallParameters {
     ...sampling,
     ...penalties,
     ...definedOnly({ maxTokens, maxTokensName, effort, verbosity, parallelTools, templateOptions }),
+    ...definedOnly({ logprobs: request.logprobs || undefined, topLogprobs: request.top_logprobs || undefined }),
   }
 }
 

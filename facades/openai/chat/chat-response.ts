@@ -14,7 +14,10 @@ export interface CompletionHeader {
 }
 
 /** Converts an answer to a chat completion. */
-export function toCompletion({ custom, ...header }: CompletionHeader, { content, finish, usage }: WholeAnswer) {
+export function toCompletion(
+  { custom, ...header }: CompletionHeader,
+  { content, finish, logprobs, usage }: WholeAnswer,
+) {
   const texts = content.flatMap((part) => (part.type === 'text' ? part.text : []))
   const thoughts = content.flatMap((part) => (part.type === 'reasoning' ? part.text : []))
   const calls = content.filter((part) => part.type === 'tool-call')
@@ -27,9 +30,12 @@ export function toCompletion({ custom, ...header }: CompletionHeader, { content,
     ...(thoughts.length > 0 && { reasoning_content: thoughts.join('') }),
     ...(calls.length > 0 && { tool_calls: calls.map((call) => toToolCall(call, custom)) }),
   }
-  const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[finish] }
+  const choice = { index: 0, message, logprobs: toLogprobs(logprobs), finish_reason: finishReasons[finish] }
   return { ...header, object: 'chat.completion', choices: [choice], usage: toUsage(usage) }
 }
+
+export const toLogprobs = (logprobs: WholeAnswer['logprobs']) =>
+  logprobs ? { content: logprobs, refusal: null } : null
 
 export const finishReasons: Record<FinishReason, string> = {
   stop: 'stop',

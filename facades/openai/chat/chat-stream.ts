@@ -2,7 +2,7 @@ import type { StreamPart } from '../../ai/answer.ts'
 import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
 import { toOpenAiError } from '../openai-errors.ts'
-import { type CompletionHeader, finishReasons, toCitations, toToolCall, toUsage } from './chat-response.ts'
+import { type CompletionHeader, finishReasons, toCitations, toLogprobs, toToolCall, toUsage } from './chat-response.ts'
 
 /** Creates a writer of chat completion chunks, with a final usage chunk if requested. */
 export function createChunkWriter(
@@ -14,10 +14,10 @@ export function createChunkWriter(
   const writeChunk = (rest: string) => `data: ${opening},${rest}}\n\n`
   let hasBegun = false
   let calls = 0
-  const writeChoice = (delta: object, finish: string | null = null) => {
+  const writeChoice = (delta: object, finish: string | null = null, logprobs: object | null = null) => {
     const completeDelta = hasBegun ? delta : { role: 'assistant', ...delta }
     hasBegun = true
-    const choice = `{"index":0,"delta":${JSON.stringify(completeDelta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}`
+    const choice = `{"index":0,"delta":${JSON.stringify(completeDelta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":${JSON.stringify(finish)}}`
     return writeChunk(`"choices":[${choice}]${shouldWriteUsage ? ',"usage":null' : ''}`)
   }
   return {
@@ -39,7 +39,8 @@ export function createChunkWriter(
           // This API has no approvals, and does not report tools that the service runs.
           return ''
         case 'finish':
-          return writeChoice({}, finishReasons[part.reason])
+          // The tokens of all pieces come at once, and clients join them.
+          return writeChoice({}, finishReasons[part.reason], toLogprobs(part.logprobs))
         case 'usage':
           return shouldWriteUsage ? writeChunk(`"choices":[],"usage":${JSON.stringify(toUsage(part))}`) : ''
       }

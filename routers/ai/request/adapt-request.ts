@@ -21,6 +21,8 @@ const hintParameters = [
   'frequencyPenalty',
   'verbosity',
   'templateOptions',
+  'logprobs',
+  'topLogprobs',
 ] as const satisfies HintParameter[]
 
 /** Adapts the request to the model, as far as the caller leaves that to the service. */

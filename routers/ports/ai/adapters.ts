@@ -80,20 +80,23 @@ type UnsupportedParameter =
   | 'frequencyPenalty'
   | 'verbosity'
   | 'templateOptions'
+  | 'logprobs'
+  | 'topLogprobs'
   | 'JSON without a schema'
 
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
+const logprobs = ['logprobs', 'topLogprobs'] as const
 
 /** Parameters that the API of an adapter, or some of its servers, does not support. */
 export const unsupportedByAdapter: Record<Adapter, readonly UnsupportedParameter[]> = {
   'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
   open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
-  openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties],
-  anthropic: ['seed', 'JSON without a schema', 'verbosity', 'templateOptions', ...penalties],
+  openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties, ...logprobs],
+  anthropic: ['seed', 'JSON without a schema', 'verbosity', 'templateOptions', ...penalties, ...logprobs],
   // Newer models refuse penalties.
-  google: ['verbosity', 'templateOptions', ...penalties],
-  mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions'],
-  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...penalties],
+  google: ['verbosity', 'templateOptions', ...penalties, ...logprobs],
+  mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...logprobs],
+  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...penalties, ...logprobs],
 }
 
 /**

@@ -29,6 +29,10 @@ export interface CallParameters {
   templateOptions?: Readonly<Record<string, unknown>> | undefined
   /** The caller's name for `maxTokens`, for providers of that API. */
   maxTokensName?: 'max_completion_tokens' | undefined
+  /** True if the server is to report how likely each token was. */
+  logprobs?: boolean | undefined
+  /** Number of alternatives to report for each token. */
+  topLogprobs?: number | undefined
   seed?: number | undefined
   stop?: readonly string[] | undefined
   /** True if the model may call several tools at once. */
@@ -36,7 +40,14 @@ export interface CallParameters {
 }
 
 /** A parameter that may be dropped for models that do not support it. */
-export type HintParameter = 'topK' | 'presencePenalty' | 'frequencyPenalty' | 'verbosity' | 'templateOptions'
+export type HintParameter =
+  | 'topK'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'verbosity'
+  | 'templateOptions'
+  | 'logprobs'
+  | 'topLogprobs'
 
 /** A parameter that would not reach the provider unchanged; `schema` is that of the answer. */
 export interface UnsentParameter {
@@ -136,11 +147,25 @@ export interface EmbeddingCall {
 export const finishReasons = ['stop', 'length', 'tool-calls', 'content-filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
+/** How likely a token was, by its logarithm. */
+export interface TokenLogprob {
+  token: string
+  logprob: number
+  bytes: readonly number[] | null
+}
+
+/** A token of the answer with its alternatives. */
+export interface AnswerLogprob extends TokenLogprob {
+  top_logprobs: readonly TokenLogprob[]
+}
+
 export interface ModelAnswer {
   content: readonly (AssistantPart | Source | ApprovalPart | ToolRun)[]
   finish: FinishReason
   /** The caller's stop sequence that ended the answer, if the provider reports it. */
   stopSequence?: string | undefined
+  /** The tokens of the last round, if they were requested and the server reports them. */
+  logprobs?: readonly AnswerLogprob[] | undefined
 }
 
 /**
@@ -178,7 +203,12 @@ export type AnswerPart =
   | ToolRun
   | ToolUse
   | ToolResultPart
-  | { type: 'finish'; reason: FinishReason; stopSequence?: string | undefined }
+  | {
+      type: 'finish'
+      reason: FinishReason
+      stopSequence?: string | undefined
+      logprobs?: readonly AnswerLogprob[] | undefined
+    }
 
 /** Reasons of a refusal that somebody can act on: the caller, the operator, or a later retry. */
 export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
