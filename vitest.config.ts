@@ -39,7 +39,7 @@ const slow = [
   'test/realtime/{healing,storm}.test.ts',
   'test/rooms/{attachments/kinds,attachments/texts,plans,replay,room-crypto,room-races,senders}.test.ts',
   'test/system/{frontend-migrations,health-failures,overview,telemetry}.test.ts',
-  'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,labels,lost-service,missing-files}.test.ts',
+  'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,damaged-store,labels,lost-service,missing-files}.test.ts',
   'test/web/{chat-answers,chat-attacks,chat-import,chat-list,chat-surroundings,pages,person-export,views}.test.ts',
   'test/web/{rooms,rooms-answers,rooms-keys,rooms-list,rooms-members,rooms-reading}.test.ts',
   'test/web/{settings,settings-limits,settings-tokens,settings-usage}.test.ts',

@@ -38,6 +38,7 @@ async function sealPasskey(): Promise<string> {
   )
   const key = await unlock(getValue('passkey'), meta, salts)
   if (!key) throw new PageError('page.unlock.wrong')
-  await storeKey(getKeyOwner(connection), key)
+  // The app gets its keys even where this browser cannot store them.
+  await storeKey(getKeyOwner(connection), key).catch(() => undefined)
   return sealTo(await importAppKey(form.dataset['key'] ?? ''), getValue('passkey'))
 }

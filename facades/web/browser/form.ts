@@ -1,4 +1,6 @@
 import { type Translate, translateError } from './errors.ts'
+import { KeyStoreFailure } from './keystore.ts'
+import { showKeyStoreNotice } from './keystore-notice.ts'
 
 /** The element with this id; throws if the page has none. */
 export function getElement<E extends HTMLElement = HTMLElement>(id: string): E {
@@ -35,6 +37,7 @@ async function runStep(translate: Translate, { busy, button, outcome }: StatusEl
     showOutcome(outcome, (await step()) ?? '')
   } catch (error) {
     showOutcome(outcome, translateError(translate, error), true)
+    if (error instanceof KeyStoreFailure) showKeyStoreNotice(translate)
   } finally {
     busy.ariaBusy = null
     button?.removeAttribute('aria-disabled')

@@ -21,7 +21,9 @@ onSubmit(translate, 'handshake', async () => {
   const { policy: id, version } = getElement('handshake').dataset
   const body = { ...handshake, ...(id && version && { policy: { id: Number(id), version } }) }
   const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/handshake', body)
-  await storeKey(getKeyOwner(await readResource<Connection>(`connections/${brand}`)), key)
+  const owner = getKeyOwner(await readResource<Connection>(`connections/${brand}`))
+  // The code is shown only once, so that it must not depend on the store of this browser. The next page reports that.
+  await storeKey(owner, key).catch(() => undefined)
   getElement<HTMLAnchorElement>('on').href = getReturnPath() ?? redirectUri
   forgetReturnPath()
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))

@@ -10,7 +10,8 @@ form.addEventListener('submit', async (event) => {
   form.ariaBusy = 'true'
   try {
     // Keys unlocked in this browser must not stay unlocked for its next user.
-    await forgetKeys()
+    // A store that cannot even be deleted cannot be opened by that user either.
+    await forgetKeys().catch(() => undefined)
     const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/logout')
     // The other tabs reload, so that their decrypted texts and keys do not outlast the session.
     new BroadcastChannel('svc:session').postMessage({ person: null })

@@ -4,6 +4,7 @@ import { PageError, ServerError } from './errors.ts'
 import { getValue, hideSecret, onSubmit, refusePaste, showSecret } from './form.ts'
 import { forgetReturnPath, getReturnPath, go } from './go.ts'
 import { findKey, storeKey } from './keystore.ts'
+import { showKeyStoreNotice } from './keystore-notice.ts'
 import { api, sendRequest } from './server.ts'
 
 refusePaste()
@@ -11,7 +12,17 @@ const { connection, translate } = await boot()
 const next = getReturnPath()
 forgetReturnPath()
 // Skips the question for the passkey if the keys are still unlocked, or where the next page asks for it itself.
-if (next !== undefined && (next.startsWith('/connect/') || (await findKey(getKeyOwner(connection))))) await go(next)
+if (next !== undefined && (next.startsWith('/connect/') || (await hasKey()))) await go(next)
+
+/** Returns true if this browser has the key; says so if it cannot tell. */
+async function hasKey(): Promise<boolean> {
+  try {
+    return (await findKey(getKeyOwner(connection))) !== undefined
+  } catch {
+    showKeyStoreNotice(translate)
+    return false
+  }
+}
 
 async function unlockKeys(passkey: string): Promise<boolean> {
   if (!crypto.subtle) throw new PageError('page.insecure')

@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import type { AiRequest } from '../shared/api/client.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { isRecord, readStored } from '../shared/local-store.ts'
 
 type Parameters = NonNullable<AiRequest['parameters']>
 
@@ -18,6 +19,8 @@ export const getOptionsId = (owner: string, slug: string | undefined): string =>
 
 const getStorageKey = (id: string) => `svc:options:${id}`
 
+const isOptions = (value: unknown): value is ChatOptions => isRecord(value) && isRecord(value['parameters'])
+
 const listeners = new Listeners()
 const optionsCache = new Map<string, { text: string | null; options: ChatOptions }>()
 
@@ -27,7 +30,7 @@ export function readOptions(id: string): ChatOptions {
   const text = localStorage.getItem(storageKey)
   const cached = optionsCache.get(storageKey)
   if (cached?.text === text) return cached.options
-  const options = text === null ? defaultOptions : { ...defaultOptions, ...(JSON.parse(text) as Partial<ChatOptions>) }
+  const options: ChatOptions = { ...defaultOptions, ...readStored(storageKey, isOptions) }
   optionsCache.set(storageKey, { text, options })
   return options
 }

@@ -1,6 +1,7 @@
 import { invitationFragment, invitationProof, makeInvitationSecret } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
 import { getRelatedId } from '../shared/api/related.ts'
+import { isRecord, readStored } from '../shared/local-store.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
 import { getOwnId, type Role, type Room } from './room.ts'
@@ -84,7 +85,10 @@ export interface PendingPerson {
 const getStorageKey = (session: Session, room: string) => `svc:waiting:${getOwnId(session)}:${room}`
 
 export const listPendingPeople = (session: Session, room: string): PendingPerson[] =>
-  JSON.parse(localStorage.getItem(getStorageKey(session, room)) ?? '[]') as PendingPerson[]
+  readStored(getStorageKey(session, room), isPendingList) ?? []
+
+const isPendingList = (value: unknown): value is PendingPerson[] =>
+  Array.isArray(value) && value.every((each) => isRecord(each) && typeof each['username'] === 'string')
 
 export function forgetPendingPerson(session: Session, room: string, username: string): void {
   const others = listPendingPeople(session, room).filter((each) => each.username !== username)

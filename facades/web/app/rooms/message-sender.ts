@@ -1,6 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import { openMessage, type RoomKeys, sealMessage } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
+import { isRecord, readStored } from '../shared/local-store.ts'
 import type { Room } from './room.ts'
 
 /** A message that is not stored yet. */
@@ -219,6 +220,15 @@ interface QueuedMessage {
   writtenAt: string
 }
 
+const isQueue = (value: unknown): value is QueuedMessage[] => Array.isArray(value) && value.every(isQueuedMessage)
+
+const isQueuedMessage = (value: unknown): value is QueuedMessage =>
+  isRecord(value) &&
+  typeof value['clientId'] === 'string' &&
+  (value['content'] === null || typeof value['content'] === 'string') &&
+  typeof value['keyEpoch'] === 'number' &&
+  Array.isArray(value['attachments'])
+
 /** The queue of a room's messages, encrypted in the storage of this browser, so that it survives a reload. */
 export class Outbox {
   readonly #storageKey: string
@@ -229,7 +239,7 @@ export class Outbox {
 
   /** Lists the messages in the order in which they were written. Other tabs may have added some. */
   list(): QueuedMessage[] {
-    return JSON.parse(localStorage.getItem(this.#storageKey) ?? '[]') as QueuedMessage[]
+    return readStored(this.#storageKey, isQueue) ?? []
   }
 
   put(queued: QueuedMessage): void {

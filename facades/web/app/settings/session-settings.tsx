@@ -87,7 +87,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
 
 async function signOutEverywhere(): Promise<undefined> {
   // Keys must not stay unlocked for the next user of this browser.
-  await forgetKeys()
+  await forgetKeys().catch(() => undefined)
   const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
   announcePerson(null)
   location.assign(redirectUri)

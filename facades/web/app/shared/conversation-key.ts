@@ -9,8 +9,10 @@ import {
   unsealEntry,
   writeSealed,
 } from '../../browser/crypto.ts'
-import { findKey } from '../../browser/keystore.ts'
+import { deleteStore, findKey, KeyStoreFailure } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
+
+export { deleteStore, KeyStoreFailure }
 
 /** This browser has no key of the person, who must enter their passkey first. */
 export class KeysLocked extends Error {
@@ -38,12 +40,16 @@ export class ConversationKey {
 export const findPasskeyKey = ({ userinfo }: Connection): Promise<KeychainKey | undefined> =>
   findKey(`${userinfo?.id}-${userinfo?.hash}`)
 
-/** Decrypts the key of all private conversations from the keychain. */
+/** Decrypts the key of all private conversations from the keychain; throws if the stored key is not the right one. */
 export async function openConversationKey(
   passkeyKey: KeychainKey,
   keychain: readonly KeychainEntry[],
 ): Promise<ConversationKey | undefined> {
   const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')
   if (!entry) return undefined
-  return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
+  try {
+    return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
+  } catch (error) {
+    throw new KeyStoreFailure(error)
+  }
 }

@@ -4,11 +4,12 @@ import { LiveConversations } from '../chat/live-conversations.ts'
 import { isSignedOut } from '../shared/api/client.ts'
 import { describeError, getRequestId } from '../shared/api/error-text.ts'
 import { useSessionEnd } from '../shared/api/session-end.ts'
-import { KeysLocked } from '../shared/conversation-key.ts'
+import { KeyStoreFailure, KeysLocked } from '../shared/conversation-key.ts'
 import { SessionProvider, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
 import { useIsIdle } from './idle.ts'
+import { KeyStoreFailurePage } from './key-store-failure.tsx'
 import { Sidebar } from './sidebar.tsx'
 import './frame.css'
 
@@ -82,6 +83,7 @@ function useNewChatShortcut(): void {
 export function PageFailure({ error }: { error: unknown }) {
   if (error instanceof KeysLocked) return <Redirect to="/handshake" />
   if (isSignedOut(error)) return <Redirect to="/login" />
+  if (error instanceof KeyStoreFailure) return <KeyStoreFailurePage />
   const requestId = getRequestId(error)
   return (
     <main className="failure" role="alert">

@@ -1,5 +1,6 @@
 import { QueryClient } from '@tanstack/react-query'
 import { type Client, createClient, SvcError } from '../../../../client/index.ts'
+import { KeyStoreFailure } from '../../../browser/keystore.ts'
 import { appLocale } from '../text/labels.ts'
 import { setSessionEnded } from './session-end.ts'
 
@@ -22,7 +23,9 @@ export type StreamPart =
 
 /** Retries only what the service could not answer, and never what it refused. */
 const shouldRetry = (attempts: number, error: Error) =>
-  attempts < 3 && (!(error instanceof SvcError) || error.status === undefined || error.status === 503)
+  attempts < 3 &&
+  !(error instanceof KeyStoreFailure) &&
+  (!(error instanceof SvcError) || error.status === undefined || error.status === 503)
 
 export const queryClient = new QueryClient({
   defaultOptions: { queries: { retry: shouldRetry, staleTime: 30_000, refetchOnWindowFocus: false } },

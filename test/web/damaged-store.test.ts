@@ -1,0 +1,147 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addAccount } from '../kit/browser.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
+
+const awaitRequest = `const result = (request) => new Promise((resolve, reject) => {
+  request.onsuccess = () => resolve(request.result)
+  request.onerror = () => reject(request.error)
+})
+const open = () => result(indexedDB.open('svc', 1))
+const change = async (act) => {
+  const db = await open()
+  const keys = db.transaction('keys', 'readwrite').objectStore('keys')
+  await act(keys)
+  db.close()
+}`
+
+/** Scripts that damage the store for keys, by what they leave there. */
+const damages = {
+  'without its table': `await result(indexedDB.deleteDatabase('svc')); (await open()).close()`,
+  'of a later version': `(await result(indexedDB.open('svc', 7))).close()`,
+  'with a text for a key': `await change(async (keys) => {
+    const { owner } = await result(keys.get('passkey'))
+    await result(keys.put({ owner, key: 'no key' }, 'passkey'))
+  })`,
+  'with something else for a key': `await change((keys) => result(keys.put(7, 'passkey')))`,
+  'with a key that does not fit': `const key = await crypto.subtle.importKey('raw', new Uint8Array(32), 'AES-GCM', false, ['encrypt', 'decrypt'])
+    await change(async (keys) => {
+      const { owner } = await result(keys.get('passkey'))
+      await result(keys.put({ owner, key }, 'passkey'))
+    })`,
+}
+
+/** Makes a browser forbid the store, as for pages without cookies. */
+const FORBID = `for (const name of ['open', 'deleteDatabase'])
+  IDBFactory.prototype[name] = () => { throw new DOMException('Forbidden', 'SecurityError') }`
+
+const pages = ['/settings/profile', '/rooms', '/chat']
+
+describeWith('chromium')('a store for keys', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let chat: Awaited<ReturnType<typeof openChat>>
+
+  beforeAll(async () => {
+    svc = resources.use(await startApp())
+    chat = resources.use(await openChat(svc, 'ada'))
+  })
+  afterAll(() => resources.disposeAsync())
+
+  /** Runs a script where no page of the service reads the store. */
+  async function damage(page: Page, script: string): Promise<void> {
+    await page.goto('/health/live')
+    await page.evaluate(`(async () => { ${awaitRequest}\n${script} })()`)
+  }
+
+  const tellsDamage = (page: Page) => page.getByText('Nothing of yours is lost').waitFor()
+  const beginAnew = (page: Page) => page.getByRole('button', { name: 'Begin anew in this browser' })
+
+  test.each(Object.entries(damages))('%s is told on every page, and is begun anew', async (_, script) => {
+    const { page } = chat
+    await damage(page, script)
+    for (const path of pages) {
+      await page.goto(path)
+      await tellsDamage(page)
+    }
+    await expectAccessible(page)
+
+    await beginAnew(page).click()
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+  })
+
+  test('without its table is told where the passkey is entered, and is begun anew', async () => {
+    const { page } = chat
+    await damage(page, damages['without its table'])
+    await page.goto('/handshake?redirectUri=/chat')
+    await tellsDamage(page)
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+    await page.locator('#unlock .outcome').getByText('Nothing of yours is lost').waitFor()
+    await expectAccessible(page)
+
+    await beginAnew(page).click()
+    await page.getByText('Nothing of yours is lost').waitFor({ state: 'detached' })
+    await page.fill('#passkey', PASSKEY)
+    await page.click('#unlock button')
+
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+  })
+
+  test('that a browser forbids says what to allow', async () => {
+    const { page } = chat
+    await using other = await openForbidden(page)
+
+    await other.page.goto('/chat')
+    await tellsDamage(other.page)
+    await beginAnew(other.page).click()
+
+    await other.page.getByText('allow cookies and site data').waitFor()
+    await other.page.goto('/logout')
+    await other.page.click('#logout button')
+    await other.page.waitForURL(/login/)
+  })
+
+  test('that a browser forbids never hides the recovery code', async () => {
+    await addAccount(svc, 'ben', { known: false })
+    await using own = await openPage(svc.url)
+    await own.page.addInitScript(FORBID)
+    await signIn(own.page, 'ben')
+
+    expect(await makeKeys(own.page)).toMatch(/^\w{4}(-\w{4})+$/)
+  })
+
+  test('for drafts, options and unsent messages may be damaged without any harm', async () => {
+    await using own = await openChat(svc, 'cleo')
+    const { page } = own
+    await own.ask('First')
+    await page.getByText('You wrote').waitFor()
+    await own.answered()
+    await page.evaluate(`(() => {
+      const slug = location.pathname.split('/').at(-1)
+      localStorage.setItem('svc:options:' + slug, '{"parameters":')
+      for (const key of Object.keys(localStorage)) if (key.startsWith('svc:draft')) localStorage.setItem(key, '{')
+    })()`)
+
+    await page.reload()
+
+    await page.getByText('You wrote').waitFor()
+    await own.ask('Second')
+    await own.answered()
+  })
+
+  /** Opens another page of the same person, whose browser forbids the store. */
+  async function openForbidden(of: Page) {
+    const page = await of.context().newPage()
+    page.setDefaultTimeout(60_000)
+    await page.addInitScript(FORBID)
+    return { page, [Symbol.asyncDispose]: () => page.close() }
+  }
+})
