@@ -49,6 +49,40 @@ describeWith('chromium')('rooms in two browsers', () => {
     await expect.poll(lastTwo).toEqual(['Who has the canary?', 'I have it.'])
   })
 
+  test('a message that no parser could lay out leaves the room usable, and is deleted', async () => {
+    for (const text of ['>'.repeat(2400), '$$a '.repeat(4000)]) {
+      await ben.page.getByRole('textbox', { name: 'Message' }).fill(text)
+      await ben.page.getByRole('button', { name: 'Send', exact: true }).click()
+    }
+    await ben.say('After all of that')
+    await ada.said('After all of that').waitFor()
+
+    await ada.page.reload()
+    await ada.said('After all of that').waitFor()
+    const message = ben.page.getByRole('article').filter({ hasText: '>>>>>>>>' })
+    await message.hover()
+    await message.getByRole('button', { name: 'More' }).click()
+    await ben.page.getByRole('menuitem', { name: 'Delete' }).click()
+    await ben.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+
+    await message.waitFor({ state: 'detached' })
+    await expect.poll(() => ada.page.getByText('>>>>>>>>').count()).toBe(0)
+  })
+
+  test('a message that cannot be rendered is shown as it was written, and the others stay', async () => {
+    await ben.say('This one stays')
+    await ada.said('This one stays').waitFor()
+    await ada.page.evaluate("URL.canParse = () => { throw new Error('A fault of the page.') }")
+
+    await ben.say('A [link](https://a.example) here')
+
+    await ada.said('A [link](https://a.example) here').waitFor()
+    await ada.page.getByText('shown as it was written').waitFor()
+    expect(await ada.said('This one stays').count()).toBe(1)
+    await ada.page.reload()
+    await ada.said('A link here').waitFor()
+  })
+
   /** Replies to the last message with these words. */
   const reply = async (by: RoomsPage, words: string, text: string) => {
     await by.said(words).hover()

@@ -3,6 +3,7 @@ import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { type PathStep, toMessageNumber } from './branches.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import type { Turn } from './turn.ts'
@@ -63,7 +64,12 @@ const renderRows = ({
   const rows = steps.map((step, index) => {
     const { message, parentNumber } = step
     const shared = { step, models, isTarget: message.number === targetNumber }
-    if (message.role === 'user') return <QuestionMessage key={message.number} {...shared} />
+    if (message.role === 'user')
+      return (
+        <SourceBoundary key={message.number} source={message.answer.text}>
+          <QuestionMessage {...shared} />
+        </SourceBoundary>
+      )
     const isLast = !turn && index === steps.length - 1
     const error = parentNumber === openNumber ? failure : undefined
     return <AnswerMessage key={`after ${parentNumber}`} {...shared} failure={error} isLast={isLast} />

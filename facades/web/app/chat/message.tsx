@@ -9,6 +9,7 @@ import { t } from '../shared/text/labels.ts'
 import { EditForm } from '../shared/ui/edit-form.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
@@ -91,7 +92,9 @@ export const AnswerMessage = memo(
         <h2>{name}</h2>
         {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
         {step?.message.isUnreadable && <Unreadable />}
-        <AnswerBody answer={answer} isComplete={isComplete} isStreaming={isStreaming} isLast={isLast} />
+        <SourceBoundary source={answer.text}>
+          <AnswerBody answer={answer} isComplete={isComplete} isStreaming={isStreaming} isLast={isLast} />
+        </SourceBoundary>
         {failure !== undefined && <Failure error={failure} />}
         {step && <MessageActions step={step} models={models} />}
       </article>

@@ -8,6 +8,7 @@ import { useSession } from '../shared/session.tsx'
 import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { readAllMessages } from './messages.ts'
 
 interface TextResultsProps {
@@ -28,7 +29,9 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
       <h2>{t('app.search.texts')}</h2>
       <ul>
         {hits.map((hit) => (
-          <HitRow key={`${hit.conversation.slug}/${hit.number}`} hit={hit} onChoose={onChoose} />
+          <SourceBoundary key={`${hit.conversation.slug}/${hit.number}`} source={hit.excerpt.words}>
+            <HitRow hit={hit} onChoose={onChoose} />
+          </SourceBoundary>
         ))}
       </ul>
       <p className="hint" role="status">

@@ -11,6 +11,7 @@ import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon, IconButton } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import type { OutgoingMessage } from './message-sender.ts'
 import { canWrite, type Disclosure } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -55,9 +56,13 @@ export const MessageItem = memo(
             close={() => setEditing(false)}
           />
         ) : (
-          <MessageBody message={message} />
+          <SourceBoundary source={message.text}>
+            <MessageBody message={message} />
+          </SourceBoundary>
         )}
-        <RoomFileList files={message.files} />
+        <SourceBoundary source={message.files.map(({ name }) => name).join('\n')}>
+          <RoomFileList files={message.files} />
+        </SourceBoundary>
         {!isInThread && message.replyCount > 0 && <RepliesButton message={message} />}
         {!message.isDeleted && !isEditing && (
           <MessageActions message={message} isInThread={isInThread} edit={() => setEditing(true)} />

@@ -2,6 +2,7 @@ import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from '
 import { language, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { ReadBy, useFirstUnread, useMarkRead } from './read-state.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -44,13 +45,14 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
         <div ref={content}>
           <ListStart list={list} showEarlier={() => load(list.showEarlier)} />
           {list.shown.map((message, index) => (
-            <MessageLine
-              key={message.id}
-              message={message}
-              before={list.shown[index - 1]}
-              isFirstUnread={message.id === unread.id}
-              isHighlighted={message.id === target?.id}
-            />
+            <SourceBoundary key={message.id} source={message.text}>
+              <MessageLine
+                message={message}
+                before={list.shown[index - 1]}
+                isFirstUnread={message.id === unread.id}
+                isHighlighted={message.id === target?.id}
+              />
+            </SourceBoundary>
           ))}
           <ListEnd list={list} />
         </div>
@@ -99,7 +101,9 @@ function ListEnd({ list }: { list: MessageWindow }) {
     <>
       <ReadBy />
       {inRoom.map((each) => (
-        <OutgoingItem key={each.queued.clientId} message={each} />
+        <SourceBoundary key={each.queued.clientId} source={each.text}>
+          <OutgoingItem message={each} />
+        </SourceBoundary>
       ))}
       <RunningAnswers />
     </>

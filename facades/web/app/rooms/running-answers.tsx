@@ -4,6 +4,7 @@ import { api } from '../shared/api/client.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import type { Disclosure } from './room.ts'
 import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -48,8 +49,10 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
       </header>
       {answer && (
         <div dir="auto">
-          <ToolSteps tools={answer.tools} isStreaming={isAsker} />
-          <Markdown text={answer.text} isStreaming />
+          <SourceBoundary source={answer.text}>
+            <ToolSteps tools={answer.tools} isStreaming={isAsker} />
+            <Markdown text={answer.text} isStreaming />
+          </SourceBoundary>
         </div>
       )}
       <p className="hint" role="status">

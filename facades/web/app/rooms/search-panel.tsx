@@ -2,6 +2,7 @@ import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } 
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { useAuthorName } from './message-item.tsx'
 import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -36,7 +37,9 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
         <SearchReach state={state} hasFound={words === '' || hits.length > 0} />
         <ul className="hits">
           {hits.map((hit) => (
-            <Hit key={hit.id} hit={hit} choose={choose} />
+            <SourceBoundary key={hit.id} source={hit.excerpt.words}>
+              <Hit hit={hit} choose={choose} />
+            </SourceBoundary>
           ))}
         </ul>
       </div>

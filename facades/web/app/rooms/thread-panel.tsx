@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { findReplies } from './ask-model.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { RoomComposer } from './room-composer.tsx'
@@ -30,7 +31,11 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
     <SidePanel title={t('app.rooms.thread')} close={close}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <div className="panel-body" tabIndex={0} role="log" aria-live="off" aria-label={t('app.rooms.threadMessages')}>
-        {root && <MessageItem message={root} isInThread />}
+        {root && (
+          <SourceBoundary source={root.text}>
+            <MessageItem message={root} isInThread />
+          </SourceBoundary>
+        )}
         <ErrorMessage error={error} className="notice wrong" />
         {replies.length > 0 && (
           <p className="line">
@@ -38,10 +43,14 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
           </p>
         )}
         {replies.map((reply) => (
-          <MessageItem key={reply.id} message={reply} isInThread />
+          <SourceBoundary key={reply.id} source={reply.text}>
+            <MessageItem message={reply} isInThread />
+          </SourceBoundary>
         ))}
         {outgoing.map((each) => (
-          <OutgoingItem key={each.queued.clientId} message={each} />
+          <SourceBoundary key={each.queued.clientId} source={each.text}>
+            <OutgoingItem message={each} />
+          </SourceBoundary>
         ))}
         <div ref={end} />
       </div>

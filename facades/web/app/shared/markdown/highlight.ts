@@ -96,9 +96,12 @@ class TreeEmitter {
 
 hljs.configure({ __emitter: TreeEmitter as never, classPrefix: 'code-' })
 
-/** Highlights code; returns undefined for an unknown language. */
+/** Longer code is shown without highlighting, as some grammars search a line again for each of its characters. */
+const MAX_LENGTH = 20_000
+
+/** Highlights code; returns undefined for an unknown language and for code that is too long. */
 export function highlight(code: string, language: string): CodeNode[] | undefined {
-  if (!hljs.getLanguage(language)) return undefined
+  if (code.length > MAX_LENGTH || !hljs.getLanguage(language)) return undefined
   const { _emitter } = hljs.highlight(code, { language, ignoreIllegals: true })
   return (_emitter as unknown as TreeEmitter).root.children
 }

@@ -1,9 +1,13 @@
-import type { MarkedToken, Token, Tokens } from 'marked'
-import { Fragment, memo, type ReactElement, type ReactNode, useLayoutEffect, useRef, useState } from 'react'
+import { Fragment, memo, type ReactElement, type ReactNode, useRef } from 'react'
 import { t } from '../text/labels.ts'
+import { SourceBoundary } from '../ui/source-boundary.tsx'
 import { CodeBlock } from './code-block.tsx'
+import { Entity } from './entity.tsx'
+import { Formula } from './formula.tsx'
 import { getHost, isDataImage, Link } from './link.tsx'
-import { decodeEntities, IncrementalMarkdown, isMaths, repairMarkdown } from './parser.ts'
+import { IncrementalMarkdown } from './parser.ts'
+import { repairMarkdown } from './streaming.ts'
+import type { Block, Inline, InlineElement, ListToken, TableToken } from './tokens.ts'
 import './markdown.css'
 
 interface MarkdownProps {
@@ -13,100 +17,125 @@ interface MarkdownProps {
   hasLineBreaks?: boolean
 }
 
-/** Renders Markdown as React elements. Nothing of the text becomes HTML: unknown tokens are shown as text. */
-export const Markdown = memo(({ text, isStreaming = false, hasLineBreaks = false }: MarkdownProps) => {
+/**
+ * Renders Markdown as React elements. Nothing of the text becomes HTML, and a text that cannot be rendered is shown as
+ * it was written.
+ */
+export const Markdown = memo((props: MarkdownProps) => (
+  <SourceBoundary source={props.text}>
+    <Blocks {...props} />
+  </SourceBoundary>
+))
+
+function Blocks({ text, isStreaming = false, hasLineBreaks = false }: MarkdownProps) {
   const parser = useRef<IncrementalMarkdown>(null)
   parser.current ??= new IncrementalMarkdown({ hasLineBreaks })
   const blocks = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
-  const sections: Token[][] = []
+  const sections: Block[][] = []
   for (let at = 0; at < blocks.length; at += SECTION_SIZE) sections.push(blocks.slice(at, at + SECTION_SIZE))
   return (
     <div className="markdown">
-      {sections.map((tokens, index) => (
+      {sections.map((section, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: sections keep their positions while a text grows.
-        <Section key={index} tokens={tokens} />
+        <Section key={index} blocks={section} />
       ))}
     </div>
   )
-})
+}
 
 /** Blocks per memoized section, so that a long answer is not rendered again for each new word. */
 const SECTION_SIZE = 20
 
 const Section = memo(
-  ({ tokens }: { tokens: readonly Token[] }) => renderBlocks(tokens),
+  ({ blocks }: { blocks: readonly Block[] }) => renderBlocks(blocks),
   (before, after) =>
-    before.tokens.length === after.tokens.length && before.tokens.every((token, at) => token === after.tokens[at]),
+    before.blocks.length === after.blocks.length && before.blocks.every((block, at) => block === after.blocks[at]),
 )
 
 /** Renders a block again only when its source has changed. */
-const Block = memo(
-  ({ token }: { token: Token }) => renderBlock(token),
-  (before, after) => before.token.raw === after.token.raw,
+const MemoBlock = memo(
+  ({ block }: { block: Block }) => renderBlock(block),
+  (before, after) => before.block.source === after.block.source && before.block.type === after.block.type,
 )
 
-function renderBlock(token: Token): ReactNode {
-  if (isMaths(token)) return <Formula tex={token.text} isBlock />
-  const known = token as MarkedToken
-  switch (known.type) {
+function renderBlock(block: Block): ReactNode {
+  switch (block.type) {
     case 'heading':
-      return <Heading {...known} />
+      return <Heading level={block.level} content={block.content} />
     case 'paragraph':
-      return <p dir="auto">{renderInline(known.tokens)}</p>
+      return block.isTight ? renderInline(block.content) : <p dir="auto">{renderInline(block.content)}</p>
     case 'code':
-      return <CodeBlock code={known.text} language={/^\w[\w+#-]*/.exec(known.lang ?? '')?.[0].toLowerCase() ?? ''} />
-    case 'blockquote':
-      return <blockquote dir="auto">{renderBlocks(known.tokens)}</blockquote>
+      return <CodeBlock code={block.text} language={block.language} />
+    case 'quote':
+      return <blockquote dir={block.direction}>{renderBlocks(block.blocks)}</blockquote>
     case 'list':
-      return <List {...known} />
+      return <List {...block} />
     case 'table':
-      return <Table {...known} />
-    case 'hr':
+      return <Table {...block} />
+    case 'rule':
       return <hr />
-    case 'text':
-      return renderInline(known.tokens ?? [known])
-    default:
-      return <p dir="auto">{token.raw}</p>
+    case 'maths':
+      return <Formula tex={block.tex} isBlock />
+    case 'notes':
+      return (
+        <ol className="notes">
+          {block.notes.map(({ number, blocks }) => (
+            <li key={number} value={number}>
+              {renderBlocks(blocks)}
+            </li>
+          ))}
+        </ol>
+      )
+    case 'plain':
+      return (
+        <p className="plain-text" dir="auto">
+          {block.text}
+        </p>
+      )
   }
 }
 
-const renderBlocks = (tokens: readonly Token[]): ReactNode =>
+const renderBlocks = (blocks: readonly Block[]): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: blocks keep their positions while a text grows.
-  tokens.map((token, index) => <Block key={index} token={token} />)
+  blocks.map((block, index) => <MemoBlock key={index} block={block} />)
 
 /** Lowers the level of headings, as each message has a heading with its author above them. */
-function Heading({ depth, tokens }: Tokens.Heading) {
-  const Tag = `h${Math.min(Math.max(depth + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
+function Heading({ level, content }: { level: number; content: readonly Inline[] }) {
+  const Tag = `h${Math.min(Math.max(level + 1, 3), 6)}` as 'h3' | 'h4' | 'h5' | 'h6'
   return (
-    <Tag dir="auto" className={`level-${depth}`}>
-      {renderInline(tokens)}
+    <Tag dir="auto" className={`level-${level}`}>
+      {renderInline(content)}
     </Tag>
   )
 }
 
-function List({ ordered, start, items }: Tokens.List) {
-  const content = items.map((item, index) => (
+function List({ isOrdered, start, items, direction }: ListToken) {
+  const content = items.map(({ blocks, isDone }, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: items keep their positions while a text grows.
-    <li key={index} dir="auto" className={item.task ? 'task' : undefined}>
-      {item.task && (
-        <input type="checkbox" disabled checked={item.checked ?? false} aria-label={t('app.markdown.task')} />
-      )}
-      {renderBlocks(item.tokens.filter(({ type }) => type !== 'checkbox'))}
+    <li key={index} className={isDone === undefined ? undefined : 'task'}>
+      {isDone !== undefined && <input type="checkbox" disabled checked={isDone} aria-label={t('app.markdown.task')} />}
+      {renderBlocks(blocks)}
     </li>
   ))
-  return ordered ? <ol start={Number(start) || 1}>{content}</ol> : <ul>{content}</ul>
+  return isOrdered ? (
+    <ol start={start} dir={direction}>
+      {content}
+    </ol>
+  ) : (
+    <ul dir={direction}>{content}</ul>
+  )
 }
 
-const Table = ({ header, align, rows }: Tokens.Table) => (
+const Table = ({ header, alignments, rows, direction }: TableToken) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard.
-  <section className="table" tabIndex={0} aria-label={t('app.markdown.table')}>
+  <section className="table" tabIndex={0} aria-label={t('app.markdown.table')} dir={direction}>
     <table>
       <thead>
         <tr>
           {header.map((cell, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: cells have no identity but their position.
-            <th key={index} dir="auto" className={align[index] ?? undefined}>
-              {renderInline(cell.tokens)}
+            <th key={index} dir="auto" className={alignments[index] ?? direction}>
+              {renderInline(cell)}
             </th>
           ))}
         </tr>
@@ -117,8 +146,8 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
           <tr key={index}>
             {row.map((cell, column) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: cells have no identity but their position.
-              <td key={column} dir="auto" className={align[column] ?? undefined}>
-                {renderInline(cell.tokens)}
+              <td key={column} dir="auto" className={alignments[column] ?? direction}>
+                {renderInline(cell)}
               </td>
             ))}
           </tr>
@@ -129,94 +158,54 @@ const Table = ({ header, align, rows }: Tokens.Table) => (
 )
 
 /**
- * Renders the tokens of a line. Plain text gets no element of its own, as each element costs time whenever the answer
+ * Renders the parts of a line. Plain text gets no element of its own, as each element costs time whenever the answer
  * grows.
  */
-const renderInline = (tokens: readonly Token[]): ReactNode =>
-  tokens.map((token, index) => renderInlineToken(token, index))
+const renderInline = (content: readonly Inline[]): ReactNode =>
+  content.map((part, index) => {
+    if (typeof part === 'string') return part
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line keep their positions while a text grows.
+    return <Fragment key={index}>{renderElement(part)}</Fragment>
+  })
 
-type Kind = MarkedToken['type']
-
-/** Renders each kind of token within a line. */
-const inlineElements: { [K in Kind]?: (token: Extract<MarkedToken, { type: K }>, key: number) => InlinePart } = {
-  strong: ({ tokens }, key) => <strong key={key}>{renderInline(tokens)}</strong>,
-  em: ({ tokens }, key) => <em key={key}>{renderInline(tokens)}</em>,
-  del: ({ tokens }, key) => <del key={key}>{renderInline(tokens)}</del>,
-  codespan: ({ text }, key) => <code key={key}>{text}</code>,
-  br: (_token, key) => <br key={key} />,
-  link: ({ href, text, tokens }, key) => (
-    <Link key={key} href={href} words={text}>
-      {renderInline(tokens)}
-    </Link>
-  ),
-  image: (token, key) => <Picture key={key} {...token} />,
-  text: (token, key) =>
-    'tokens' in token && token.tokens ? (
-      <Fragment key={key}>{renderInline(token.tokens)}</Fragment>
-    ) : (
-      decodeEntities(token.text)
-    ),
-  escape: ({ text }) => text,
-}
-
-type InlinePart = ReactElement | string
-
-function renderInlineToken(token: Token, key: number): InlinePart {
-  if (isMaths(token)) return <Formula key={key} tex={token.text} isBlock={token.raw.startsWith('$$')} />
-  const show = inlineElements[token.type as Kind] as ((token: Token, key: number) => InlinePart) | undefined
-  return show ? show(token, key) : token.raw
+function renderElement(element: InlineElement): ReactElement | string {
+  switch (element.type) {
+    case 'code':
+      return <code>{element.text}</code>
+    case 'break':
+      return <br />
+    case 'link':
+      return (
+        <Link href={element.href} words={element.words}>
+          {renderInline(element.content)}
+        </Link>
+      )
+    case 'image':
+      return <Picture {...element} />
+    case 'maths':
+      return <Formula tex={element.tex} isBlock={element.isDisplay} />
+    case 'entity':
+      return <Entity name={element.name} />
+    case 'note':
+      return (
+        <sup className="note-mark" title={element.text}>
+          {element.number}
+        </sup>
+      )
+    case 'reference':
+      return element.text
+    default:
+      return <element.type>{renderInline(element.content)}</element.type>
+  }
 }
 
 /** Shows a picture of another host as a link, because loading it could send parts of the conversation there. */
-function Picture({ href, text }: Tokens.Image) {
+function Picture({ href, text }: { href: string; text: string }) {
   if (isDataImage(href)) return <img src={href} alt={text} />
   const words = t('app.markdown.picture', { name: text || getHost(href) })
   return (
     <Link href={href} words={words}>
       {words} <span className="host">({getHost(href)})</span>
     </Link>
-  )
-}
-
-type FormulaRenderer = typeof import('./maths.ts')
-
-/** The renderer, which is loaded with the first formula. */
-let formulaRenderer: FormulaRenderer | undefined
-
-/** Shows a formula, or its source until it is rendered and if it cannot be. */
-function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
-  const target = useRef<HTMLSpanElement>(null)
-  const [isDrawn, setDrawn] = useState(formulaRenderer !== undefined)
-  useLayoutEffect(() => {
-    let isGone = false
-    const draw = ({ renderFormula: renderMaths }: FormulaRenderer) => {
-      if (isGone || !target.current) return
-      try {
-        renderMaths(target.current, tex, isBlock)
-        setDrawn(true)
-      } catch {
-        // Invalid TeX is shown as source.
-        setDrawn(false)
-      }
-    }
-    if (formulaRenderer) draw(formulaRenderer)
-    else
-      import('./maths.ts').then(
-        (loaded) => {
-          formulaRenderer = loaded
-          draw(loaded)
-        },
-        // The source stays visible when the renderer cannot be loaded.
-        () => undefined,
-      )
-    return () => {
-      isGone = true
-    }
-  }, [tex, isBlock])
-  return (
-    <span className={isBlock ? 'formula block' : 'formula'}>
-      <span ref={target} />
-      {!isDrawn && <code>{tex}</code>}
-    </span>
   )
 }

@@ -1,120 +1,167 @@
-import { Marked, type Token, type TokenizerExtension, type Tokens } from 'marked'
+import { BlockParser } from './block-parser.ts'
+import type { InlineContext } from './inline-parser.ts'
+import { References } from './references.ts'
+import type { Block } from './tokens.ts'
+import { BudgetExceeded, WorkBudget } from './work-budget.ts'
 
-/** A formula in TeX. */
-export interface MathsToken extends Tokens.Generic {
-  type: 'maths' | 'mathsBlock'
-  raw: string
-  text: string
+/** Longer texts are shown as they were written from here on, as every element costs the browser time. */
+export const MAX_PARSED_LENGTH = 200_000
+
+interface ParserOptions {
+  /** True for texts of people, whose line breaks are kept. */
+  hasLineBreaks?: boolean
 }
 
-export const isMaths = (token: Token): token is MathsToken => token.type === 'maths' || token.type === 'mathsBlock'
-
-/** A formula in a paragraph of its own, between `$$` or between `\[` and `\]`. */
-const mathsBlock: TokenizerExtension = {
-  name: 'mathsBlock',
-  level: 'block',
-  start: (source) => source.match(/\$\$|\\\[/)?.index,
-  tokenizer(source) {
-    const match = /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\]) *(?:\n|$)/.exec(source)
-    const text = match?.[1] ?? match?.[2]
-    return match && text !== undefined ? { type: 'mathsBlock', raw: match[0], text: text.trim() } : undefined
-  },
+/** The blocks of a text. */
+export interface ParsedText {
+  blocks: Block[]
+  /** The steps of the parser, by which a test compares texts. */
+  steps: number
 }
 
-/**
- * A formula within a line. Single dollars count only if they are no prices: no blank follows the opening one or
- * precedes the closing one, and no digit follows the closing one.
- */
-const inlineMaths: TokenizerExtension = {
-  name: 'maths',
-  level: 'inline',
-  start: (source) => source.match(/\$|\\\(|\\\[/)?.index,
-  tokenizer(source) {
-    const match =
-      /^\$\$([^$]+?)\$\$/.exec(source) ??
-      /^\\\(([\s\S]+?)\\\)/.exec(source) ??
-      /^\\\[([\s\S]+?)\\\]/.exec(source) ??
-      /^\$(?![\s\d][^$]*\s)((?:\\.|[^$\\\n])*?[^\s\\$])\$(?!\d)/.exec(source)
-    return match?.[1] === undefined ? undefined : { type: 'maths', raw: match[0], text: match[1].trim() }
-  },
+/** A block of the whole text, with its first line and the line behind it. */
+interface TopBlock {
+  block: Block
+  start: number
+  end: number
+  /** The range of the parser's completions that belong to it. */
+  completions: readonly [number, number]
 }
 
-const marked = new Marked({ gfm: true, extensions: [mathsBlock, inlineMaths] })
-const markedWithBreaks = new Marked({ gfm: true, breaks: true, extensions: [mathsBlock, inlineMaths] })
+/** Parses a text. What would cost too much is shown as it was written. */
+export function parseMarkdown(text: string, options: ParserOptions = {}): ParsedText {
+  const { blocks, steps } = parseLines(text, options)
+  return { blocks: blocks.map(({ block }) => block), steps }
+}
+
+function parseLines(text: string, { hasLineBreaks = false }: ParserOptions) {
+  const { parsed, rest } = splitAtBound(text)
+  const lines = parsed.replace(/\r\n?/g, '\n').replaceAll('\0', '\ufffd').split('\n')
+  const budget = new WorkBudget(parsed.length)
+  const references = new References()
+  const context = { budget, references, hasLineBreaks }
+  const parser = new BlockParser(lines, context)
+  const blocks = readBlocks(parser, lines)
+  completeBlocks(blocks, parser, lines)
+  const notes = readNotes(context)
+  references.labels.resolve()
+  const extra: TopBlock[] = [...notes, ...(rest === '' ? [] : [asPlain(rest)])].map((block) => ({
+    block,
+    start: lines.length,
+    end: lines.length,
+    completions: [0, 0],
+  }))
+  return { blocks: [...blocks, ...extra], lines, steps: budget.steps }
+}
+
+/** Splits a text behind the last whole line that is parsed. */
+function splitAtBound(text: string): { parsed: string; rest: string } {
+  if (text.length <= MAX_PARSED_LENGTH) return { parsed: text, rest: '' }
+  const lineEnd = text.lastIndexOf('\n', MAX_PARSED_LENGTH)
+  const end = lineEnd === -1 ? 0 : lineEnd + 1
+  return { parsed: text.slice(0, end), rest: text.slice(end) }
+}
+
+const asPlain = (text: string): Block => ({ type: 'plain', text, source: text })
+
+function readBlocks(parser: BlockParser, lines: readonly string[]): TopBlock[] {
+  const blocks: TopBlock[] = []
+  for (let at = 0; at < lines.length; ) {
+    const first = parser.completions.length
+    try {
+      const { block, end } = parser.readBlock(at)
+      if (block) blocks.push({ block, start: at, end, completions: [first, parser.completions.length] })
+      at = end
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error
+      return [...blocks, buildRest(lines, at)]
+    }
+  }
+  return blocks
+}
+
+const buildRest = (lines: readonly string[], start: number): TopBlock => ({
+  block: asPlain(lines.slice(start).join('\n')),
+  start,
+  end: lines.length,
+  completions: [0, 0],
+})
+
+/** Fills in the lines of all blocks, up to one that costs too much. */
+function completeBlocks(blocks: TopBlock[], parser: BlockParser, lines: readonly string[]): void {
+  for (const [index, { start, completions }] of blocks.entries()) {
+    try {
+      for (const complete of parser.completions.slice(...completions)) complete()
+    } catch (error) {
+      if (!(error instanceof BudgetExceeded)) throw error
+      blocks.splice(index, blocks.length, buildRest(lines, start))
+      return
+    }
+  }
+}
+
+function readNotes(context: InlineContext): Block[] {
+  const notes = context.references.listNotes()
+  if (notes.length === 0) return []
+  const source = notes.map(({ lines }) => lines.join('\n')).join('\n')
+  try {
+    const parsed = notes.map(({ number, lines }) => {
+      const parser = new BlockParser(lines, context, 1)
+      const blocks = parser.readAll()
+      for (const complete of parser.completions) complete()
+      return { number, blocks }
+    })
+    return [{ type: 'notes', notes: parsed, source }]
+  } catch (error) {
+    if (!(error instanceof BudgetExceeded)) throw error
+    return [asPlain(source)]
+  }
+}
 
 /** The last blocks, which the next character may still turn into something else. */
 const OPEN_BLOCKS = 2
 
 /** Parses a growing text incrementally: finished blocks are not parsed again and keep their identity. */
 export class IncrementalMarkdown {
-  readonly #marked: Marked
+  readonly #options: ParserOptions
   #finished = ''
-  #blocks: Token[] = []
+  #blocks: Block[] = []
 
-  constructor({ hasLineBreaks = false } = {}) {
-    this.#marked = hasLineBreaks ? markedWithBreaks : marked
+  constructor(options: ParserOptions = {}) {
+    this.#options = options
   }
 
-  parse(text: string): readonly Token[] {
-    // The definition of a link may follow anywhere in the text.
-    const hasDefinitions = /^ {0,3}\[[^\]\n]+\]:/m.test(text)
-    if (hasDefinitions || !text.startsWith(this.#finished)) this.#reset()
-    const tail = this.#marked.lexer(text.slice(this.#finished.length)) as Token[]
-    if (!hasDefinitions) this.#finish(tail)
-    const tailBlocks = tail.filter(isBlock)
-    return hasDefinitions ? tailBlocks : [...this.#blocks, ...tailBlocks]
-  }
-
-  /** Moves finished blocks out of the tail: those that a blank line ends and several blocks follow. */
-  #finish(tail: Token[]): void {
-    for (;;) {
-      const [first, second] = tail
-      const isFinished = first && second?.type === 'space' && tail.filter(isBlock).length > OPEN_BLOCKS
-      if (!isFinished) return
-      this.#finished += first.raw + second.raw
-      this.#blocks.push(first)
-      tail.splice(0, 2)
+  parse(text: string): readonly Block[] {
+    // What a definition or a label stands for may be used anywhere in the text.
+    if (/^ {0,3}\[[^\]\n]+\]:|\\label\{/m.test(text) || text.length > MAX_PARSED_LENGTH) {
+      this.#finished = ''
+      this.#blocks = []
+      return withContext(parseMarkdown(text, this.#options).blocks, text)
     }
+    if (!text.startsWith(this.#finished)) {
+      this.#finished = ''
+      this.#blocks = []
+    }
+    const { blocks, lines } = parseLines(text.slice(this.#finished.length), this.#options)
+    const known = this.#blocks
+    this.#finish(blocks, lines, text)
+    return [...known, ...blocks.map(({ block }) => block)]
   }
 
-  #reset(): void {
-    this.#finished = ''
-    this.#blocks = []
+  /** Keeps the blocks that a blank line ends and several blocks follow. */
+  #finish(blocks: readonly TopBlock[], lines: readonly string[], text: string): void {
+    const isFinished = ({ block, end }: TopBlock, index: number) =>
+      block.type !== 'plain' && lines[end]?.trim() === '' && index < blocks.length - OPEN_BLOCKS
+    const count = blocks.findLastIndex(isFinished) + 1
+    const last = blocks[count - 1]
+    if (!last || /[\r\0]/.test(text)) return
+    this.#finished += `${lines.slice(0, last.end + 1).join('\n')}\n`
+    this.#blocks = [...this.#blocks, ...blocks.slice(0, count).map(({ block }) => block)]
   }
 }
 
-const isBlock = ({ type }: Token) => type !== 'space' && type !== 'def'
-
-/** Closes incomplete emphasis, code and links at the end of a streaming text. */
-export function repairMarkdown(text: string): string {
-  const fences = text.match(/^ {0,3}(```|~~~)/gm)?.length ?? 0
-  if (fences % 2 === 1) return text
-  const start = text.lastIndexOf('\n\n') + 1
-  const [before, tail] = [text.slice(0, start), text.slice(start)]
-  return before + closeEmphasis(removeOpenLink(tail))
+/** Makes blocks differ when a definition elsewhere in the text changes what they mean. */
+function withContext(blocks: readonly Block[], text: string): Block[] {
+  const definitions = text.match(/^ {0,3}\[[^\]\n]+\]:.*|\\(?:label|tag)\*?\{[^{}\n]*\}/gm)?.join('\n') ?? ''
+  return blocks.map((block) => ({ ...block, source: `${block.source}\n${definitions}` }))
 }
-
-/** Reduces an incomplete link to its words. */
-const removeOpenLink = (tail: string) => tail.replace(/!?\[([^\]\n]*)(\]\([^)\n]*)?$/, '$1')
-
-function closeEmphasis(tail: string): string {
-  if (countMatches(tail, /(?<!\\)`/g) % 2 === 1) return `${tail.trimEnd()}\``
-  const plain = tail.replace(/`[^`]*`/g, '')
-  if (countMatches(plain, /\*\*/g) % 2 === 1) return /\*\*$/.test(tail) ? tail.slice(0, -2) : `${tail.trimEnd()}**`
-  return tail
-}
-
-const countMatches = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0
-
-const namedEntities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
-
-/** Decodes character references of Markdown. The result is rendered as text, so any character is safe. */
-export const decodeEntities = (text: string): string =>
-  text.replace(
-    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi,
-    (entity, decimal?: string, hex?: string, name?: string) => {
-      if (name !== undefined) return namedEntities[name] ?? entity
-      const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal)
-      return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : entity
-    },
-  )
