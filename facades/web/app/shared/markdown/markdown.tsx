@@ -47,12 +47,14 @@ function Blocks({ text, isStreaming = false, hasLineBreaks = false }: MarkdownPr
 const SECTION_SIZE = 20
 
 const Section = memo(
-  ({ blocks }: { blocks: readonly Block[] }) => renderBlocks(blocks),
+  ({ blocks }: { blocks: readonly Block[] }) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: blocks keep their positions while a text grows.
+    blocks.map((block, index) => <MemoBlock key={index} block={block} />),
   (before, after) =>
     before.blocks.length === after.blocks.length && before.blocks.every((block, at) => block === after.blocks[at]),
 )
 
-/** Renders a block again only when its source has changed. */
+/** Renders a block of the text again only when its source has changed. */
 const MemoBlock = memo(
   ({ block }: { block: Block }) => renderBlock(block),
   (before, after) => before.block.source === after.block.source && before.block.type === after.block.type,
@@ -97,7 +99,7 @@ function renderBlock(block: Block): ReactNode {
 
 const renderBlocks = (blocks: readonly Block[]): ReactNode =>
   // biome-ignore lint/suspicious/noArrayIndexKey: blocks keep their positions while a text grows.
-  blocks.map((block, index) => <MemoBlock key={index} block={block} />)
+  blocks.map((block, index) => <Fragment key={index}>{renderBlock(block)}</Fragment>)
 
 /** Lowers the level of headings, as each message has a heading with its author above them. */
 function Heading({ level, content }: { level: number; content: readonly Inline[] }) {
