@@ -30,8 +30,9 @@ const damages = {
   'with something else for a key': `await change((keys) => result(keys.put(7, 'passkey')))`,
   'with a key that does not fit': `const key = await crypto.subtle.importKey('raw', new Uint8Array(32), 'AES-GCM', false, ['encrypt', 'decrypt'])
     await change(async (keys) => {
-      const { owner } = await result(keys.get('passkey'))
-      await result(keys.put({ owner, key }, 'passkey'))
+      const stored = await result(keys.get('passkey'))
+      const other = stored.key.wrapping === undefined ? key : { ...stored.key, key }
+      await result(keys.put({ ...stored, key: other }, 'passkey'))
     })`,
 }
 

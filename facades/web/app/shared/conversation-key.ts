@@ -4,12 +4,14 @@ import {
   type KeychainEntry,
   type KeychainKey,
   readSealed,
+  readWrapping,
   seal,
   unseal,
   unsealEntry,
+  wrappingOf,
   writeSealed,
 } from '../../browser/crypto.ts'
-import { deleteStore, findKey, KeyStoreFailure } from '../../browser/keystore.ts'
+import { deleteStore, findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
 export { deleteStore, KeyStoreFailure }
@@ -47,6 +49,11 @@ export async function openConversationKey(
 ): Promise<ConversationKey | undefined> {
   const entry = keychain.find(({ keyType }) => keyType === 'ai_conv')
   if (!entry) return undefined
+  if (wrappingOf(passkeyKey) !== readWrapping(entry.value)) {
+    // Another browser has wrapped the keychain anew since, so the passkey is asked for.
+    await forgetKeys()
+    return undefined
+  }
   try {
     return new ConversationKey(await importKey(await unsealEntry(passkeyKey, entry)))
   } catch (error) {
