@@ -27,8 +27,7 @@ export function collectItem(
   const goesOn = (line: string) => !fence.isOpen && !readListMark(line) && continuesParagraph(lines.at(-1), line)
   // An item that begins with a blank line has no second one.
   const canBeBlank = () => lines.length > 1 || !isBlank(lines[0] ?? '')
-  const isPart = (line: string) =>
-    isBlank(line) ? canBeBlank() : getIndent(line) >= contentIndent || goesOn(line)
+  const isPart = (line: string) => (isBlank(line) ? canBeBlank() : getIndent(line) >= contentIndent || goesOn(line))
   let end = start + 1
   for (; end < all.length && isPart(all[end] ?? ''); end++) {
     const line = all[end] ?? ''
