@@ -4,6 +4,9 @@ import type { CheckedKey } from './keyring.ts'
 import { useRoomView } from './room-context.ts'
 import { getMemberName } from './room-members.ts'
 
+/** The labels of the states in which a public key is not trusted. */
+export const doubtLabels = { changed: 'app.keys.changed', unknown: 'app.keys.unknown' } as const
+
 const states = ['changed', 'unknown'] as const
 
 /** Names the members whose public keys this browser does not trust, and leads to their fingerprints. */
@@ -27,5 +30,5 @@ function NamedKeys({ state, keys }: { state: (typeof states)[number]; keys: read
   if (keys.length === 0) return null
   const ids = new Set(keys.map(({ id }) => id))
   const names = [...members.values()].filter((member) => ids.has(getRelatedId(member, 'user') ?? '')).map(getMemberName)
-  return <p>{t(`app.keys.${state}`, { names: names.join(', ') })}</p>
+  return <p>{t(doubtLabels[state], { names: names.join(', ') })}</p>
 }

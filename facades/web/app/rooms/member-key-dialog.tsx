@@ -3,6 +3,7 @@ import { fingerprint } from '../../browser/crypto.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { doubtLabels } from './key-notice.tsx'
 import { getKeyring } from './keyring.ts'
 import { QrCode } from './qr-code.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -46,7 +47,7 @@ export function MemberKeyDialog({ user, name, close }: MemberKeyDialogProps) {
       {data === null && <p>{t('app.keys.none', { name })}</p>}
       {data && (
         <>
-          {data.state !== 'trusted' && <p className="notice warn">{t(`app.keys.${data.state}`, { names: name })}</p>}
+          {data.state !== 'trusted' && <p className="notice warn">{t(doubtLabels[data.state], { names: name })}</p>}
           <p>{t(data.isOwn ? 'app.keys.compareOwn' : 'app.keys.compare', { name })}</p>
           <p className="fingerprint">{data.fingerprint}</p>
           <QrCode text={data.fingerprint} label={t('app.keys.qrCode', { name })} />

@@ -229,7 +229,9 @@ export class RoomStore {
     )
     this.#view = { ...this.#view, room, keys, description, systemPrompt }
     await this.#history.reopenUnreadable()
-    if (room.rekeyRequired && canWrite(room) && keys.has(room.keyEpoch)) this.#rotation ??= this.#rotateKey(room)
+    // Without the key of the room this browser neither gives it to anybody nor tests a proof.
+    if (!keys.has(room.keyEpoch)) return
+    if (room.rekeyRequired && canWrite(room)) this.#rotation ??= this.#rotateKey(room)
     else if (room.rekeyRequired || this.#view.untrustedKeys.length > 0 || this.#keyring.hasNewKeys(room))
       await this.#checkMembers(room).catch(() => {})
   }

@@ -51,11 +51,12 @@ export async function makeNextRoomKey(next: KeyRecipients, known: RoomKeys, { sl
   )
   const proofs = new Map(await Promise.all(proven))
   const keys = wrapped.map((key) => ({ ...key, proof: proofs.get(key.user) }))
-  const withheld = [...unusable, ...(refused ?? [])]
+  const left = [...unusable, ...(refused ?? [])]
+  const withheld = left.length > 0 && { withheld: left }
   const extra = sharesEarlierKeys
     ? await sealPrevious(known.get(keyEpoch - 1), roomKey)
     : await resealTexts(next, known, roomKey)
-  return { roomKey, request: { keyEpoch, recipients: version, keys, withheld, ...extra }, unusable }
+  return { roomKey, request: { keyEpoch, recipients: version, keys, ...withheld, ...extra }, unusable }
 }
 
 async function wrapForAll(recipients: KeyRecipients['recipients'], roomKey: string) {
