@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { formatCsvText } from '../routers/ports/csv.ts'
 
 interface TableOptions {
   /** Maximum width of the table; the longest texts of the cuttable columns are cut. */
@@ -146,16 +147,13 @@ export async function* writeCsvRows(
   for await (const records of batches) {
     for (const record of records) {
       const values = record as Record<string, unknown>
-      yield `${names.map((name) => formatCsvValue(values[name], { separator, decimal })).join(separator)}\r\n`
+      yield `${names.map((name) => formatCsvValue(values[name], decimal)).join(separator)}\r\n`
     }
   }
 }
 
-function formatCsvValue(value: unknown, { separator, decimal }: CsvForm): string {
-  const text = typeof value === 'number' ? String(value).replace('.', decimal) : String(value ?? '')
-  // Escapes text that a spreadsheet would run as a formula.
-  const plain = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return plain.includes(separator) || /["\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+function formatCsvValue(value: unknown, decimal: string): string {
+  return typeof value === 'number' ? String(value).replace('.', decimal) : formatCsvText(String(value ?? ''))
 }
 
 /** Writes chunks with backpressure. */

@@ -112,7 +112,7 @@ describe('svc usage --by', () => {
       'user,requests,estimated,inputTokens,outputTokens,cachedTokens,cacheWriteTokens,reasoningTokens,webSearches,webFetches,costMicros,currency,unpriced\r\n' +
         "ada,2,1,14,6,0,0,0,3,4,27,EUR,0\r\n'=1+1,1,0,1,1,0,0,0,0,0,,,1\r\n,1,0,2,2,0,0,0,0,0,9,USD,0\r\n",
     )
-    expect(models).toContain('\r\n"""big"", = or not",1,0,')
+    expect(models).toContain('\r\n"""big"", \'= or not",1,0,')
   })
 
   test('svc usage --by prints a table for people, and says that there is more', async () => {

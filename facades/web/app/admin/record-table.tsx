@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { formatCsvText } from '../../../../routers/ports/csv.ts'
 import { describeError } from '../shared/api/error-text.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
@@ -268,14 +269,9 @@ export function DayField({ name, label, defaultValue = '', type = 'date' }: DayF
   )
 }
 
-/** Converts rows to CSV. Cells that a spreadsheet would run as formulas are quoted. */
+/** Converts rows to CSV. */
 function toCsv(rows: readonly (readonly string[])[]): string {
-  const lines = rows.map((cells) => cells.map(quoteCell).join(','))
+  const lines = rows.map((cells) => cells.map(formatCsvText).join(','))
   // Without a byte order mark, Excel reads the file in a legacy encoding.
   return `\uFEFF${lines.join('\r\n')}\r\n`
-}
-
-function quoteCell(cell: string): string {
-  const safe = /^[=+@\t\r]|^-(?![\d.]+$)/.test(cell) ? `'${cell}` : cell
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
