@@ -6,7 +6,7 @@ import type { ClusterUse } from '../server/database/embedded-database.ts'
 import { createLog, createPrettyOutput, shouldPrettyPrint } from '../server/ops/log.ts'
 import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
-import { writeChunks } from './output.ts'
+import { WIDTH, writeChunks } from './output.ts'
 import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
 
 /** Result of a command: a record for programs, and a text for people. */
@@ -35,6 +35,8 @@ export interface CommandContext {
   hasFailed: boolean
   /** True with --json. */
   isJson: boolean
+  /** Width of the terminal in characters; a default if the output goes elsewhere. */
+  width: number
   /** Writes text in chunks. */
   write(chunks: AsyncIterable<string>): Promise<void>
 }
@@ -57,6 +59,7 @@ export const createCommandContext = ({ terminal, isJson, env }: CommandContextOp
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
   runInterruptible,
   isJson,
+  width: ('columns' in terminal.stdout && Number(terminal.stdout.columns)) || WIDTH,
   write: (chunks) => writeChunks(terminal.stdout, chunks),
   print: (result) => void terminal.stdout.write(`${isJson ? JSON.stringify(result.record) : result.text}\n`),
 })

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Resolvable, renderUsage, type SubCommandsDef } from 'citty'
-import { findNearest } from '../server/config/spelling.ts'
+import { findNearest } from '../routers/ports/spelling.ts'
 import { UsageError } from './errors.ts'
 import { wrapText } from './output.ts'
 

@@ -38,7 +38,7 @@ function toProblemExitError({ problem, issues, message }: Problem): ExitError {
 }
 
 /** Writes a sentence with the flag of each invalid value. */
-export function writeIssues({ issues }: z.ZodError, flag?: string): string {
+export function writeIssues({ issues }: Pick<z.ZodError, 'issues'>, flag?: string): string {
   return issues
     .flatMap(flattenUnion)
     .map((issue) => writeIssue(issue, flag))

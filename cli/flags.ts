@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { ArgsDef } from 'citty'
-import { findNearest } from '../server/config/spelling.ts'
+import { findNearest } from '../routers/ports/spelling.ts'
 import { UsageError } from './errors.ts'
 
 /** Shown in the help as the value of a list flag, which takes comma separated values or may be repeated. */

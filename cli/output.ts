@@ -2,10 +2,15 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { formatCsvText } from '../routers/ports/csv.ts'
 
+/** Width of a terminal. */
+export const WIDTH = 80
+
 interface TableOptions {
   /** Maximum width of the table; the longest texts of the cuttable columns are cut. */
   width: number
   cuttable: readonly string[]
+  /** Columns that are cut where that is not enough. */
+  cuttableLast?: readonly string[]
 }
 
 /** Formats records as a table with the member names as header. */
@@ -32,15 +37,16 @@ const GAP = '  '
 function shrinkColumns(
   fullWidths: readonly number[],
   names: readonly string[],
-  { width, cuttable }: TableOptions,
+  { width, cuttable, cuttableLast = [] }: TableOptions,
 ): readonly number[] {
   const widths = [...fullWidths]
-  const columns = [...names.keys()].filter((column) => cuttable.includes(names[column] ?? ''))
   const computeTotalWidth = () => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length)
   while (computeTotalWidth() > width) {
-    const [widest] = columns
-      .filter((column) => (widths[column] ?? 0) > (names[column]?.length ?? 0))
-      .toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))
+    const findWidest = (cut: readonly string[]) =>
+      [...names.keys()]
+        .filter((column) => cut.includes(names[column] ?? '') && (widths[column] ?? 0) > (names[column]?.length ?? 0))
+        .toSorted((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0]
+    const widest = findWidest(cuttable) ?? findWidest(cuttableLast)
     if (widest === undefined) break
     widths[widest] = (widths[widest] ?? 0) - 1
   }
@@ -66,8 +72,6 @@ function formatCell(value: unknown): string {
   return Array.isArray(value) ? value.join(',') || '-' : String(value).replace(timestamp, '$1 $2')
 }
 
-const WIDTH = 80
-
 /**
  * Wraps a text to the width of a terminal, with `lead` before the first line and as much indentation before the others.
  */
@@ -83,30 +87,6 @@ export function wrapText(lead: string, text: string): string {
   }
   return lines.join('\n')
 }
-
-interface AmountUnit {
-  unit: string
-  currency: string | null
-}
-
-const numberFormat = new Intl.NumberFormat('en', { maximumFractionDigits: 6, useGrouping: false })
-
-/** Formats millionths of a currency in currency units, exactly. */
-export const formatMicros = (micros: number) => numberFormat.format(`${micros}E-6` as `${number}`)
-
-/** Formats an amount such as `1.234567 EUR`; null if the price is unknown. */
-export const formatMoney = (micros: number | null, currency: string | null) =>
-  micros === null || currency === null ? null : `${formatMicros(micros)} ${currency}`
-
-/** Converts members of a record from millionths to currency units if its unit is money. */
-export function formatMoneyMembers<Row extends AmountUnit>(row: Row, names: readonly (keyof Row)[]): object {
-  if (row.unit !== 'money') return row
-  return { ...row, ...Object.fromEntries(names.map((name) => [name, formatMicros(row[name] as number)])) }
-}
-
-/** Formats an amount such as `50 EUR` or `3 requests`. */
-export const formatAmount = (amount: number, { unit, currency }: AmountUnit) =>
-  unit === 'money' ? `${formatMicros(amount)} ${currency}` : `${amount} ${unit}`
 
 type Batches = AsyncIterable<readonly object[]>
 

@@ -127,7 +127,7 @@ export class TerminalPrompts implements Prompts {
         this.#isRefused = true
       }
     }
-    if (faults.length > 0) throw new UsageError(faults.join('\n'))
+    if (faults.length > 0) throw new UsageError(faults.filter((fault) => fault !== '').join('\n'))
     return values as Values<R>
   }
 

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { defineCommand } from 'citty'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseFlag, typedNumber } from '../flag-values.ts'
+import { parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 
 export const auditCommand = (context: CommandContext) =>
@@ -27,11 +27,12 @@ const listCommand = (context: CommandContext) =>
     },
     async run({ args: { before, limit, act, actor, subject, outcome, from, to } }) {
       const texts = Object.entries({ act, actor, subject, outcome, from, to })
-      const input = {
-        ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)),
-        ...(before !== undefined && { before: parseFlag(typedNumber, before, '--before') }),
-        ...(limit !== undefined && { limit: parseFlag(typedNumber, limit, '--limit') }),
-      }
+      const numbers = await context.prompts.readAll({
+        before: () => parseOptionalFlag('before', typedNumber, before, '--before'),
+        limit: () => parseOptionalFlag('limit', typedNumber, limit, '--limit'),
+      })
+      const given = Object.fromEntries(texts.filter(([, text]) => text !== undefined))
+      const input = { ...given, ...numbers.before, ...numbers.limit }
       const record = await context.open(({ host }) => host.audit.list(input))
       const rows = record.entries.map(({ requestId: _, origin, change, ...entry }) => {
         return { ...entry, origin: origin && JSON.stringify(origin), change: change && JSON.stringify(change) }

@@ -1,13 +1,16 @@
 import { defineCommand } from 'citty'
 import type { z } from 'zod'
 import type { Refusals } from '../../routers/ai/limits/limit-simulation.ts'
-import { type limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { formatAmount, formatMicros } from '../../routers/ports/ai/amounts.ts'
+import { limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { UsageError, writeIssues } from '../errors.ts'
 import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
-import { formatAmount, formatMoneyMembers, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
+import { formatProperties, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 type Simulation = Awaited<ReturnType<CoreService['host']['limits']['simulate']>>
 
@@ -69,10 +72,10 @@ async function printSimulation(
     rows.push(...batch.slice(0, MAX_LINES - rows.length))
   }
   const text = [
-    formatTable(
-      rows.map((row) => formatMoneyMembers(row, ['cap', 'refusedAmount', 'used'])),
-      'Nothing would have been refused.',
-    ),
+    formatTable(rows.map(toRefusalRow), 'Nothing would have been refused.', {
+      width: context.width,
+      cuttable: ['limit', 'who'],
+    }),
     ...(count > rows.length ? [`There are ${count - rows.length} more rows: --csv prints all of them.`] : []),
     `Calls: ${totals.calls}, of which limits that are enforced would have refused ${totals.refused}.`,
     ...(leftOut > 0 ? [`Left out: ${leftOut} calls that are kept as sums of a day only.`] : []),
@@ -81,6 +84,16 @@ async function printSimulation(
   ]
   return context.print({ record: rows, text: text.join('\n') })
 }
+
+const toRefusalRow = (row: Refusals) => ({
+  limit: row.limit,
+  who: [row.subject, row.username ?? row.subjectId].filter(Boolean).join(' '),
+  from: row.from,
+  calls: row.calls,
+  refused: row.mode === 'observe' ? `${row.refused} (observed)` : row.refused,
+  used: formatPlain(row, row.used),
+  of: formatAmount(row.cap, row),
+})
 
 export const limitsCommand = (context: CommandContext) =>
   defineCommand({
@@ -97,11 +110,69 @@ export const limitsCommand = (context: CommandContext) =>
 
 type States = Awaited<ReturnType<CoreService['host']['limits']['list']>>
 
-const formatStates = (record: States, none: string) =>
-  formatTable(
-    record.map((state) => formatMoneyMembers(state, ['cap', 'baseCap', 'unpricedCost', 'used', 'held', 'remaining'])),
-    none,
-  )
+type State = States[number]
+
+/** Formats an amount without its unit. */
+const formatPlain = ({ unit }: Pick<State, 'unit'>, amount: number) =>
+  unit === 'money' ? formatMicros(amount) : `${amount}`
+
+const formatCap = (state: State) => `${formatAmount(state.cap, state)} a ${state.period}`
+
+/** Whom a limit is for; for each of a kind, the one that was counted. */
+const formatTarget = ({ target, ownId, subjectName, subjectId }: State) =>
+  ownId === null && subjectId !== '' ? `${target} (${subjectName ?? subjectId})` : target
+
+const formatMode = ({ active, mode }: State) => (active ? mode : 'off')
+
+/** The columns of the list and of one limit alone. */
+const toAmounts = (state: State) => ({
+  used: formatPlain(state, state.used),
+  held: formatPlain(state, state.held),
+  left: formatPlain(state, state.remaining),
+})
+
+/** Formats the limits; columns in which nothing deviates are left out. */
+function formatList(states: States, width: number): string {
+  const hasModes = states.some((state) => formatMode(state) !== 'enforce')
+  const hasHeld = states.some(({ held }) => held > 0)
+  const rows = states.map((state) => {
+    const { held, ...amounts } = toAmounts(state)
+    return {
+      name: state.name,
+      for: formatTarget(state),
+      cap: formatCap(state),
+      ...amounts,
+      ...(hasHeld && { held }),
+      resets: state.resetsAt,
+      ...(hasModes && { mode: formatMode(state) }),
+    }
+  })
+  return formatTable(rows, 'There are no limits.', { width, cuttable: ['name', 'for'], cuttableLast: ['cap'] })
+}
+
+/** Formats one limit with all who were counted. */
+function formatOne(states: States, width: number): string {
+  const [first] = states
+  if (!first) return ''
+  const { name, target, unpricedCost, resetsAt, countsFrom, timeZone, fromFile } = first
+  const properties = {
+    for: target,
+    cap: formatCap({ ...first, cap: first.baseCap }),
+    mode: formatMode(first),
+    ...(unpricedCost !== null && { unpriced: formatAmount(unpricedCost, first) }),
+    resets: resetsAt,
+    'time zone': timeZone,
+    ...(countsFrom !== null && { 'counts from': countsFrom }),
+    'from the file': fromFile,
+  }
+  const rows = states.map((state) => ({
+    who: (state.subjectName ?? state.subjectId) || state.target,
+    cap: formatAmount(state.cap, state),
+    ...toAmounts(state),
+    refused: state.refused,
+  }))
+  return `${name}\n\n${formatProperties(properties)}\n\n${formatTable(rows, '', { width, cuttable: ['who'] })}`
+}
 
 const name = { type: 'positional', description: 'Name of the limit', required: true } as const
 
@@ -111,7 +182,7 @@ const listCommand = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.limits.list())
-      context.print({ record, text: formatStates(record, 'There are no limits.') })
+      context.print({ record, text: formatList(record, context.width) })
     },
   })
 
@@ -121,7 +192,7 @@ const showCommand = (context: CommandContext) =>
     args: { name, json },
     async run({ args: { name } }) {
       const record = await context.open(({ host }) => host.limits.show({ name }))
-      context.print({ record, text: formatStates(record, '') })
+      context.print({ record, text: formatOne(record, context.width) })
     },
   })
 
@@ -144,29 +215,68 @@ const setCommand = (context: CommandContext) =>
       },
       mode: { type: 'string', description: 'enforce, or observe to refuse nothing and count what would have been' },
       unpriced: { type: 'string', description: 'What a call without a known price counts, in the currency' },
+      'count-from': {
+        type: 'string',
+        description: 'now to begin at 0; what is recorded of the running period counts when absent',
+      },
+      yes: { type: 'boolean', description: 'Take a person or group that is not there yet' },
       json,
     },
     async run({ args }) {
-      const { name, for: subject, unit, per, mode } = args
-      const amounts = await context.prompts.readAll({
-        cap: () => parseFlag(typedNumber, args.cap, '--cap'),
-        unpriced: () => parseOptionalFlag('unpriced', typedNumber, args.unpriced, '--unpriced'),
+      const entry = await readEntry(context, args)
+      const set = (confirm: boolean) => context.open(({ host }) => host.limits.set({ ...entry, confirm }))
+      const record = await set(args.yes === true).catch(async (error: unknown) => {
+        if (!(error instanceof Problem) || error.problem !== 'confirmation_needed') throw error
+        if (!context.prompts.isInteractive) throw describeConfirmation(error)
+        await context.prompts.requireConsent('--yes', `${error.message} Set the limit all the same?`)
+        return set(true)
       })
-      const zone = args['time-zone'] !== undefined && { timeZone: args['time-zone'] }
-      const entry = {
-        name,
-        for: subject,
-        unit,
-        per,
-        cap: amounts.cap,
-        ...amounts.unpriced,
-        ...zone,
-        ...(mode !== undefined && { mode }),
-      }
-      const record = await context.open(({ host }) => host.limits.set(entry as z.input<typeof limitEntry>))
-      context.print({ record, text: `The limit '${record.name}' is set.` })
+      const [state] = record.begun ? await context.open(({ host }) => host.limits.show({ name: record.name })) : []
+      context.print({ record, text: [`The limit '${record.name}' is set.`, ...describeBegun(record, state)].join(' ') })
     },
   })
+
+const describeConfirmation = ({ message }: Problem) =>
+  new Problem('confirmation_needed', {
+    detail: `${message} --yes sets the limit all the same: it holds once a sign-in brings them.`,
+  })
+
+function describeBegun({ begun }: SetResult, state: State | undefined): string[] {
+  if (!begun || !state) return []
+  if (begun.countFrom === 'now') return [`It begins at 0: what is recorded of the running ${state.period} is left out.`]
+  const by = state.ownId === null && state.subject !== 'installation' ? ` of ${begun.subjects}` : ''
+  return [`It counts what is recorded of the running ${state.period}: ${formatAmount(begun.used, state)}${by}.`]
+}
+
+type SetResult = Awaited<ReturnType<CoreService['host']['limits']['set']>>
+
+type SetFlags = Record<'name' | 'for' | 'cap' | 'unit' | 'per', string> &
+  Record<'time-zone' | 'mode' | 'unpriced' | 'count-from', string | undefined>
+
+/** Reads a limit; throws with all faults of the flags. */
+async function readEntry({ prompts }: CommandContext, flags: SetFlags): Promise<z.output<typeof limitEntry>> {
+  const { name, for: target, unit, per, mode } = flags
+  const texts = { mode, timeZone: flags['time-zone'], countFrom: flags['count-from'], unpriced: flags.unpriced }
+  const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== undefined))
+  const { entry } = await prompts.readAll({
+    cap: () => parseFlag(typedNumber, flags.cap, '--cap'),
+    unpriced: () => parseOptionalFlag('unpriced', typedNumber, flags.unpriced, '--unpriced'),
+    entry: () => parseEntry({ name, for: target, unit, per, ...given, cap: flags.cap }),
+  })
+  return entry
+}
+
+/** Parses a limit; an amount that is no number has a message of its own. */
+function parseEntry(texts: Record<string, string>): z.output<typeof limitEntry> {
+  const amounts = Object.entries(texts).filter(([name]) => name === 'cap' || name === 'unpriced')
+  const numbers = amounts.map(([name, text]) => [name, typedNumber.safeParse(text)] as const)
+  const wrong = numbers.flatMap(([name, { success }]) => (success ? [] : name))
+  const values = Object.fromEntries(numbers.map(([name, { data }]) => [name, data]))
+  const parsed = limitEntry.safeParse({ ...texts, ...values })
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.filter(({ path }) => !wrong.includes(String(path[0])))
+  throw new UsageError(writeIssues({ issues }))
+}
 
 const removeCommand = (context: CommandContext) =>
   defineCommand({

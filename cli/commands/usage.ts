@@ -4,17 +4,15 @@ import { billGroupings } from '../../entities/ai/usage-closing.ts'
 import { usageCounts } from '../../entities/ai/usage-record.ts'
 import type { UsageSum } from '../../entities/ai/usage-report.sql.ts'
 import { type GroupedUsage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
+import { formatMicros, formatMoney } from '../../routers/ports/ai/amounts.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { parseFlag } from '../flag-values.ts'
-import { chooseCsvForm, formatMicros, formatMoney, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
+import { chooseCsvForm, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 /** Maximum number of rows in the terminal. */
 const MAX_LINES = 1000
-
-/** Width of most terminals. */
-const WIDTH = 100
 
 const none = 'No model was used in this time.'
 
@@ -56,7 +54,7 @@ async function printReport(context: CommandContext, { by, from, to, csv }: Repor
   }
   if (csv) throw new UsageError('--by is missing.')
   const record = await context.open(({ host }) => host.usage.report(period))
-  return context.print({ record, text: formatUsage(record) })
+  return context.print({ record, text: formatUsage(record, context.width) })
 }
 
 type GroupedReport = Awaited<ReturnType<CoreService['host']['usage']['by']>>
@@ -73,7 +71,7 @@ async function printGrouped(
     rows.push(...batch.slice(0, MAX_LINES + 1 - rows.length))
     if (rows.length > MAX_LINES) break
   }
-  const text = formatUsage(rows.slice(0, MAX_LINES))
+  const text = formatUsage(rows.slice(0, MAX_LINES), context.width)
   const more = rows.length > MAX_LINES ? `\nThere are more rows: --csv prints all of them.` : ''
   return context.print({ record: rows, text: `${text}${more}` })
 }
@@ -91,7 +89,7 @@ const sumColumns: readonly (keyof UsageSum)[] = [
 ]
 
 /** Formats the main columns for a terminal; --json and --csv have all of them. */
-const formatUsage = (rows: readonly UsageSum[]) =>
+const formatUsage = (rows: readonly UsageSum[], width: number) =>
   formatTable(
     rows.map((row) => {
       const { requests, inputTokens: input, outputTokens: output, costMicros, currency } = row
@@ -101,7 +99,7 @@ const formatUsage = (rows: readonly UsageSum[]) =>
       return { ...Object.fromEntries(keys), requests, input, output, cost: formatMoney(costMicros, currency) }
     }),
     none,
-    { width: WIDTH, cuttable: keyColumns },
+    { width, cuttable: keyColumns },
   )
 
 const localeName = z.string().regex(/^[a-z]{2}([_-][A-Z]{2})?$/, 'must be a locale such as de_DE')
@@ -120,9 +118,12 @@ type Bill = Awaited<ReturnType<CoreService['host']['usage']['bill']>>
 type BillRow = Bill['rows'][number]
 
 /** Prints the costs of a month in groups, as they were when the month was closed, or as they are now. */
-function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
-  const grouping = parseFlag(z.enum(billGroupings), by ?? '', '--by')
-  const form = chooseCsvForm(parseFlag(localeName, locale, '--locale'))
+async function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
+  const { grouping, ...flags } = await context.prompts.readAll({
+    grouping: () => parseFlag(z.enum(billGroupings), by ?? '', '--by'),
+    locale: () => parseFlag(localeName, locale, '--locale'),
+  })
+  const form = chooseCsvForm(flags.locale)
   return context.open(async ({ host }) => {
     const read = (page: number) => host.usage.bill({ month, by: grouping, page, size: PAGE })
     const first = await read(1)

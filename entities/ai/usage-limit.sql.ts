@@ -19,6 +19,8 @@ export interface LimitState {
   refused: number
   /** In RFC 3339. */
   resetsAt: string
+  /** Start of the count in RFC 3339, if it lies in the running period; null if the whole period counts. */
+  countsFrom: string | null
 }
 
 /** Columns of a limit `l` with its counter `c` and period `s`. `subjectId` is an SQL expression. */
@@ -27,7 +29,8 @@ export const selectLimitState = (
 ) => `l.name, l.subject, ${subjectId} as "subjectId", l.unit, l.currency, l.period, l.mode, l.active,
        (l.cap + coalesce(c.topped_up, 0))::float8 as cap, coalesce(c.used, 0)::float8 as used, coalesce(c.held, 0)::float8 as held,
        greatest(0, l.cap + coalesce(c.topped_up - c.used - c.held, 0))::float8 as remaining,
-       coalesce(c.refused, 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt"`
+       coalesce(c.refused, 0)::float8 as refused, ${isoTime('s.ends_at')} as "resetsAt",
+       case when l.counts_from > s.starts_at then ${isoTime('l.counts_from')} end as "countsFrom"`
 
 /**
  * Selects names that are no time zones of the database, where an unknown one would break each statement. Values: names.

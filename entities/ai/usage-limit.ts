@@ -1,5 +1,5 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
-import { id, timestamps } from '../sql/columns.ts'
+import { id, moment, timestamps } from '../sql/columns.ts'
 
 /** Subjects of limits, widest first. */
 export const limitSubjects = [
@@ -46,6 +46,8 @@ export const UsageLimit = defineEntity({
     unpricedCost: p.bigint('number').nullable(),
     mode: p.enum(limitModes).default('enforce'),
     active: p.boolean().default(true),
+    /** Start of the count if it was asked to begin anew, and not at the start of the period. */
+    countsFrom: moment().nullable(),
     /** True if it is in the file that LIMITS names. */
     fromFile: p.boolean().default(false),
     /** Replicas of the previous release use this during a rollout. */

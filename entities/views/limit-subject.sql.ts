@@ -89,3 +89,20 @@ export const findNamed = statement<{ subject: LimitSubject; name: string; id: nu
    union all select 'app', name, id from ${ExtApp.tableName} where name = any($2::text[])
    union all select 'room', slug, id from ${Room.tableName} where slug = any($3::text[])`,
 )
+
+/** Names that are compared with a name that does not exist. */
+const MAX_CANDIDATES = 500
+
+/** Lists names of a kind that may have been meant. Values: the kind, and the typed name. */
+export const listSimilarNames = statement<{ name: string }>(
+  'list-similar-names',
+  `select name from (
+     select username as name from ${User.tableName} where $1 = 'user'
+     union select unnest(groups) from ${User.tableName} where $1 = 'group'
+     union select name from ${ExtApp.tableName} where $1 = 'app'
+     union select slug from ${Room.tableName} where $1 = 'room'
+     union select model_id from ${AiModel.tableName} where $1 = 'model'
+     union select provider_id from ${AiProvider.tableName} where $1 = 'provider') n
+    where abs(length(name) - length($2)) <= 1 + length($2) / 4 or starts_with(lower(name), lower($2))
+    order by left(lower(name), 1) = left(lower($2), 1) desc, abs(length(name) - length($2)), name limit ${MAX_CANDIDATES}`,
+)

@@ -3,6 +3,7 @@ import type { RequestedLimit } from '../../entities/ai/usage-reservation.sql.ts'
 import { computeCost, computeMaxCost } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { formatAmount } from '../ports/ai/amounts.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import {
   hasRoom,
@@ -152,9 +153,9 @@ type UnknownCost = 'model' | 'search' | 'pages'
 
 const sentences: Record<RefusalDuration, (limit: RequestedLimit, unknown: UnknownCost) => string> = {
   held: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more until calls under way end: ${describeUsage(limit)}.`,
+    `The limit '${limit.name}' has no room for ${formatLimitAmount(limit, limit.amount ?? 0)} more until calls under way end: ${describeUsage(limit)}.`,
   spent: (limit) =>
-    `The limit '${limit.name}' has no room for ${limit.amount} more: ${describeUsage(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
+    `The limit '${limit.name}' has no room for ${formatLimitAmount(limit, limit.amount ?? 0)} more: ${describeUsage(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
   never: (limit, unknown) => (limit.amount === null ? describeUnknownCost(limit, unknown) : describeTooLarge(limit)),
 }
 
@@ -170,8 +171,9 @@ const describeUnknownCost = ({ name, unit, currency }: RequestedLimit, unknown: 
     : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
 
 function describeTooLarge(limit: RequestedLimit): string {
-  const { name, unit, amount, cap, nextCap } = limit
-  const whole = `${nextCap} ${describeUnit(limit)}${cap > nextCap ? ', without what was topped up' : ''}`
+  const { name, unit, cap, nextCap } = limit
+  const amount = formatLimitAmount(limit, limit.amount ?? 0)
+  const whole = `${describeCap(limit, nextCap)}${cap > nextCap ? ', without what was topped up' : ''}`
   if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
   return unit === 'money'
     ? `This call may cost ${amount}, and the limit '${name}' is ${whole}. Send less, ask for a shorter answer, or ask another model.`
@@ -179,10 +181,13 @@ function describeTooLarge(limit: RequestedLimit): string {
 }
 
 const describeUsage = (limit: RequestedLimit) =>
-  `${limit.used} used and ${limit.held} held by calls under way, of ${limit.cap} ${describeUnit(limit)}`
+  `${formatLimitAmount(limit, limit.used)} used and ${formatLimitAmount(limit, limit.held)} held by calls under way, of ${describeCap(limit, limit.cap)}`
 
-const describeUnit = ({ unit, currency, period }: RequestedLimit) =>
-  `${unit === 'money' ? `millionths of ${currency}` : unit} a ${period}`
+const describeCap = (limit: RequestedLimit, cap: number) => `${formatAmount(cap, limit)} a ${limit.period}`
+
+/** Formats money with its currency, and other amounts without their unit, which the cap tells. */
+const formatLimitAmount = (limit: RequestedLimit, amount: number) =>
+  limit.unit === 'money' ? formatAmount(amount, limit) : `${amount}`
 
 const compareByDuration = (one: RequestedLimit, other: RequestedLimit) =>
   refusalDurations.indexOf(classifyRefusal(other)) - refusalDurations.indexOf(classifyRefusal(one)) ||

@@ -149,7 +149,7 @@ test('a wrong secret for a recently seen token is refused', async () => {
 
 test('the limits of a group hold from the first question after somebody joined it', async () => {
   const limit = { name: 'guests', for: 'group:guests', cap: 0, unit: 'requests', per: 'day' } as const
-  await changingReplica.host.limits.set(limit)
+  await changingReplica.host.limits.set({ ...limit, confirm: true })
   const { user, token } = await addSeenCaller()
   await changingReplica.host.admin.setGroups({ user, groups: ['guests'] })
   expect((await ask(token)).status).toBe(429)

@@ -25,7 +25,7 @@ afterAll(() => machine[Symbol.asyncDispose]())
 
 describe('svc limits', () => {
   test('svc limits makes, changes, lists and removes a limit', async () => {
-    expect(await machine.json(...set('--cap', '12.50', '--unit', 'EUR'))).toEqual({ name: 'lecture' })
+    expect(await machine.json(...set('--cap', '12.50', '--unit', 'EUR'))).toMatchObject({ name: 'lecture' })
     expect(await machine.json('limits', 'list')).toEqual([
       expect.objectContaining({
         name: 'lecture',
@@ -203,11 +203,9 @@ describe('svc limits', () => {
     })
     const [cap] = (await machine.json('limits', 'list')).map((limit: { cap: number }) => limit.cap)
     expect(cap).toBe(108_000_001)
-    for (const command of [['list'], ['show', 'lecture']]) {
-      const [names = [], values = []] = cells((await machine.run(['limits', ...command])).stdout)
-      const shown = Object.fromEntries(names.map((name, index) => [name, values[index]]))
-      expect(shown).toMatchObject({ cap: '108.000001', used: '0', held: '0', remaining: '108.000001' })
-    }
+    const [names = [], values = []] = cells((await machine.run(['limits', 'list'])).stdout)
+    const shown = Object.fromEntries(names.map((name, index) => [name, values[index]]))
+    expect(shown).toMatchObject({ cap: '108.000001 EUR a month', used: '0', left: '108.000001' })
   })
 
   test('svc limits tells people how many requests more a limit has', async () => {
@@ -232,7 +230,57 @@ describe('svc limits', () => {
 
     const { exitCode, stderr } = await machine.run(['limits', 'set', 'of ada', ...flags])
 
-    expect([exitCode, stderr]).toEqual([1, 'There is no user with the username ada.\n'])
+    expect([exitCode, stderr]).toEqual([
+      1,
+      "There is no user with the username 'ada'. --yes sets the limit all the same: it holds once a sign-in brings them.\n",
+    ])
+    expect((await machine.run(['limits', 'set', 'of ada', ...flags, '--yes'])).exitCode).toBe(0)
+    expect(await machine.json('limits', 'list')).toMatchObject([{ name: 'of ada', target: 'user:ada' }])
+  })
+
+  test('svc limits asks at a terminal before it takes a group that is not there', async () => {
+    const flags = ['--for', 'group:staff', '--cap', '5', '--unit', 'requests', '--per', 'day']
+    const question = 'Set the limit all the same?'
+
+    const declined = await machine.run(['limits', 'set', 'staff', ...flags], { typing: [[question, 'n']] })
+    expect([declined.exitCode, await machine.json('limits', 'list')]).toEqual([1, []])
+    const accepted = await machine.run(['limits', 'set', 'staff', ...flags], { typing: [[question, 'y']] })
+
+    expect([accepted.exitCode, accepted.stdout]).toEqual([
+      0,
+      "The limit 'staff' is set. It counts what is recorded of the running day: 0 requests.\n",
+    ])
+  })
+
+  test('svc limits tells all faults of a command line at once', async () => {
+    const flags = ['--for', 'nobody', '--cap', 'many', '--unit', 'cups', '--per', 'year', '--unpriced', '']
+
+    const { exitCode, stderr } = await machine.run(['limits', 'set', 'x', ...flags, '--time-zone', 'Mars'])
+
+    expect([exitCode, stderr.trimEnd().split('\n')]).toEqual([
+      2,
+      [
+        '--cap must be a number.',
+        '--unpriced must not be empty.',
+        expect.stringMatching(/^--for must be one of installation/),
+        '--unit must be requests, tokens or a currency code such as EUR.',
+        '--per must be one of minute, hour, day, week, month.',
+        '--time-zone must be a time zone such as Europe/Berlin.',
+      ],
+    ])
+  })
+
+  test('svc limits lists and shows every limit within 80 columns, and no NaN', async () => {
+    const long = 'the money of all people who take part in the lecture on organic chemistry'
+    await machine.run(['limits', 'set', long, '--for', 'user', '--per', 'month', '--cap', '0.000001', '--unit', 'EUR'])
+    await machine.run(set('--cap', '1000000000000', '--unit', 'tokens', '--mode', 'observe'))
+
+    for (const command of [['list'], ['show', long], ['show', 'lecture']]) {
+      const { stdout } = await machine.run(['limits', ...command])
+      expect(stdout).not.toMatch(/NaN|null|undefined/)
+      expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(80)
+    }
+    expect((await machine.run(['limits', 'show', long])).stdout).toContain('0.000001 EUR a month')
   })
 })
 

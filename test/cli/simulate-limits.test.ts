@@ -109,7 +109,7 @@ test('svc limits simulate tells people money in its currency', async () => {
 
   const { stdout } = await machine.print(yaml)
 
-  expect(stdout.split('\n')[1]).toMatch(/ EUR +1 +2 +1 +0\.500001 +0\.6$/)
+  expect(stdout.split('\n')[1]).toMatch(/ 2 +1 +0\.6 +1 EUR$/)
   expect((await machine.print(yaml, '--csv')).stdout).toContain(',EUR,1000000,2,1,500001,600000\r\n')
 })
 

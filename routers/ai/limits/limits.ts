@@ -1,14 +1,12 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { openCounters, topUpCounter } from '../../../entities/ai/usage-counter.sql.ts'
-import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import {
   type ActiveLimit,
   listActiveLimits,
   toUnclaimedId,
   unknownTimeZones,
 } from '../../../entities/ai/usage-limit.sql.ts'
-import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { countSummedCalls, listRecordedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { limitSubjectExists, listLimits, showLimit } from '../../../entities/views/limit-subject.sql.ts'
@@ -21,14 +19,13 @@ import { type LimitsConfig, limitEntry, limitsConfig } from '../../ports/ai/limi
 import { days, isInOrder, orderIssue } from '../../ports/days.ts'
 import { listPersonLimits } from '../explain-model.ts'
 import { LimitSimulation, listPeriods, type Refusals } from './limit-simulation.ts'
+import { createUnknownSubject, findSubjectId, subjectNouns } from './limit-subjects.ts'
+import { writeLimits } from './limit-writer.ts'
 import {
   changeLimits,
   createUnknownLimit,
-  findSubjectId,
-  type LimitColumns,
   limitName,
   recordLimitChange,
-  subjectNouns,
   toAllColumns,
   toColumns,
 } from './named-limits.ts'
@@ -61,7 +58,7 @@ async function openAndTopUp(sql: Sql, { subject, subjectId }: UsageLimit, values
   const [id, counterSubject] = values
   if (subjectId === null && subject !== 'installation') {
     const [found] = await sql(limitSubjectExists, [subject, counterSubject])
-    if (!found?.exists) throw createUnknownSubject(subject, counterSubject)
+    if (!found?.exists) throw await createUnknownSubject(sql, subject, counterSubject)
   }
   await sql(openCounters, [[id], [counterSubject]])
   return (await sql(topUpCounter, values))[0]
@@ -79,12 +76,6 @@ function chooseSubject({ name, subject, subjectId }: UsageLimit, id: string): st
   if (!isUnclaimed) return counterSubject
   const detail = `The limit '${name}' is for the ${subject} ${counterSubject.slice(toUnclaimedId('').length)}, which is not there yet.`
   throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
-}
-
-function createUnknownSubject(subject: LimitSubject, subjectId: string): Problem {
-  const noun = subject === 'token' || /^\d+$/.test(subjectId) ? 'id' : subjectNouns[subject]
-  const description = ['room', 'app', 'user', 'token'].includes(subject) ? `with the ${noun}` : 'named'
-  return new Problem('not_found', { detail: `There is no ${subject} ${description} '${subjectId}'.` })
 }
 
 /** Converts an amount to the unit of the counters. */
@@ -121,17 +112,21 @@ export const limitsRouter = router({
     .query(async ({ ctx, input }) => listPersonLimits(ctx, await findUser(ctx, input.user))),
 
   set: sensitiveAdmin
-    .meta(about('Create or change a limit. Used amounts stay if the limit still counts the same.'))
-    .input(limitEntry)
-    .mutation(async ({ ctx, input }) => {
-      await assertTimeZones(ctx, [input])
+    .meta(
+      about(
+        'Create or change a limit. Used amounts stay if the limit still counts the same; otherwise it counts the recorded calls of the running period, or begins at 0. `confirm` takes a person or group that does not exist yet.',
+      ),
+    )
+    .input(limitEntry.safeExtend({ confirm: z.boolean().default(false) }))
+    .mutation(async ({ ctx, input: { confirm, ...entry } }) => {
+      await assertTimeZones(ctx, [entry])
       return changeLimits(ctx, async (em) => {
-        const row = await em.findOne(UsageLimit, { name: input.name })
-        if (row && isInFile(row)) throw createInFileProblem(input.name)
-        const columns = await toColumns(createTransactionSql(em), input)
+        const row = await em.findOne(UsageLimit, { name: entry.name })
+        if (row && isInFile(row)) throw createInFileProblem(entry.name)
+        const columns = await toColumns(createTransactionSql(em), entry, confirm)
         recordLimitChange(ctx, columns, { before: row && toValues(row), after: toValues(columns) })
-        await writeLimit(em, row, { ...columns, fromFile: false })
-        return { name: input.name }
+        const [begun] = await writeLimits(em, [{ row, columns: { ...columns, fromFile: false } }])
+        return { name: entry.name, begun: begun ?? null }
       })
     }),
 
@@ -202,7 +197,8 @@ export const limitsRouter = router({
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
       assertNotSetByAdministrator(rows, config.limits)
       const { columns, ofNobody } = await toAllColumns(createTransactionSql(em), config)
-      for (const row of columns) await writeLimit(em, rows.get(row.name) ?? null, { ...row, fromFile: true })
+      const writes = columns.map((each) => ({ row: rows.get(each.name) ?? null, columns: { ...each, fromFile: true } }))
+      await writeLimits(em, writes)
       const names = new Set(columns.map(({ name }) => name))
       const removed = [...rows.values()].filter((row) => isInFile(row) && !names.has(row.name))
       for (const row of removed) row.active = false
@@ -240,14 +236,6 @@ async function assertTimeZones({ services }: Context, entries: readonly { timeZo
 async function listLimitsInForce(ctx: Context): Promise<readonly ActiveLimit[]> {
   const [row] = await ctx.services.sql(listActiveLimits)
   return row?.limits ?? []
-}
-
-/** Creates or updates a limit. Its counters start again at zero if it now counts something else. */
-async function writeLimit(em: EntityManager, row: UsageLimit | null, columns: LimitColumns & { fromFile?: boolean }) {
-  if (!row) return em.create(UsageLimit, columns)
-  const isSame = row.subject === columns.subject && row.unit === columns.unit && row.currency === columns.currency
-  if (!isSame) await em.nativeDelete(UsageCounter, { limit: row.id })
-  return em.assign(row, columns)
 }
 
 /** True for limits of the file. A limit that left the file is inactive and belongs to the administrators. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { claimLimits, raiseLimitVersion, returnLimits, toUnclaimedId } from '../../../entities/ai/usage-limit.sql.ts'
-import type { LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import type { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { acquireLock, acquireSharedLock, locks } from '../../../entities/sql/locks.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
@@ -10,7 +10,8 @@ import type { Context } from '../../core/context.ts'
 import type { NameHolder } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { type LimitEntry, type LimitsConfig, parseTarget, toLimitColumns } from '../../ports/ai/limits-config.ts'
+import { type LimitEntry, type LimitsConfig, toLimitColumns } from '../../ports/ai/limits-config.ts'
+import { assertSubjectExists, subjectNouns } from './limit-subjects.ts'
 
 /** Applies the file's limits for a name to the person or app that now has it. */
 export async function claimNamedLimits({ subject, id, name, em }: NameHolder): Promise<void> {
@@ -49,23 +50,14 @@ type NamedLimit = Pick<UsageLimit, 'name' | 'subject' | 'subjectId'>
 
 export type LimitColumns = ReturnType<typeof toLimitColumns>
 
-/** Converts an entry to columns. Throws if its subject does not exist. */
-export async function toColumns(sql: Sql, entry: LimitEntry): Promise<LimitColumns> {
+/** Converts an entry to columns. Throws if its subject does not exist, unless that is confirmed. */
+export async function toColumns(sql: Sql, entry: LimitEntry, isConfirmed: boolean): Promise<LimitColumns> {
   const { columns, ofNobody } = await toAllColumns(sql, { timeZone: 'UTC', limits: [entry] })
-  if (columns[0] && ofNobody.length === 0) return columns[0]
-  const { subject, subjectId } = parseTarget(entry.for)
-  throw new Problem('not_found', { detail: `There is no ${subject} with the ${subjectNouns[subject]} ${subjectId}.` })
-}
-
-/** Attribute by which a subject can be named. */
-export const subjectNouns: Partial<Record<LimitSubject, string>> = { user: 'username', app: 'name', room: 'slug' }
-
-/** Returns the id of a subject that is given by its name. A value that may be an id stays as it is. */
-export async function findSubjectId(sql: Sql, subject: LimitSubject, name: string): Promise<string> {
-  if (subjectNouns[subject] === undefined || /^\d*$/.test(name)) return name
-  const selectName = (kind: LimitSubject) => (kind === subject ? [kind === 'user' ? name.toLowerCase() : name] : [])
-  const [row] = await sql(findNamed, [selectName('user'), selectName('app'), selectName('room')])
-  return row ? `${row.id}` : name
+  const [row] = columns
+  if (!row) throw new Problem('internal')
+  const subjectId = ofNobody.length > 0 ? null : row.subjectId
+  await assertSubjectExists(sql, { target: entry.for, subjectId, isConfirmed })
+  return row
 }
 
 /**

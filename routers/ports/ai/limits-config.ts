@@ -102,18 +102,25 @@ export const limitEntry = z
     timeZone: timeZone.optional(),
     mode: z.enum(limitModes).default('enforce'),
     unpriced: amount.optional().describe('What a call without a known price counts, in units of the currency.'),
+    countFrom: z
+      .enum(['period', 'now'])
+      .default('period')
+      .describe('`now` begins at 0 instead of with what is recorded of the running period.'),
   })
   .refine(({ unit, cap }) => isMoney(unit) || Number.isInteger(cap), {
     path: ['cap'],
     message: 'must be a whole number',
+    when: hasAmount,
   })
   .refine(({ unit, unpriced }) => isMoney(unit) || unpriced === undefined, {
     path: ['unpriced'],
     message: 'belongs to limits in money',
+    when: hasUnit,
   })
   .refine(({ unit, cap, unpriced = 0 }) => !isMoney(unit) || Math.max(cap, unpriced) <= MAX_CAP / MICROS, {
     path: ['cap'],
     message: 'is too large',
+    when: hasAmount,
   })
 export type LimitEntry = z.output<typeof limitEntry>
 
@@ -128,10 +135,29 @@ export const limitsConfig = z
   })
 export type LimitsConfig = z.output<typeof limitsConfig>
 
+interface CheckedEntry {
+  value: unknown
+  issues: readonly { path?: readonly PropertyKey[] | undefined }[]
+}
+
+const isFaulty = ({ issues }: CheckedEntry, member: string) => issues.some(({ path }) => path?.[0] === member)
+
+/** Lets rules over several members report their faults beside those of other members. */
+function hasUnit(entry: CheckedEntry): boolean {
+  return typeof entry.value === 'object' && entry.value !== null && !isFaulty(entry, 'unit')
+}
+
+function hasAmount(entry: CheckedEntry): boolean {
+  return hasUnit(entry) && !isFaulty(entry, 'cap') && !isFaulty(entry, 'unpriced')
+}
+
 const isMoney = (unit: string) => unit !== 'requests' && unit !== 'tokens'
 
 /** Converts an entry to columns. */
-export function toLimitColumns({ name, for: target, cap, unit, per, mode, unpriced }: LimitEntry, zone: string) {
+export function toLimitColumns(
+  { name, for: target, cap, unit, per, mode, unpriced, countFrom }: LimitEntry,
+  zone: string,
+) {
   const { subject, subjectId } = parseTarget(target)
   const factor = isMoney(unit) ? MICROS : 1
   return {
@@ -145,6 +171,7 @@ export function toLimitColumns({ name, for: target, cap, unit, per, mode, unpric
     period: per,
     timeZone: zone,
     mode,
+    countFrom,
     active: true,
   }
 }

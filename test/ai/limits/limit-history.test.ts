@@ -163,7 +163,7 @@ describe('a budget for 100 answers', () => {
 
 test('a lecture of 200 people with one killed replica leaves 100 paid answers', async () => {
   await using world = await startReplicas(2)
-  await world.svc.host.limits.set({ ...limit, for: 'group:lecture' })
+  await world.svc.host.limits.set({ ...limit, for: 'group:lecture', confirm: true })
   const people = await Promise.all(Array.from({ length: 200 }, () => world.svc.user({ keys: false })))
   for (const { id } of people) await world.svc.host.admin.setGroups({ user: { id }, groups: ['lecture'] })
   const attend = async (token: string, index: number): Promise<Operation[]> => {

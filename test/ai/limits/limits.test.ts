@@ -43,14 +43,15 @@ describe('a limit', () => {
     const replicas = [svc, other, svc, other]
     // The first call of a process finds that there is no limit; the second one uses the cached result.
     for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
+    for (const { services } of [svc, other]) await services.usageLedger.flush()
 
-    await svc.host.limits.set({ ...requestLimit, cap: 2 } as never)
+    await svc.host.limits.set({ ...requestLimit, cap: 6 } as never)
     const statuses: number[] = []
     for (const replica of [other, svc, other, svc]) statuses.push((await ask(replica, token)).status)
 
     expect(statuses).toEqual([200, 200, 429, 429])
     await other.services.usageLedger.flush()
-    expect(await readLimitState(svc, 'all')).toEqual({ cap: 2, used: 2, held: 0, refused: 2 })
+    expect(await readLimitState(svc, 'all')).toEqual({ cap: 6, used: 6, held: 0, refused: 2 })
   })
 
   test('a spent limit says when it frees, and that retries do not help', async () => {
@@ -116,9 +117,10 @@ describe('a limit', () => {
     await using world = await limited([
       { ...requestLimit, name: 'provider', for: 'provider', cap: 4 },
       { ...requestLimit, name: 'model', for: 'model:mock-1', cap: 3 },
-      { ...requestLimit, name: 'another model', for: 'model:mock-2', cap: 3 },
+      { ...requestLimit, name: 'another model', for: 'model:mock-1', cap: 3 },
       { ...requestLimit, name: 'role', for: 'role:user', cap: 2 },
     ])
+    await world.svc.rows(`update usage_limits set subject_id = 'mock-2' where name = 'another model'`)
     const { token } = await world.svc.user()
     const limits = async () =>
       (await client(world.svc, token).usage.limits.query()).map(({ name, remaining, resetsAt }) => [

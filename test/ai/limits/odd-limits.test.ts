@@ -46,11 +46,11 @@ test('a limit changed from days to hours shows and tops up the hour', async () =
 
   await limits.set({ ...limit, per: 'hour', timeZone } as never)
 
-  expect(await limits.list()).toMatchObject([{ cap: 2, used: 0 }])
+  expect(await limits.list()).toMatchObject([{ cap: 2, used: 1 }])
   await limits.topUp({ name: 'each', amount: 1, id: world.id })
-  expect(await limits.list()).toMatchObject([{ cap: 3, used: 0 }])
-  await world.ask()
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 1 }])
+  await world.ask()
+  expect(await limits.list()).toMatchObject([{ cap: 3, used: 2 }])
 })
 
 test.for([
@@ -72,10 +72,13 @@ test.for([
   expect(await svc.rows('select name from usage_limits')).toEqual([])
 })
 
-test('limits for a role, a room and a token that may exist are accepted', async () => {
+test('limits for a role, a room and a token that exist are accepted', async () => {
   await using world = await limited([])
   const { svc } = world
-  const targets = ['role:user', 'role:admin', 'room:1', 'room:2147483647', 'token:10', 'role', 'room', 'token']
+  const [room] = await svc.rows<{ id: number }>(`insert into rooms (name, slug) values ('R', 'r-1') returning id`)
+  await svc.user()
+  const [token] = await svc.rows<{ id: number }>('select id from access_tokens limit 1')
+  const targets = ['role:user', 'role:admin', `room:${room?.id}`, `token:${token?.id}`, 'role', 'room', 'token']
 
   for (const target of targets)
     await svc.host.limits.set({ ...limit, name: target.replace(':', ' '), for: target } as never)
@@ -86,6 +89,110 @@ test('limits for a role, a room and a token that may exist are accepted', async 
       return { subject, subject_id }
     }),
   )
+})
+
+test.for([
+  ['provider:lokal', "There is no provider named 'lokal'. Did you mean 'local'?"],
+  ['model:mock-7', "There is no model named 'mock-7'. Did you mean 'mock-1'?"],
+  ['app:Nobody', "There is no app with the name 'Nobody'."],
+  ['room:2147483647', "There is no room with the id '2147483647'."],
+  ['token:2147483647', "There is no token with the id '2147483647'."],
+])('a limit for the missing %s is refused with near names, confirmed or not', async ([target = '', detail]) => {
+  await using world = await limited([])
+  const { svc } = world
+
+  for (const confirm of [false, true])
+    await expect(svc.host.limits.set({ ...limit, for: target, confirm } as never)).rejects.toMatchObject({
+      problem: 'not_found',
+      message: detail,
+    })
+
+  expect(await svc.rows('select name from usage_limits')).toEqual([])
+})
+
+test('a limit for a missing person or group is set once confirmed', async () => {
+  await using world = await limited([])
+  const { svc } = world
+  const { id, username } = await svc.user()
+  await svc.host.admin.setGroups({ user: { id }, groups: ['chemistry'] })
+  const set = (target: string, more: object) => svc.host.limits.set({ ...limit, for: target, ...more } as never)
+
+  await expect(set('group:chemistri', {})).rejects.toMatchObject({
+    problem: 'confirmation_needed',
+    message: "There is no group named 'chemistri'. Did you mean 'chemistry'?",
+  })
+  await expect(set(`user:${username.slice(0, -1)}`, {})).rejects.toMatchObject({
+    problem: 'confirmation_needed',
+    message: expect.stringContaining(' Did you mean '),
+  })
+  await set('group:chemistri', { name: 'group', confirm: true })
+  await set('user:not.here.yet', { name: 'person', confirm: true })
+
+  expect(await svc.rows('select name, subject_id as who from usage_limits order by id')).toEqual([
+    { name: 'group', who: 'chemistri' },
+    { name: 'person', who: 'name:not.here.yet' },
+  ])
+})
+
+test.for([
+  ['installation', 2, 1],
+  ['provider', 2, 1],
+  ['model:mock-1', 2, 1],
+  ['role', 2, 1],
+  ['group', 1, 1],
+  ['user', 2, 2],
+  ['token', 2, 2],
+] as const)('a new limit for %s counts what is recorded of the running month', async ([target, used, subjects]) => {
+  await using world = await startWorld()
+  const { svc } = world
+  const other = await svc.user()
+  await svc.host.admin.setGroups({ user: { id: other.id }, groups: ['chemistry'] })
+  await world.ask()
+  await ask(svc, other.token)
+  await svc.services.usageLedger.flush()
+  await svc.rows(`insert into usage_records (created_at, user_id, context, provider, model, outcome, duration_ms, request_id)
+    select now() - interval '32 days', user_id, context, provider, model, outcome, duration_ms, 'old' from usage_records`)
+
+  const set = await svc.host.limits.set({ ...limit, for: target, per: 'month' } as never)
+
+  expect(set).toEqual({ name: 'each', begun: { countFrom: 'period', subjects, used } })
+  const states = await svc.host.limits.list()
+  expect(states.reduce((sum, state) => sum + state.used, 0)).toBe(used)
+  expect((await ask(svc, other.token)).status).toBe(subjects === 1 && used === 2 ? 429 : 200)
+})
+
+test('a limit counts tokens and money of the month, and unknown prices as it says', async () => {
+  const pricing = { currency: 'EUR', inputPerMillion: 1_000_000, outputPerMillion: 1_000_000 }
+  await using world = await limited([], { model: { pricing } })
+  const { svc } = world
+  const { token } = await svc.user()
+  await ask(svc, token)
+  await svc.services.usageLedger.flush()
+  await svc.rows(`insert into usage_records (created_at, context, provider, model, outcome, input_tokens, duration_ms, request_id)
+    values (now(), 'api', 'local', 'mock-1', 'completed', 7, 0, 'unpriced')`)
+  const all = { ...limit, for: 'installation', per: 'month' }
+
+  await svc.host.limits.set({ ...all, name: 'tokens', unit: 'tokens' } as never)
+  await svc.host.limits.set({ ...all, name: 'money', unit: 'EUR', unpriced: 0.5 } as never)
+
+  expect(await svc.host.limits.list()).toMatchObject([
+    { name: 'money', used: 10_500_000 },
+    { name: 'tokens', used: 17 },
+  ])
+})
+
+test('a limit that counts from now begins at 0, says so, and changes that no more', async () => {
+  await using world = await startWorld()
+  const { limits } = world.svc.host
+  await world.ask()
+
+  const set = await limits.set({ ...limit, per: 'month', countFrom: 'now' } as never)
+
+  expect(set).toEqual({ name: 'each', begun: { countFrom: 'now', subjects: 0, used: 0 } })
+  expect(await limits.list()).toMatchObject([{ used: 0, countsFrom: expect.stringMatching(/^20/) }])
+  await world.ask()
+  expect(await limits.set({ ...limit, per: 'month', cap: 5 } as never)).toEqual({ name: 'each', begun: null })
+  expect(await limits.list()).toMatchObject([{ used: 1, cap: 5, countsFrom: expect.stringMatching(/^20/) }])
 })
 
 test('a top-up is available at once, and reported to calls', async () => {

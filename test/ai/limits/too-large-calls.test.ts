@@ -141,7 +141,7 @@ test('a call too expensive for a money limit learns so in its unit', async () =>
 
   expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
   expect(await messageOf(refusal)).toMatch(
-    /^This call may cost 4\d\d\d, and the limit 'all' is 4000 millionths of EUR a month\. .* or ask another model\.$/,
+    /^This call may cost 0\.004\d* EUR, and the limit 'all' is 0\.004 EUR a month\. .* or ask another model\.$/,
   )
 })
 

@@ -70,7 +70,8 @@ async function startService({ model = {}, provider: more = {}, env = {} }: Limit
 }
 
 async function setLimits({ host }: TestApp, limits: object[]): Promise<void> {
-  for (const limit of limits) await host.limits.set(limit as Parameters<typeof host.limits.set>[0])
+  for (const limit of limits)
+    await host.limits.set({ ...limit, confirm: true } as Parameters<typeof host.limits.set>[0])
 }
 
 export const ask = (svc: TestApp, token: string, text = 'Hello') =>

@@ -1,13 +1,14 @@
 import { useRef, useState } from 'react'
+import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
-import { describeError } from '../shared/api/error-text.ts'
+import { describeError, InputError } from '../shared/api/error-text.ts'
 import { getUsedShare, WARN_SHARE } from '../shared/limit-share.ts'
 import { formatDateTime, formatLimitAmount, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
 import { MINUTE_MS, useRecords, withServiceReason } from './admin-queries.ts'
-import { ChoiceInput, readText } from './form-fields.tsx'
+import { CheckInput, ChoiceInput, readText } from './form-fields.tsx'
 import { describeSubject } from './limit-texts.ts'
 import { useLocalRows } from './local-rows.ts'
 import { StateBadge } from './parts.tsx'
@@ -73,7 +74,7 @@ const buildColumns = (): Column<Limit>[] => [
 const unitLabels = { requests: 'app.admin.requests', tokens: 'app.admin.tokens' } as const
 
 function UsageCell({ limit }: { limit: Limit }) {
-  const { used, held, mode, refused } = limit
+  const { used, held, mode, refused, countsFrom } = limit
   const share = getUsedShare(limit)
   return (
     <span>
@@ -81,7 +82,11 @@ function UsageCell({ limit }: { limit: Limit }) {
         {`${formatLimitAmount(limit, used + held)} (${formatNumber(Math.round(share * 100))} %)`}
       </StateBadge>
       <span className="sub">
-        {[mode === 'observe' && t('app.admin.observed'), refused > 0 && t('app.admin.refusals', { count: refused })]
+        {[
+          mode === 'observe' && t('app.admin.observed'),
+          refused > 0 && t('app.admin.refusals', { count: refused }),
+          countsFrom !== null && t('app.admin.countsFrom', { at: formatDateTime(countsFrom) }),
+        ]
           .filter(Boolean)
           .join(' · ')}
       </span>
@@ -142,6 +147,7 @@ function readEntry(form: FormData, limit?: Limit): Entry {
     unit: readText(form, 'unit'),
     per: periods.find((period) => period === readText(form, 'per')) ?? 'day',
     mode: readText(form, 'mode') === 'observe' ? 'observe' : 'enforce',
+    countFrom: form.has('countFromNow') ? 'now' : 'period',
     ...(limit && { timeZone: limit.timeZone }),
     ...(limit &&
       limit.unpricedCost !== null &&
@@ -149,19 +155,35 @@ function readEntry(form: FormData, limit?: Limit): Entry {
   }
 }
 
-/** Creates or edits a limit, which can be simulated on recorded calls before. */
-const SetLimit = ({ limit }: { limit?: Limit }) => (
-  <ActionButton
-    label={limit ? t('app.admin.edit') : t('app.admin.addLimit')}
-    className={limit ? 'quiet-button' : 'button'}
-    title={limit ? t('app.admin.editOf', { name: limit.name }) : t('app.admin.addLimit')}
-    text={t('app.admin.limitText')}
-    action={t('app.save')}
-    act={(form) => api.limits.set.mutate(readEntry(form, limit))}
-  >
-    <LimitFields {...(limit && { limit })} />
-  </ActionButton>
-)
+/**
+ * Creates or edits a limit, which can be simulated on recorded calls before. A person or group that does not exist is
+ * taken when the form is saved a second time.
+ */
+function SetLimit({ limit }: { limit?: Limit }) {
+  const refusedTarget = useRef<string>(undefined)
+  const save = async (form: FormData) => {
+    const entry = readEntry(form, limit)
+    try {
+      await api.limits.set.mutate({ ...entry, confirm: entry.for === refusedTarget.current })
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code !== 'confirmation_needed') throw error
+      refusedTarget.current = entry.for
+      throw new InputError(`${error.message} ${t('app.admin.saveAgain')}`)
+    }
+  }
+  return (
+    <ActionButton
+      label={limit ? t('app.admin.edit') : t('app.admin.addLimit')}
+      className={limit ? 'quiet-button' : 'button'}
+      title={limit ? t('app.admin.editOf', { name: limit.name }) : t('app.admin.addLimit')}
+      text={t('app.admin.limitText')}
+      action={t('app.save')}
+      act={save}
+    >
+      <LimitFields {...(limit && { limit })} />
+    </ActionButton>
+  )
+}
 
 /** Converts a limit to the values of its fields. */
 const toFieldValues = (limit: Limit) => ({
@@ -216,6 +238,7 @@ function LimitFields({ limit }: { limit?: Limit }) {
         />
       </div>
       <PeriodFields {...values} />
+      <CheckInput label={t('app.admin.countFromNow')} name="countFromNow" isChecked={false} />
       <Simulation {...(limit && { limit })} />
     </>
   )

@@ -2,9 +2,13 @@ import { regions } from './labels.ts'
 
 export const formatNumber = (number: number) => number.toLocaleString(regions)
 
-/** Formats millionths of a currency, with up to four decimals so that small sums are not shown as zero. */
+/** Formats millionths of a currency, with so many decimals that small sums are not shown as zero. */
 export const formatMoney = (micros: number, currency: string) =>
-  (micros / 1_000_000).toLocaleString(regions, { style: 'currency', currency, maximumFractionDigits: 4 })
+  (micros / 1_000_000).toLocaleString(regions, {
+    style: 'currency',
+    currency,
+    maximumFractionDigits: Math.abs(micros) < 1000 ? 6 : 4,
+  })
 
 interface LimitUnit {
   unit: 'requests' | 'tokens' | 'money'

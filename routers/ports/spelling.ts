@@ -7,6 +7,26 @@ export function findNearest(typed: string, names: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(typed.length / 4)) ? best.name : undefined
 }
 
+/** The longest name that is compared, because the work grows with the square of the length. */
+const MAX_LENGTH = 64
+
+/**
+ * Returns the most similar names, the most similar first: those with at most one typing error per four letters, and
+ * those that begin with the typed name.
+ */
+export function findSimilar(typed: string, names: readonly string[], most = 3): string[] {
+  if (typed.length > MAX_LENGTH) return []
+  const upper = typed.toUpperCase()
+  const maxDistance = Math.max(1, Math.floor(typed.length / 4))
+  return names
+    .filter(({ length }) => length <= MAX_LENGTH)
+    .map((name) => ({ name, distance: computeDistance(upper, name.toUpperCase()) }))
+    .filter(({ name, distance }) => distance <= maxDistance || name.toUpperCase().startsWith(upper))
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, most)
+    .map(({ name }) => name)
+}
+
 /** Computes the edit distance of two words: insertions, deletions, substitutions and swaps of neighbours. */
 function computeDistance(one: string, other: string): number {
   const cache = new Map<string, number>()
