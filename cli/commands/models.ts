@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { formatTable } from '../output.ts'
+import { formatTable, wrapText } from '../output.ts'
 
 export const modelsCommand = (context: CommandContext) =>
   defineCommand({
@@ -99,19 +99,21 @@ const setGroupsCommand = (context: CommandContext) =>
 
 const explainCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Say why a user can ask a model, or cannot' },
+    meta: { description: 'Say why a user can ask a model, in the browser and with a token, or cannot' },
     args: {
       user: { type: 'positional', description: 'Their username', required: true },
       model: { type: 'positional', description: 'The id of the model', required: true },
-      programs: { type: 'boolean', description: 'By a program of theirs, with a token' },
       json,
     },
-    async run({ args: { user: username, model, programs } }) {
-      const usage = programs ? 'external' : 'main'
-      const record = await context.open(({ host }) => host.models.explain({ user: { username }, model, usage }))
-      const { canAsk, reasons } = record
-      const answer = `${record.user.username} ${canAsk ? 'can' : 'cannot'} ask ${model}.`
-      context.print({ record, text: [answer, ...reasons.map(({ sentence }) => `  ${sentence}`)].join('\n') })
+    async run({ args: { user: username, model } }) {
+      const record = await context.open(({ host }) => host.models.explain({ user: { username }, model }))
+      const { browser, token } = record
+      const describe = (way: string, { canAsk, reasons }: typeof browser) => [
+        `${record.user.username} ${canAsk ? 'can' : 'cannot'} ask ${model} ${way}.`,
+        ...reasons.map(({ sentence }) => wrapText('  ', sentence)),
+      ]
+      const lines = [...describe('in the browser', browser), ...describe('with a token', token)]
+      context.print({ record, text: lines.join('\n') })
     },
   })
 

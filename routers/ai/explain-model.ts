@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { type LimitState, listActiveLimits, listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { type ExplainedModel, explainModel } from '../../entities/catalogue/ai-model.sql.ts'
+import { listTokens } from '../../entities/identity/access-token.sql.ts'
 import type { User } from '../../entities/identity/user.ts'
-import { type UsageType, usageTypes } from '../../entities/sql/columns.ts'
+import type { UsageType } from '../../entities/sql/columns.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { adminSession, router } from '../core/trpc.ts'
@@ -26,6 +27,8 @@ interface Reason {
     | 'other_group'
     | 'other_provider_group'
     | 'limit_reached'
+    | 'token_limit_reached'
+    | 'no_token'
     | 'limit_without_price'
     | 'model_offline'
   sentence: string
@@ -126,41 +129,70 @@ export const listPersonLimits = (
   return ctx.services.sql(listLimitsFor, [subjects.map(([subject]) => subject), subjects.map(([, of]) => of)])
 }
 
-const explainInput = z.strictObject({
-  user: userSelector,
-  model: z.string().max(200),
-  usage: z.enum(usageTypes).default('main'),
-})
+/** Tells if a person can ask a model in the browser or with a token, and why not. */
+interface Explanation {
+  canAsk: boolean
+  reasons: Reason[]
+}
+
+/** What the browser and tokens have in common. */
+interface ExplainedCall {
+  user: User
+  name: string
+  model: ExplainedModel | undefined
+}
+
+/** Explains a call in the browser or with a token, by the checks that such a call passes. */
+async function explainCall(ctx: Context, { user, name, model }: ExplainedCall, usage: UsageType): Promise<Explanation> {
+  const reasons = findPersonReasons(user, usage, ctx.services.settings.allowExternalCommunication)
+  if (!model) reasons.push(createRefusal('unknown_model', `There is no model ${name}.`))
+  else
+    reasons.push(...findModelReasons(user, name, model, usage), ...(await findOwnLimitReasons(ctx, user, model, name)))
+  reasons.push(...(await findListenerReasons(ctx, user)))
+  if (usage === 'external') reasons.push(...(await findTokenReasons(ctx, user)))
+  return { canAsk: !reasons.some(({ isRefusal }) => isRefusal), reasons }
+}
+
+const findOwnLimitReasons = async (ctx: Context, user: User, model: ExplainedModel, name: string) =>
+  findLimitReasons(ctx, await listPersonLimits(ctx, user, listModelSubjects(model, name)), model.hasPrice)
+
+const listModelSubjects = ({ provider }: ExplainedModel, name: string) =>
+  [
+    ['provider', provider],
+    ['model', name],
+  ] as const
+
+/** Finds out if the person has a token that may ask models, and the used up limits that single tokens have. */
+async function findTokenReasons(ctx: Context, user: User): Promise<Reason[]> {
+  const { sql } = ctx.services
+  const tokens = (await sql(listTokens, [user.id])).filter(({ abilities }) => abilities.includes('ai'))
+  if (tokens.length === 0)
+    return [createRefusal('no_token', `${user.username} has no valid token with the ability ai.`)]
+  const limits = await sql(listLimitsFor, [tokens.map(() => 'token'), tokens.map(({ id }) => `${id}`)])
+  const usedUp = limits.filter(({ mode, remaining }) => mode === 'enforce' && remaining <= 0)
+  const isEach = tokens.every(({ id }) => usedUp.some(({ subjectId }) => subjectId === `${id}`))
+  return usedUp.map(({ name, subjectId, resetsAt }) => ({
+    code: 'token_limit_reached',
+    sentence: `The limit '${name}' of the token ${subjectId} is used up until ${resetsAt}.`,
+    isRefusal: isEach,
+  }))
+}
+
+const explainInput = z.strictObject({ user: userSelector, model: z.string().max(200) })
 
 export const explainRouter = router({
-  /** Explains why a person can or cannot use a model in the front end or by a program. */
-  explain: adminSession.input(explainInput).query(async ({ ctx, input: { user: choice, model: name, usage } }) => {
+  /** Explains why a person can or cannot use a model: in the browser, and by a program with a token. */
+  explain: adminSession.input(explainInput).query(async ({ ctx, input: { user: choice, model: name } }) => {
     const user = await findUser(ctx, choice)
-    const { sql, settings } = ctx.services
-    const [model] = await sql(explainModel, [name])
-    const moreSubjects = model
-      ? ([
-          ['provider', model.provider],
-          ['model', name],
-        ] as const)
-      : []
-    const limits = await listPersonLimits(ctx, user, moreSubjects)
-    const reasons = findPersonReasons(user, usage, settings.allowExternalCommunication)
-    reasons.push(...(await findListenerReasons(ctx, user)))
-    if (!model) reasons.push(createRefusal('unknown_model', `There is no model ${name}.`))
-    else
-      reasons.push(
-        ...findModelReasons(user, name, model, usage),
-        ...(await findLimitReasons(ctx, limits, model.hasPrice)),
-      )
+    const [model] = await ctx.services.sql(explainModel, [name])
+    const call = { user, name, model }
     const { id, username } = user
     return {
       user: { id, username },
       model: name,
-      usage,
-      canAsk: !reasons.some(({ isRefusal }) => isRefusal),
-      reasons,
-      limits,
+      browser: await explainCall(ctx, call, 'main'),
+      token: await explainCall(ctx, call, 'external'),
+      limits: await listPersonLimits(ctx, user, model ? listModelSubjects(model, name) : []),
     }
   }),
 })

@@ -3,8 +3,8 @@ import { parseEnv } from 'node:util'
 import type { z } from 'zod'
 import { isGeneric } from '../../routers/core/issues.ts'
 import type { SettingValue } from '../../routers/core/settings.ts'
-import { describeSettings, type Env, settings } from './settings.ts'
 import { findNearest } from '../../routers/ports/spelling.ts'
+import { describeSettings, type Env, settings } from './settings.ts'
 
 /** Reads and validates the settings from the environment and a `.env` file in the current folder; throws one error that lists all problems. */
 export function readEnv(source?: NodeJS.ProcessEnv): Env {

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { runCommand } from '../kit/command-line.ts'
+
+interface Reason {
+  code: string
+  sentence: string
+}
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -27,18 +32,19 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-async function explain(username: string, model: string, ...more: string[]) {
+async function explain(username: string, model: string, way: 'browser' | 'token' = 'browser') {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
   const env = { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' }
-  const { stdout } = await runCommand(['models', 'explain', username, model, '--json', ...more], { env })
-  const { canAsk, reasons } = JSON.parse(stdout) as { canAsk: boolean; reasons: { code: string; sentence: string }[] }
+  const { stdout } = await runCommand(['models', 'explain', username, model, '--json'], { env })
+  const explanation = JSON.parse(stdout) as Record<typeof way, { canAsk: boolean; reasons: Reason[] }>
+  const { canAsk, reasons } = explanation[way]
   return { canAsk, codes: reasons.map(({ code }) => code), text: reasons.map(({ sentence }) => sentence).join(' ') }
 }
 
 test('a person who can ask a model gets no reasons', async () => {
   await svc.user({ username: 'ada' })
   expect(await explain('ada', 'open')).toEqual({ canAsk: true, codes: [], text: '' })
-  expect(await explain('ada', 'open', '--programs')).toMatchObject({ canAsk: true })
+  expect(await explain('ada', 'open', 'token')).toEqual({ canAsk: true, codes: [], text: '' })
 })
 
 test('all reasons that keep a person from a model are named at once', async () => {
@@ -50,7 +56,7 @@ test('all reasons that keep a person from a model are named at once', async () =
   expect(canAsk).toBe(false)
   expect(codes).toEqual(['person_disabled', 'person_registering', 'other_group', 'other_provider_group'])
   expect(text).toContain(`It is for people in 'staff' or 'deans' alone.`)
-  expect((await explain('bob', 'staffed', '--programs')).codes).toEqual([
+  expect((await explain('bob', 'staffed', 'token')).codes).toEqual([
     'person_disabled',
     'other_surface',
     'other_group',
@@ -67,6 +73,28 @@ test('inactive and missing models are distinguished', async () => {
 test('groups keep no administrator from a model', async () => {
   await svc.user({ username: 'root', role: 'admin' })
   expect(await explain('root', 'staffed')).toMatchObject({ canAsk: true })
+})
+
+test('browser and token are told apart, as the service treats them', async () => {
+  const { token } = await svc.user({ username: 'fay' })
+  const [rule] = await svc.rows(`delete from ai_model_usage_rules where usage_type = 'main'
+    and model_id = (select id from ai_models where model_id = 'open') returning model_id`)
+  const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'open') })
+
+  expect([(await explain('fay', 'open')).codes, (await explain('fay', 'open', 'token')).codes]).toEqual([
+    ['other_surface'],
+    [],
+  ])
+  expect((await ask()).status).toBe(200)
+
+  await svc.host.limits.set({ name: 'each token', for: 'token', cap: 1, unit: 'requests', per: 'day' })
+  await svc.services.usageLedger.flush()
+  expect((await ask()).status).toBe(429)
+  expect((await explain('fay', 'open', 'token')).codes).toEqual(['token_limit_reached'])
+  await svc.host.limits.remove({ name: 'each token' })
+  await svc.rows('delete from access_tokens where user_id = (select id from users where username = $1)', ['fay'])
+  expect((await explain('fay', 'open', 'token')).codes).toEqual(['no_token'])
+  await svc.rows(`insert into ai_model_usage_rules (model_id, usage_type) values ($1, 'main')`, [rule?.['model_id']])
 })
 
 test('a limit is named when used up, or without a price for the model', async () => {

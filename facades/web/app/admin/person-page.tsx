@@ -296,13 +296,27 @@ function ExplainModel({ person }: { person: Person }) {
   )
 }
 
-const Reasons = ({ canAsk, reasons }: Explanation) => (
-  <>
-    <StateBadge kind={canAsk ? 'ok' : 'wrong'}>{t(canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}</StateBadge>
-    <ul lang="en">
-      {reasons.map(({ code, sentence }) => (
-        <li key={code}>{sentence}</li>
-      ))}
-    </ul>
-  </>
+const ways = [
+  ['browser', 'app.admin.inBrowser'],
+  ['token', 'app.admin.withToken'],
+] as const
+
+const Reasons = (explanation: Explanation) => (
+  <dl className="facts">
+    {ways.map(([way, label]) => (
+      <div key={way}>
+        <dt>{t(label)}</dt>
+        <dd>
+          <StateBadge kind={explanation[way].canAsk ? 'ok' : 'wrong'}>
+            {t(explanation[way].canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}
+          </StateBadge>
+          <ul lang="en">
+            {explanation[way].reasons.map(({ sentence }) => (
+              <li key={sentence}>{sentence}</li>
+            ))}
+          </ul>
+        </dd>
+      </div>
+    ))}
+  </dl>
 )
