@@ -77,7 +77,7 @@ test('groups keep no administrator from a model', async () => {
 
 test('browser and token are told apart, as the service treats them', async () => {
   const { token } = await svc.user({ username: 'fay' })
-  const [rule] = await svc.rows(`delete from ai_model_usage_rules where usage_type = 'main'
+  const [rule] = await svc.rows<{ model_id: number }>(`delete from ai_model_usage_rules where usage_type = 'main'
     and model_id = (select id from ai_models where model_id = 'open') returning model_id`)
   const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'open') })
 
@@ -94,7 +94,7 @@ test('browser and token are told apart, as the service treats them', async () =>
   await svc.host.limits.remove({ name: 'each token' })
   await svc.rows('delete from access_tokens where user_id = (select id from users where username = $1)', ['fay'])
   expect((await explain('fay', 'open', 'token')).codes).toEqual(['no_token'])
-  await svc.rows(`insert into ai_model_usage_rules (model_id, usage_type) values ($1, 'main')`, [rule?.['model_id']])
+  await svc.rows(`insert into ai_model_usage_rules (model_id, usage_type) values ($1, 'main')`, [rule?.model_id])
 })
 
 test('a limit is named when used up, or without a price for the model', async () => {
