@@ -136,8 +136,13 @@ async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
   )
 }
 
+/** The longest name of a model. */
+const MAX_NAME = 200
+
 const modelImport = z.strictObject({
   provider: z.string().min(1).max(120),
+  /** The provider's own names of the models to import; all of its list when absent. */
+  only: z.array(z.string().max(MAX_NAME)).max(1000).optional(),
   /** Only reports what an import would do. */
   dryRun: z.boolean().default(false),
 })
@@ -165,7 +170,7 @@ interface ImportStep extends Omit<ImportedModel, 'members'> {
  */
 async function importModels(
   ctx: Context,
-  { provider, dryRun }: z.output<typeof modelImport>,
+  { provider, dryRun, only }: z.output<typeof modelImport>,
 ): Promise<ImportedModel[]> {
   const { models, sql } = ctx.services
   const [row] = await sql(findCallableProvider, [provider])
@@ -173,7 +178,8 @@ async function importModels(
   const listedModels = await models.listModels(row).catch((error: unknown) => {
     throw new Problem('provider_failed', { cause: error })
   })
-  const chatModels = (listedModels ?? []).filter(({ name, isChat }) => isChat && name.length <= MAX_NAME)
+  const isChosen = (name: string) => name.length <= MAX_NAME && (only?.includes(name) ?? true)
+  const chatModels = (listedModels ?? []).filter(({ name, isChat }) => isChat && isChosen(name))
   if (dryRun) return planSteps(provider, chatModels, await sql(listKnownModels)).map(toImportedModel)
   return withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, acquireLock, [locks.syncModels])
@@ -187,9 +193,6 @@ async function importModels(
     return steps.map(toImportedModel)
   })
 }
-
-/** The longest name of a model. */
-const MAX_NAME = 200
 
 const toImportedModel = ({ modelId, name, does, members }: ImportStep): ImportedModel => ({
   modelId,
@@ -347,7 +350,13 @@ export const modelsRouter = router({
 
   unresolved: adminSession.query(({ ctx }) => findUnresolvedNames(ctx)),
 
-  import: host.input(modelImport).mutation(({ ctx, input }) => importModels(ctx, input)),
+  import: sensitiveAdmin
+    .meta({
+      ...about("Add models of a provider's own list, switched off, and complete limits and prices."),
+      waitsOutside: true,
+    })
+    .input(modelImport)
+    .mutation(({ ctx, input }) => importModels(ctx, input)),
 
   ...outageProcedures,
 

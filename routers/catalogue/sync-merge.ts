@@ -30,3 +30,14 @@ export const toJson = (values: Values): Values =>
  */
 export const keepIfEqual = <T extends Values>(before: T | null | undefined, after: T): T =>
   before && isDeepStrictEqual(before, after) ? before : after
+
+/**
+ * Returns the values that differ from the current ones. The ORM compares the members of JSON by their order, which the
+ * database changes, and would write equal values again.
+ */
+export const dropEqual = <T extends Values>(values: T, current: Values): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(values).filter(
+      ([name, value]) => !isDeepStrictEqual(toPlainJson(value), toPlainJson(current[name])),
+    ),
+  ) as Partial<T>

@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts'
 import { API_KEY, FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
 import { getApiUrl } from './ai-providers.ts'
 import { findOtherOrigins, hashSecret, openSecret } from './secrets.ts'
-import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
+import { dropEqual, keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 
 /** Writes a provider of the file to its row or to a new one. Values that an administrator changed stay. */
 export function writeProvider(
@@ -22,7 +22,9 @@ export function writeProvider(
   const plainKey = openSecret(vault, row?.apiKey, API_KEY)
   const current = row && { ...row, apiKey: plainKey.lost ? row.synced?.['apiKey'] : hashSecret(plainKey.text) }
   const { apiKey: newKey, ...values } = current ? merge(fileValues, current as CurrentValues, log) : fileValues
-  const providerRow = row ? em.assign(row, values) : em.create(AiProvider, { ...fileValues, apiKey: null, providerId })
+  const providerRow = row
+    ? em.assign(row, dropEqual(values, { ...row }))
+    : em.create(AiProvider, { ...fileValues, apiKey: null, providerId })
   // Sealing is not deterministic, so an unchanged key is left alone.
   const isKnown = !plainKey.lost && apiKey === plainKey.text
   if (newKey !== undefined && !isKnown) providerRow.apiKey = apiKey ? vault.seal(apiKey, API_KEY) : null

@@ -19,7 +19,7 @@ import type { FunctionTool } from '../ports/ai/tools.ts'
 import { switchOffDemo } from './ai-providers.ts'
 import { toPricing } from './pricing.ts'
 import { resealSecrets } from './secrets.ts'
-import { keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
+import { dropEqual, keepIfEqual, mergeUntouched, toJson } from './sync-merge.ts'
 import { removeServers, writeProvider } from './sync-provider.ts'
 import { addDefaultPrompts } from './system-prompts.ts'
 import { syncServers } from './tools/sync-tool-servers.ts'
@@ -116,7 +116,7 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
   const valuesOrNull = { label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl, position }
   const fileValues = { ...plain, ...valuesOrNull }
   const model = row
-    ? em.assign(row, mergeUntouched(fileValues, { ...row }, row.synced))
+    ? em.assign(row, dropEqual(mergeUntouched(fileValues, { ...row }, row.synced), { ...row }))
     : em.create(AiModel, { ...fileValues, modelId, provider })
   model.provider = ref(provider)
   const before = model.synced ?? {}

@@ -96,11 +96,30 @@ export async function recordCallInTransaction(
  * Writes the entry of a call without a transaction: for administrators before the response is sent, otherwise after it.
  */
 export async function recordCompletedCall(ctx: Context, call: AuditedCall): Promise<void> {
-  if (!call.needsEntry) return
+  if (!call.needsEntry || (await isRepeatedRead(ctx, call))) return
   const entry = toEntry(ctx, call)
   const { audit, sql } = ctx.services
   if (!call.isAdministrative) return audit.append(entry)
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
+}
+
+/** Reads that have one entry for each session or token and day, because a page is read in many calls. */
+const pagedReads = ['audit.list']
+
+const DAY_MS = 86_400_000
+
+/** True if an entry already says that this session or token has read the list today. */
+async function isRepeatedRead(ctx: Context, { path }: AuditedCall): Promise<boolean> {
+  const { browser, callerContext, services } = ctx
+  const { current } = callerContext
+  if (!pagedReads.includes(path) || current.type !== 'user') return false
+  const reader = current.token ? `token:${current.token.id}` : `session:${browser?.session?.handle}`
+  const day = new Date().toISOString().slice(0, 10)
+  // Without the store, an entry too many is better than none.
+  const isFirst = await services.kv
+    .setIfAbsent(`audit:read:${path}:${current.person.id}:${reader}:${day}`, '1', DAY_MS)
+    .catch(() => true)
+  return !isFirst
 }
 
 /** Failures that reveal password guessing; other refusals of people's own calls are not recorded. */

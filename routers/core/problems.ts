@@ -69,6 +69,7 @@ const errorKinds = {
     'CONFLICT',
     'Somebody who is no longer in the room has its key: give the room a new key, and encrypt the message with that.',
   ],
+  folder_unusable: ['CONFLICT', 'This folder cannot be used.'],
   confirmation_needed: ['CONFLICT', 'This must be confirmed.'],
   key_epoch_outdated: ['CONFLICT', 'The room has another key by now: encrypt the message with it.'],
   invalid_document: ['UNPROCESSABLE_CONTENT', 'The document is not valid.'],

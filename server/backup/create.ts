@@ -7,6 +7,7 @@ import { createGzip } from 'node:zlib'
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { makeFolder } from '../../routers/core/make-folder.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import type { BackupSummary } from '../../routers/ports/backups.ts'
 import { DRAFTS, EXPORTS } from '../../routers/ports/files/storage.ts'
 import type { Env } from '../config/settings.ts'
@@ -32,7 +33,30 @@ export interface BackupParts extends SealingKeys {
  * Creates a backup: copies the stored files, then a snapshot of the database, then the files that were added meanwhile. Files
  * are copied first, too, so that a file that is deleted meanwhile is there for a row of the snapshot. A failed backup is removed.
  */
-export async function createBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
+export const createBackup = (parts: BackupParts, folder: string): Promise<BackupSummary> =>
+  writeBackup(parts, folder).catch((error: unknown) => {
+    throw toFolderProblem(error, folder) ?? error
+  })
+
+const reasons: Partial<Record<string, (folder: string) => string>> = {
+  ENOSPC: (folder) => `There is not enough space for a backup in ${folder}. Nothing of it was kept.`,
+  EDQUOT: (folder) => `The disk quota does not allow a backup in ${folder}. Nothing of it was kept.`,
+  EROFS: (folder) => `${folder} is on a disk that can only be read.`,
+  EACCES: (folder) => `This process must not write to ${folder}.`,
+  EPERM: (folder) => `This process must not write to ${folder}.`,
+  ENOTDIR: (folder) => `${folder} lies below a file, or is one: a backup needs a folder.`,
+  ENOENT: (folder) => `${folder} cannot be made there.`,
+}
+
+/** Returns the problem of a folder that takes no backup. Errors of the files that are copied are no such problem. */
+export function toFolderProblem(error: unknown, folder: string): Problem | undefined {
+  const { code = '', path } = error as NodeJS.ErrnoException
+  const isOfFolder = path === undefined || path.startsWith(folder) || folder.startsWith(path)
+  const describe = isOfFolder ? reasons[code] : undefined
+  return describe && new Problem('folder_unusable', { detail: describe(folder), cause: error })
+}
+
+async function writeBackup(parts: BackupParts, folder: string): Promise<BackupSummary> {
   await assertEmptyFolder(folder)
   await makeFolder(dirname(folder))
   const draft = await mkdtemp(`${folder}.draft-`)
@@ -62,7 +86,8 @@ export async function createBackup(parts: BackupParts, folder: string): Promise<
 
 async function assertEmptyFolder(folder: string): Promise<void> {
   const found = await readdir(folder).catch(ignoreAbsent)
-  if (found?.length) throw new Error(`${folder} is not empty: a backup needs a folder of its own.`)
+  if (!found?.length) return
+  throw new Problem('folder_unusable', { detail: `${folder} is not empty: a backup needs a folder of its own.` })
 }
 
 function ignoreAbsent(error: NodeJS.ErrnoException): undefined {

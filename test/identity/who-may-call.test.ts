@@ -178,14 +178,14 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'admin',
     to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
   },
-  { open: 'an administrator', by: 'admin', to: 'models.check models.setGroups' },
+  { open: 'an administrator', by: 'admin', to: 'models.check models.import models.setGroups' },
   {
     open: 'the host',
     to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',
   },
   {
     open: 'the host',
-    to: 'models.sync models.import models.watch models.beginOutage models.endOutage models.checkOutages limits.sync limits.simulate',
+    to: 'models.sync models.watch models.beginOutage models.endOutage models.checkOutages limits.sync limits.simulate',
   },
   { open: 'the host', to: 'audit.export audit.upkeep changeLog.restored extApps.sync conversations.deleteDiscarded' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Manifest, writeManifest } from '../../server/backup/archive.ts'
+import { toFolderProblem } from '../../server/backup/create.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { openBlobs } from '../../server/stores/blobs/open-blobs.ts'
 import { createVault } from '../../server/stores/vault.ts'
@@ -318,6 +319,22 @@ test('a backup that is interrupted leaves nothing of itself', async () => {
 
   expect(await creating.ended).toBe(128 + constants.signals.SIGINT)
   expect(await drafts()).toEqual([])
+})
+
+test('a backup is refused in words where its folder is full or takes nothing', async () => {
+  await writeFile(place('a-file'), '')
+  const below = await command(old(), 'create', place('a-file/backup'))
+  const virtual = await command(old(), 'create', '/proc/backup')
+  const full = await writeFile('/dev/full', 'x').catch((error: unknown) => toFolderProblem(error, '/mnt/backup'))
+
+  expect(below).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('lies below a file') })
+  expect(virtual).toMatchObject({ exitCode: 1, stderr: '/proc/backup cannot be made there.\n' })
+  expect(full?.message).toBe('There is not enough space for a backup in /mnt/backup. Nothing of it was kept.')
+  const outcomes = await rowsOf<{ outcome: string }>(
+    svc.env.DATABASE_URL ?? '',
+    `select outcome from audit_entries where act = 'backups.create' order by seq desc limit 2`,
+  )
+  expect(outcomes).toEqual([{ outcome: 'folder_unusable' }, { outcome: 'folder_unusable' }])
 })
 
 test('the first of two overlapping backups into one folder stays', async () => {

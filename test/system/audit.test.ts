@@ -118,6 +118,43 @@ describe('the audit log tells', () => {
     expect(entry).toMatchObject({ change: { after: { prompt: `${'x'.repeat(4096)}…` } } })
   })
 
+  test('nothing of a start whose file has the members of JSON in another order', async () => {
+    await using config = await writeConfig('http://127.0.0.1:1', {})
+    await using database = await cloneDatabase()
+    const entriesOfStart = async () => {
+      await config.write({
+        providers: [
+          {
+            id: 'p',
+            adapter: 'openai-compatible',
+            apiUrl: 'http://127.0.0.1:1',
+            timeouts: { total: 90_000, connect: 1000, firstByte: 2000 },
+            parameters: { temperature: 0.5, maxTokens: 10, zeta: { b: 1, a: 2 } },
+            models: [
+              {
+                id: 'audited',
+                pricing: { outputPerMillion: 2, inputPerMillion: 1, currency: 'EUR' },
+                parameters: { temperature: 0.5, maxTokens: 10, zeta: { b: 1, a: 2 } },
+                settings: { zeta: { b: 1, a: 2 }, alpha: 1 },
+                limits: { maxOutputTokens: 5, maxInputTokens: 6 },
+              },
+            ],
+          },
+        ],
+      })
+      await using own = await startApp({ AI_CONFIG: config.file, DATABASE_URL: database.url })
+      const { entries } = await own.host.audit.list({ act: 'models.sync' })
+      const versions = await own.rows(`select m.updated_at as model, p.updated_at as provider
+        from ai_models m join ai_providers p on p.id = m.provider_id where m.model_id = 'audited'`)
+      return { count: entries.length, versions }
+    }
+
+    const first = await entriesOfStart()
+
+    expect(first.count).toBe(1)
+    expect(await entriesOfStart()).toEqual(first)
+  })
+
   test('what a start brought from a file, and nothing where it brought nothing', async () => {
     await using config = await writeConfig('http://127.0.0.1:1', {})
     await using database = await cloneDatabase()
@@ -177,10 +214,18 @@ describe('the audit log tells', () => {
     ])
   })
 
-  test('that somebody has read it', async () => {
+  test('that somebody has read it, once for a token and day', async () => {
     await listed({ act: 'audit.list', limit: 1 })
-
     await expect.poll(() => listed({ act: 'audit.list', limit: 1 })).toMatchObject([{ outcome: 'ok' }])
+    const readers = async () =>
+      (await listed({ act: 'audit.list' })).filter(({ actor }) => actor === `user:${svc.people.admin.id}`)
+
+    const before = await readers()
+    for (const act of ['aiModels.', 'aiProviders.', 'tokens.']) await listed({ act })
+    await svc.services.audit.flush()
+
+    expect(await readers()).toEqual(before)
+    expect(before).toHaveLength(1)
   })
 
   test('page after page', async () => {

@@ -38,12 +38,15 @@ export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
     label={t('app.admin.addModel')}
     className="button"
     title={t('app.admin.addModel')}
+    text={t('app.admin.addModelText')}
     action={t('app.admin.add')}
     act={(form) =>
       api.aiModels.create.mutate({
         label: readText(form, 'label'),
         modelId: readText(form, 'modelId'),
         provider: readText(form, 'provider'),
+        groups: readWords(form, 'groups'),
+        active: false,
       })
     }
   >
@@ -55,6 +58,7 @@ export const AddModel = ({ providers }: { providers: readonly Provider[] }) => (
     />
     <Field label={t('app.admin.modelId')} name="modelId" required maxLength={200} hint={t('app.admin.modelIdHint')} />
     <Field label={t('app.admin.label')} name="label" required maxLength={200} />
+    <Field label={t('app.admin.groups')} name="groups" hint={t('app.admin.groupsHint')} autoComplete="off" />
   </ActionButton>
 )
 

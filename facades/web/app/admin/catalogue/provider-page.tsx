@@ -5,7 +5,7 @@ import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton, type VersionCondition } from '../action-button.tsx'
 import { runMutation, useCall } from '../admin-queries.ts'
-import { CheckInput, formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
+import { formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
 import { Facts, Part, PlainTable, StaleNotice, StateBadge } from '../parts.tsx'
 import type { Catalogue, Provider } from './catalogue.ts'
 import {
@@ -18,6 +18,7 @@ import {
   useOrigin,
   useOrigins,
 } from './config-file.tsx'
+import { PickModels } from './pick-models.tsx'
 
 interface ProviderPageProps {
   id: string
@@ -61,6 +62,8 @@ export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
           <EditProvider provider={provider} />
           <SetKey provider={provider} />
           <CheckModels provider={providerId} />
+          <PickModels provider={provider} />
+          <ToggleProvider provider={provider} />
           {!origin && <RemoveProvider provider={provider} models={findModelsOf(catalogue, id).length} />}
         </div>
       </Part>
@@ -176,7 +179,6 @@ function EditProvider({ provider }: { provider: Provider }) {
           {
             name: readText(form, 'name'),
             apiUrl: readText(form, 'apiUrl') || null,
-            active: form.has('active'),
             groups: readWords(form, 'groups'),
             settings: (readJson(form, 'settings') ?? {}) as never,
           },
@@ -206,10 +208,25 @@ function EditProvider({ provider }: { provider: Provider }) {
           hint={t('app.admin.providerSettingsHint')}
         />
       </FileOwned>
-      <FileOwned attribute="active">
-        <CheckInput label={t('app.admin.on')} name="active" isChecked={provider.active ?? false} />
-      </FileOwned>
     </ActionButton>
+  )
+}
+
+/** Switches a provider on or off after a confirmation. */
+function ToggleProvider({ provider }: { provider: Provider }) {
+  const update = useUpdate(provider)
+  if (findLine(useOrigin(), 'active') !== undefined) return null
+  const { name, active = false } = provider
+  return (
+    <ActionButton
+      label={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+      title={t(active ? 'app.admin.switchOffOf' : 'app.admin.switchOnOf', { name })}
+      text={t(active ? 'app.admin.switchOffProviderText' : 'app.admin.switchOnProviderText')}
+      action={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
+      isDangerous={active}
+      record={provider}
+      act={(_form, condition) => update({ active: !active }, condition)}
+    />
   )
 }
 

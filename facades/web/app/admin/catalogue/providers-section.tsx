@@ -94,6 +94,7 @@ const AddProvider = () => (
     label={t('app.admin.addProvider')}
     className="button"
     title={t('app.admin.addProvider')}
+    text={t('app.admin.addProviderText')}
     action={t('app.admin.add')}
     act={(form) =>
       api.aiProviders.create.mutate({
@@ -102,6 +103,7 @@ const AddProvider = () => (
         adapter: readAdapter(form),
         apiUrl: readText(form, 'apiUrl') || null,
         apiKey: readText(form, 'apiKey') || null,
+        active: false,
       })
     }
   >
