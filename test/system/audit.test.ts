@@ -135,7 +135,6 @@ describe('the audit log tells', () => {
                 id: 'audited',
                 pricing: { outputPerMillion: 2, inputPerMillion: 1, currency: 'EUR' },
                 parameters: { temperature: 0.5, maxTokens: 10, zeta: { b: 1, a: 2 } },
-                settings: { zeta: { b: 1, a: 2 }, alpha: 1 },
                 limits: { maxOutputTokens: 5, maxInputTokens: 6 },
               },
             ],
