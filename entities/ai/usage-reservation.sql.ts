@@ -178,6 +178,12 @@ interface ReservedSum {
   amount: number
 }
 
+/** Finds the age of the oldest reservation, in seconds; null if there is none. */
+export const findReservationAge = statement<{ seconds: number | null }>(
+  'find-reservation-age',
+  'select extract(epoch from now() - min(created_at))::float8 as seconds from usage_holds',
+)
+
 /** Sums the reserved amounts per limit. It starts with the calls, because there are fewer calls than counters. */
 export const sumReserved = statement<ReservedSum>(
   'sum-reserved',

@@ -47,6 +47,13 @@ export const readAuditChain = unboundedStatement<ChainedEntry>(
   `select ${chainedColumns} from audit_entries where $1::bigint is null or seq <= $1::bigint order by seq`,
 )
 
+/** Finds the age of the last backup, in seconds; no row if the log has none. */
+export const findBackupAge = statement<{ seconds: number }>(
+  'find-backup-age',
+  `select extract(epoch from now() - at)::float8 as seconds
+     from audit_entries where act = 'backups.create' and outcome = 'ok' order by seq desc limit 1`,
+)
+
 export interface AuditEnds {
   seq: number
   hash: string

@@ -26,6 +26,7 @@ export type GaugeName =
   | 'svc_change_lag_seconds'
   | 'svc_db_pool_connections'
   | 'svc_db_pool_waiting'
+  | 'svc_audit_anchor_age_seconds'
 
 /** Numbers that are sampled periodically, because they need the database or the disk. */
 export interface MetricsSample {
@@ -34,6 +35,10 @@ export interface MetricsSample {
   reserved: readonly { limit: string; unit: string; amount: number }[]
   /** Free bytes on the disk of the file store. */
   diskFree: number
+  /** Seconds since the oldest call under way reserved its budget; 0 if there is none. */
+  reservationAge: number
+  /** Seconds since the last backup; undefined if the audit log knows of none. */
+  backupAge: number | undefined
 }
 
 /** Metrics of this process for operators. */
@@ -46,6 +51,8 @@ export interface Metrics {
   countFallback(model: string): void
   /** Counts a retried request to a provider. */
   countRetry(provider: string): void
+  /** Records that this replica wrote an anchor of the audit log. */
+  recordAnchor(): void
   /** Replaces the last sample; undefined if sampling failed. */
   setSample(sample: MetricsSample | undefined): void
   /** Records that the circuit breaker of a provider opened or closed. */

@@ -90,7 +90,7 @@ export const auditRouter = router({
 
   /** Deletes entries older than the retention setting, and writes an anchor to the log. */
   upkeep: host.mutation(async ({ ctx }) => {
-    const { settings, sql, log, vault } = ctx.services
+    const { settings, sql, log, vault, metrics } = ctx.services
     const before = new Date()
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
     const [last] = await sql(findLastAuditBefore, [before])
@@ -99,7 +99,10 @@ export const auditRouter = router({
     if (removed) log.info(removed, 'entries of the audit log were removed up to this one')
     await deleteInBatches(BATCH_SIZE, () => sql(deleteRemovedAudit, [BATCH_SIZE]))
     const { seq, hash } = await findEnds(ctx)
-    if (seq > 0) log.info({ seq, hash, seal: vault.seal(writeAnchorText({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
+    if (seq > 0) {
+      log.info({ seq, hash, seal: vault.seal(writeAnchorText({ seq, hash }), AUDIT_ANCHOR) }, 'audit anchor')
+      metrics.recordAnchor()
+    }
     return { seq, hash }
   }),
 })

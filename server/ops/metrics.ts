@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { sumReserved } from '../../entities/ai/usage-reservation.sql.ts'
+import { findReservationAge, sumReserved } from '../../entities/ai/usage-reservation.sql.ts'
+import { findBackupAge } from '../../entities/events/audit-entry.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { GaugeName, Gauges, MeasuredCall, Metrics, MetricsSample } from '../../routers/ports/metrics.ts'
 import type { DatabaseJobQueue } from '../stores/job-queue.ts'
@@ -37,6 +38,7 @@ const gauges: Record<GaugeName, string> = {
   svc_change_lag_seconds: 'How long the slowest change of the last seconds took to this replica',
   svc_db_pool_connections: 'Connections of the pool for requests',
   svc_db_pool_waiting: 'Requests that wait for a connection of the pool',
+  svc_audit_anchor_age_seconds: 'Time since this replica wrote an anchor of the audit log',
 }
 
 const MILLION = 1_000_000
@@ -55,6 +57,8 @@ export function createMetrics(): Metrics {
   const limits = new LabelLimiter()
   const readers: (() => Gauges)[] = []
   watchGauges(registry, readers)
+  let anchoredAt: number | undefined
+  readers.push(() => (anchoredAt ? { svc_audit_anchor_age_seconds: (Date.now() - anchoredAt) / 1000 } : {}))
 
   return {
     countRequest({ surface, status, seconds }) {
@@ -65,6 +69,9 @@ export function createMetrics(): Metrics {
     countRefusal: (limit) => refusals.inc({ limit: limits.limit(limit) }),
     countFallback: (model) => fallbacks.inc({ model: bounds.models.limit(model) }),
     countRetry: (provider) => retries.inc({ provider: bounds.providers.limit(provider) }),
+    recordAnchor: () => {
+      anchoredAt = Date.now()
+    },
     setSample: createSampleSetter(registry, limits),
     setProviderState: (provider, isOpen) => open.set({ provider: bounds.providers.limit(provider) }, Number(isOpen)),
     watch: (read) => void readers.push(read),
@@ -88,11 +95,13 @@ function createSampleSetter(registry: Registry, limits: LabelLimiter): Metrics['
   const jobs = gauge('svc_jobs', 'Jobs of all replicas', ['queue', 'state'])
   const reserved = gauge('svc_limit_reserved', 'What calls under way reserve of a limit', ['limit', 'unit'])
   const diskFree = gauge('svc_disk_free_bytes', 'Bytes that are free in the data folder', [])
+  const reservationAge = gauge('svc_reservation_age_seconds', 'Time since the oldest call under way reserved', [])
+  const backupAge = gauge('svc_backup_age_seconds', 'Time since the last backup', [])
   const clear = () => {
     jobs.reset()
     reserved.reset()
     // `reset` sets a gauge without labels to 0, so it is removed instead.
-    diskFree.remove()
+    for (const each of [diskFree, reservationAge, backupAge]) each.remove()
   }
   clear()
   return (sample) => {
@@ -101,6 +110,8 @@ function createSampleSetter(registry: Registry, limits: LabelLimiter): Metrics['
     for (const { queue, state, count } of sample.jobs) jobs.set({ queue, state }, count)
     for (const { limit, unit, amount } of sample.reserved) reserved.inc({ limit: limits.limit(limit), unit }, amount)
     diskFree.set(sample.diskFree)
+    reservationAge.set(sample.reservationAge)
+    if (sample.backupAge !== undefined) backupAge.set(sample.backupAge)
   }
 }
 
@@ -179,12 +190,20 @@ export async function sampleMetrics({ metrics, ...parts }: SampleOptions): Promi
 }
 
 async function readSample({ jobQueue, sql, folder }: Omit<SampleOptions, 'metrics'>): Promise<MetricsSample> {
-  const [jobs, reserved, disk] = await Promise.all([jobQueue.count(), sql(sumReserved), statfs(folder)])
+  const [jobs, reserved, [oldest], [backup], disk] = await Promise.all([
+    jobQueue.count(),
+    sql(sumReserved),
+    sql(findReservationAge),
+    sql(findBackupAge),
+    statfs(folder),
+  ])
   return {
     jobs,
     reserved: reserved.map(({ limit, unit, currency, amount }) =>
       unit === 'money' ? { limit, unit: currency ?? unit, amount: amount / MILLION } : { limit, unit, amount },
     ),
     diskFree: disk.bavail * disk.bsize,
+    reservationAge: oldest?.seconds ?? 0,
+    backupAge: backup?.seconds,
   }
 }

@@ -14,6 +14,8 @@ import {
   writeConfig,
 } from '../kit/ai/provider.ts'
 import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { createTemporaryFolder } from '../kit/health.ts'
 import { root } from '../kit/service-process.ts'
 
 let svc: TestApp
@@ -94,7 +96,7 @@ test('10,000 models, providers, limits and people make few series', async () => 
     metrics.countRetry(`provider-${each}`)
   }
   const reserved = Array.from({ length: 10_000 }, (_, each) => ({ limit: `limit-${each}`, unit: 'EUR', amount: 1 }))
-  metrics.setSample({ jobs: [], reserved, diskFree: 1 })
+  metrics.setSample({ jobs: [], reserved, diskFree: 1, reservationAge: 0, backupAge: undefined })
 
   const text = await metrics.render()
 
@@ -126,21 +128,40 @@ describe('what the database and the disk are asked for now and then', () => {
     expect(quiet).toMatch(/^svc_jobs\{queue="extract-text",state="waiting"\} 0$/m)
     expect(quiet).not.toContain('svc_limit_reserved{')
     expect(readSeries(quiet, /svc_disk_free_bytes/)).toBeGreaterThan(0)
+    expect(readSeries(quiet, /svc_reservation_age_seconds/)).toBe(0)
 
     upstream.behave = stalls
     const gone = new AbortController()
     const asked = app.send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal }).catch(() => {})
     await expect.poll(() => upstream.requests.length).toBe(1)
+    await app.rows(`update usage_holds set created_at = now() - interval '2 hours'`)
     await sample(app)
     const busy = await render(app)
     gone.abort()
     await asked
 
+    expect(readSeries(busy, /svc_reservation_age_seconds/)).toBeGreaterThanOrEqual(7200)
     expect(busy).toMatch(/^svc_limit_reserved\{limit="calls",unit="requests"\} 1$/m)
     expect(readSeries(busy, /svc_limit_reserved\{limit="money",unit="EUR"\}/)).toBeCloseTo(0.001, 3)
   })
 
-  const sampled = ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes ']
+  test('the ages of the last backup and anchor are there from the first ones on', async () => {
+    await using app = await startApp()
+    await using folder = await createTemporaryFolder()
+    await sample(app)
+    const before = await render(app)
+    const env = { DATABASE_URL: String(app.env.DATABASE_URL), DATA_DIR: app.folder }
+    await runCommand(['backup', 'create', join(folder.path, 'backup')], { env })
+    await app.rows(`insert into audit_entries (act, outcome, actor) values ('backups.create', 'conflict', 'host')`)
+    await app.host.audit.upkeep()
+    await sample(app)
+
+    expect(before).not.toMatch(/^svc_backup_age_seconds/m)
+    expect(readSeries(await render(app), /svc_audit_anchor_age_seconds/)).toBeGreaterThanOrEqual(0)
+    expect(readSeries(await render(app), /svc_backup_age_seconds/)).toBeGreaterThanOrEqual(0)
+  })
+
+  const sampled = ['svc_jobs{', 'svc_limit_reserved{', 'svc_disk_free_bytes ', 'svc_reservation_age_seconds ']
   const listSampled = (text: string) => sampled.filter((name) => text.includes(`\n${name}`))
 
   test('a failed sample removes the former value, and none exists before the first', async () => {
@@ -189,7 +210,9 @@ describe('the files for operators', () => {
     metrics.countFallback('m')
     metrics.countRetry('p')
     const jobs = [{ queue: 'q', state: 'waiting' as const, count: 1 }]
-    metrics.setSample({ jobs, reserved: [{ limit: 'l', unit: 'EUR', amount: 1 }], diskFree: 1 })
+    const reserved = [{ limit: 'l', unit: 'EUR', amount: 1 }]
+    metrics.setSample({ jobs, reserved, diskFree: 1, reservationAge: 1, backupAge: 1 })
+    metrics.recordAnchor()
     metrics.setProviderState('p', true)
     const known = new Map<string, Set<string>>()
     for (const [, name = '', labels = ''] of (await metrics.render()).matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)) {
