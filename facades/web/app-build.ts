@@ -1,13 +1,24 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { access, chmod, constants, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  access,
+  chmod,
+  constants,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
 import type { InlineConfig, Plugin } from 'vite'
-import { makeFolder } from '../../routers/core/make-folder.ts'
 
 /** Base address of the app's files. */
 export const APP_BASE = '/assets/app/'
@@ -55,7 +66,7 @@ export async function buildIfChanged(folders = listBuildFolders()): Promise<stri
 async function findWritable(folders: readonly string[]): Promise<string> {
   for (const folder of folders)
     try {
-      await makeFolder(folder)
+      await mkdir(folder, { recursive: true })
       await access(folder, constants.W_OK)
       return folder
     } catch {
@@ -106,7 +117,7 @@ const exists = (path: string) =>
 
 /** Builds into a temporary folder and renames it, so that concurrent builds never see a partial one. */
 async function build(target: string): Promise<void> {
-  await makeFolder(dirname(target))
+  await mkdir(dirname(target), { recursive: true })
   const draft = await mkdtemp(join(dirname(target), 'draft-'))
   try {
     await bundle(draft)
