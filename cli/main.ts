@@ -12,7 +12,7 @@ const programs = { svc, 'svc-console': svcConsole }
 
 /** Runs the command line of this process. */
 export async function run(name: keyof typeof programs): Promise<void> {
-  // Use the exit code of a program that SIGPIPE ends, as after `svc users list | head -1`.
+  // Use the exit code of a program that SIGPIPE ends, as where `head` reads what it prints.
   process.stdout.on('error', (error) => {
     process.exitCode = isBrokenPipe(error) ? 128 + constants.signals.SIGPIPE : 1
   })

@@ -47,7 +47,7 @@ const restoreCommand = (context: CommandContext) =>
       const record = await context.runInterruptible((signal) => restoreBackup(resolve(args.folder), env, signal))
       // Migrates the database to the newest schema, and adds an entry to the audit log.
       await context.open(({ host }) => host.changeLog.restored(), 'migration')
-      printSummary(context, record, 'It is restored. Start the service, then run `npx svc files verify`.')
+      printSummary(context, record, 'It is restored. Start the service, then run `svc files verify`.')
     },
   })
 

@@ -85,7 +85,7 @@ One service, one access token: \`POST /api/ai-req\` asks a model, \`${basePath}\
 
 ## First request
 
-Make an access token on your profile page, put it into \`TOKEN\`, and ask a model:
+Make an access token on the page Tokens of [your settings](/settings/tokens), put it into \`TOKEN\`, and ask a model:
 
 \`\`\`sh
 ${writeExample(baseUrl || 'http://127.0.0.1:3000')}

@@ -166,7 +166,7 @@ function assertUserType({ callerContext: { current } }: Context, allowed: readon
 function assertHasAbility({ callerContext: { current } }: Context, needed: Ability | undefined): void {
   if (needed === undefined || current.type !== 'user' || !current.token || current.token.abilities.includes(needed))
     return
-  const source = needed === 'admin' ? ', which only `svc token --abilities` on the host gives' : ''
+  const source = needed === 'admin' ? ', which only `svc token --abilities admin` on the host gives' : ''
   throw new Problem('missing_ability', { detail: `The access token lacks the ability '${needed}'${source}.` })
 }
 

@@ -90,7 +90,7 @@ export function assertLocalAccounts({ services }: Context): void {
 
 const createBoundElsewhere = (username: string, subject: string) =>
   new Problem('conflict', {
-    detail: `${username} signs in by ${sourceOf(subject)}. Run svc bind-user for them first, which lets them sign in by another source.`,
+    detail: `${username} signs in by ${sourceOf(subject)}. Run \`svc bind-user\` for them first, which lets them sign in by another source.`,
   })
 
 const createNoAccount = () => new Problem('not_found', { detail: 'You have no password here that could be changed.' })

@@ -41,8 +41,8 @@ const listForced: LRUCache.Fetcher<'ids', string, Sql> = async (_ids, _stale, { 
 const createPendingProblem = (id: number, hasText: boolean) =>
   new Problem('announcement_pending', {
     detail: hasText
-      ? `Read the announcement ${id} on your profile page, and accept it first.`
-      : `The announcement ${id} has no text. Ask your administrator to restore it; then read it on your profile page, and accept it first.`,
+      ? `Open a chat or a room in the browser, read the announcement ${id} there, and accept it first.`
+      : `The announcement ${id} has no text. Ask your administrator to restore it; then open a chat or a room in the browser, read it there, and accept it first.`,
     meta: { announcement: String(id) },
   })
 

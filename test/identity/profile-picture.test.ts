@@ -27,7 +27,7 @@ const picture = (colour: string) =>
     .png()
     .toBuffer()
 
-/** Sets or removes a person's picture as their profile page does; returns the status. */
+/** Sets or removes a person's picture as the page of their settings does; returns the status. */
 async function change(browser: TestBrowser, id: number, image: Buffer | null): Promise<number> {
   const attributes = { avatar: image?.toString('base64') ?? null }
   const { status } = await browser.send('PATCH', `/api/svc/v1/users/${id}`, {

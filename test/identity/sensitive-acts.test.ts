@@ -268,7 +268,7 @@ test('the refusal says which ability is missing, and who gives it', async () => 
   const { body } = await callers.token('POST', '/trpc/users.update', { body: { id: String(other), role: 'admin' } })
 
   expect((body as { error: { message: string } }).error.message).toBe(
-    "The access token lacks the ability 'admin', which only `svc token --abilities` on the host gives.",
+    "The access token lacks the ability 'admin', which only `svc token --abilities admin` on the host gives.",
   )
 })
 

@@ -32,6 +32,18 @@ export const quotedCommands: readonly CommandLine[] = readmes.flatMap((file) =>
     .filter(({ text }) => program.test(text)),
 )
 
+const sources = globSync('{entities,routers,facades,server,cli}/**/*.{ts,tsx,js,json,yaml}', { cwd: root }).filter(
+  (file) => !file.startsWith(join('facades', 'client', 'dist')),
+)
+
+/** Commands in texts and comments of the code: within backticks, which a template has behind a backslash. */
+export const printedCommands: readonly CommandLine[] = sources.flatMap((file) => {
+  const text = readText(file)
+  return [...text.matchAll(/\\`([^`\\\n]+)\\`|(?<!\\)`([^`$\n]+)`/g)]
+    .map(([, escaped = '', plain = '']) => ({ file, text: (escaped || plain).replace(/\$\{[^}]*\}/g, 'VALUE') }))
+    .filter((line) => program.test(line.text))
+})
+
 function readText(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
@@ -73,7 +85,8 @@ function isComplete(command: string): boolean {
 const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm install && npm (start|test)$/, '.ci/newcomer types both lines in a fresh folder'],
   [/^docker (compose (build|up)|buildx)\b/, 'there is no Docker here: test/process/deployment starts what they start'],
-  [/^docker compose exec svc svc /, 'test/process/deployment runs the command in the image'],
+  [/^docker compose (exec|run --rm) svc svc /, 'test/process/deployment runs commands in the image'],
+  [/^docker compose (exec|run --rm) (-T )?svc (tar|rm) /, 'there is no Docker here'],
   [/^cp \.env\.example |^cat > ai\.yaml /, 'test/process/deployment types them'],
   [/^(useradd|chown|systemctl|npm ci) /, 'they change the host: deployment/systemd.test.ts does what the unit says'],
   [/^runuser -u svc -- npm run svc -- /, 'deployment/systemd.test.ts runs the command as the user of the unit'],
@@ -81,6 +94,7 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npm run svc -- backup restore /, 'test/process/backup.test.ts restores into an empty installation'],
   [/^curl -N /, 'test/realtime/curl.test.ts types them'],
   [/^npm run conformance -- /, 'test/json-api/conformance/command.test.ts: the addresses are examples'],
+  [/^openssl rand /, 'it makes a key, and is not of this house'],
   [/^npm run dev$/, 'test/web/app-source.test.ts starts the service with what it adds'],
   [/^npm (test|ci|pack|start)\b|^setsid npm start$/, 'test/process and test/client run what these scripts run'],
   [/^npm run (check|fix|readme|soak|bench|conformance)$/, '.ci/run, or they rewrite the checkout'],

@@ -14,7 +14,14 @@ import { describeSettings, requiredInProduction } from '../../server/config/sett
 import { guides } from '../../server/guides.ts'
 import { regenerateSections } from '../../server/readme.ts'
 import { startApp } from '../kit/app.ts'
-import { isRunElsewhere, quotedCommands, readmes } from '../kit/readme-commands.ts'
+import {
+  blockCommands,
+  type CommandLine,
+  isRunElsewhere,
+  printedCommands,
+  quotedCommands,
+  readmes,
+} from '../kit/readme-commands.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -119,12 +126,33 @@ describe('the guides', () => {
     expect(unknown).toEqual([])
   })
 
+  const findWrong = async (lines: readonly CommandLine[]) => {
+    const found = await Promise.all(lines.map(async ({ file, text }) => ({ file, text, why: await whyWrong(text) })))
+    return found.filter(({ why }) => why)
+  }
+
   test('every command that a guide quotes is known, with its flags', async () => {
     const words = quotedCommands.filter((line) => !isRunElsewhere(line))
-    const wrong = await Promise.all(words.map(async ({ file, text }) => ({ file, text, why: await whyWrong(text) })))
 
     expect(words.length).toBeGreaterThan(20)
-    expect(wrong.filter(({ why }) => why)).toEqual([])
+    expect(await findWrong(words)).toEqual([])
+  })
+
+  test('every command that the code prints is known, with its flags', async () => {
+    const words = printedCommands.filter((line) => !isRunElsewhere(line))
+
+    expect(words.length).toBeGreaterThan(20)
+    expect(await findWrong(words)).toEqual([])
+  })
+
+  test('every command that a guide types in a container is known, with its flags', async () => {
+    const words = blockCommands.flatMap(({ file, text }) => {
+      const [, inside] = /^docker compose (?:exec|run --rm) svc (svc .*)$/.exec(text) ?? []
+      return inside ? [{ file, text: inside }] : []
+    })
+
+    expect(words.length).toBeGreaterThan(3)
+    expect(await findWrong(words)).toEqual([])
   })
 
   /** Returns the error in a `svc` command line before it runs. */
@@ -214,6 +242,15 @@ describe('compose.yaml', async () => {
     expect(services.postgres.image).toMatch(/\bpostgres:18/)
     expect(services.valkey.image).toMatch(/\bvalkey\/valkey:/)
     expect(Object.keys(services.svc.depends_on).sort()).toEqual(['postgres', 'valkey'])
+  })
+
+  test('every image has an exact version', () => {
+    const text = read('compose.yaml') + dockerfile
+    const images = [...text.matchAll(/_IMAGE(?::-|=)([\w/.-]+:[\w.-]+)/g)].map(([, image = '']) => image)
+
+    expect(images.length).toBe(4)
+    expect(images.filter((image) => !/:\d+\.\d+(\.\d+)?(-slim)?$/.test(image))).toEqual([])
+    expect(text.match(/^\s*(?:FROM|image:) (?!\$\{\w+)/gm)).toBeNull()
   })
 
   test('compose.yaml holds no secret of its own', () => {

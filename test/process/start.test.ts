@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import sharp from 'sharp'
@@ -12,13 +12,27 @@ import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
 import { askService, readTokens, SLOW } from '../kit/service-client.ts'
-import { createDataFolder, startProcess } from '../kit/service-process.ts'
+import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 const run = promisify(execFile)
 /** The last line of a log. */
 const lastLine = (log: string) => JSON.parse(log.trimEnd().split('\n').at(-1) ?? '')
 
 const loadedPackages = join(import.meta.dirname, '../kit/loaded-packages.ts')
+
+test('an installation prints no warning of the engines that packages want', async () => {
+  await using folder = await createDataFolder()
+  for (const name of ['package.json', 'package-lock.json', '.npmrc'])
+    await copyFile(join(root, name), join(folder.path, name))
+  // The Node of the machine, which may be older than the one that the packages bring.
+  const path = (process.env['PATH'] ?? '').split(':').filter((part) => !part.includes('node_modules'))
+  const env = { PATH: path.join(':'), HOME: folder.path }
+
+  const { stdout, stderr } = await run('npm', ['install', '--dry-run', '--offline'], { cwd: folder.path, env })
+
+  expect(stdout).toMatch(/added \d+ packages/)
+  expect(stdout + stderr).not.toContain('EBADENGINE')
+})
 
 describe('the first start', () => {
   test('the first start needs no settings and prints a request that works', async () => {
