@@ -73,6 +73,10 @@ interface CallMeterOptions {
   computeMaxInput: (estimate: number) => number
   /** Maximum answer tokens of one round. */
   maxOutput: number
+  /** The most output tokens of one round that the provider may bill without sending them. */
+  unseenOutput: number
+  /** True if the request asks for thoughts. */
+  asksForThoughts: boolean
   /** Number of messages in the request, or of texts to embed. */
   messages: number
   reservation: Reservation
@@ -104,12 +108,14 @@ export class CallMeter implements UsageMeter {
     await this.#extendReservation(inputTokens)
     if (this.#request) this.#previous = { tokens: this.tokens, cost: this.cost }
     this.#earlierImplausibleCounts = this.implausibleCounts
-    const { computeMaxInput, maxUses, maxOutput, messages, reservation } = this.#options
+    const { computeMaxInput, maxUses, unseenOutput, asksForThoughts, messages, reservation } = this.#options
     const maxInput = computeMaxInput(inputTokens)
+    const hasNativeTools = maxUses.webSearches + maxUses.webFetches > 0
     this.#request = new RequestMeter(inputTokens, maxInput, {
       // Search results have no bound, and the provider may count the whole input again after each search or page.
-      input: maxUses.webSearches + maxUses.webFetches > 0 ? Infinity : maxInput,
-      output: maxOutput,
+      input: hasNativeTools ? Infinity : maxInput,
+      unseenOutput,
+      hasUnseenOutput: asksForThoughts || hasNativeTools,
       messages,
     })
     // Until now the progress was what was reserved.
@@ -122,6 +128,14 @@ export class CallMeter implements UsageMeter {
 
   reportTokens(tokens: ReportedTokens | undefined): void {
     this.#request?.reportTokens(tokens)
+  }
+
+  recordUnseen(): void {
+    this.#request?.recordUnseen()
+  }
+
+  recordCall(name: string): void {
+    this.#request?.recordCall(name)
   }
 
   recordToolUse(tool: NativeTool, times: number): void {

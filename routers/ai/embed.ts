@@ -85,6 +85,8 @@ async function embedWithMeter(
     reservation,
     pricing,
     maxOutput: 0,
+    unseenOutput: 0,
+    asksForThoughts: false,
     messages: call.input.length,
     maxUses: noNativeUses,
     computeMaxInput: (estimate) => estimate,

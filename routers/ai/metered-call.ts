@@ -9,7 +9,7 @@ import type { Approvals } from './approvals/approvals.ts'
 import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
 import { computeMaxInputTokens } from './request/input-tokens.ts'
-import { boundOutput } from './reservation.ts'
+import { boundOutput, boundUnseenOutput } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -59,6 +59,8 @@ export class MeteredCall {
       reservation,
       pricing: model.pricing,
       maxOutput: boundOutput(call, services.settings.maxOutputTokens),
+      unseenOutput: boundUnseenOutput(call, services.settings.maxOutputTokens),
+      asksForThoughts: asksForThoughts(call),
       messages: call.messages.length,
       maxUses: boundNativeUses(call),
       // The meter may outlive the call and must not keep the messages in memory.
@@ -217,6 +219,9 @@ export class MeteredCall {
     return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
   }
 }
+
+const asksForThoughts = ({ parameters: { effort = 'none', thinking, maxThinkingTokens = 0 } }: ModelCall): boolean =>
+  effort !== 'none' || thinking !== undefined || maxThinkingTokens > 0
 
 /** Yields the parts of all batches; the first batch was already read. */
 async function* flattenBatches<Part>(

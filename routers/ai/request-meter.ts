@@ -27,10 +27,14 @@ export const noTokens: TokenCounts = {
   estimated: false,
 }
 
-/** The most that a provider may count for a request, in our tokens; infinite if unknown. */
+/** The most that a provider may count for a request; infinite if unknown. */
 interface MaxCounts {
+  /** In our tokens. */
   input: number
-  output: number
+  /** Output that the provider bills without sending it, in its own tokens. */
+  unseenOutput: number
+  /** True if the request asks for thoughts, or lets the provider use its own tools. */
+  hasUnseenOutput: boolean
   /** Number of messages in the request. */
   messages: number
 }
@@ -45,19 +49,26 @@ const BYTES_PER_TOKEN = 4
 const PROVIDER_TOKENS = 4000
 const TOKENS_PER_MESSAGE = 20
 
+/** Tokens of an answer that are not sent, such as the marks of turns, and those around the name of a called tool. */
+const UNSENT_TOKENS = 256
+const TOKENS_PER_CALL = 32
+
 /** More native tool uses than any request has. */
 const MAX_USES = 1000
 
 /** The longest context of any model. */
 const MAX_CONTEXT = 10_000_000
 
-const boundTokens = (tokens: number) => Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + PROVIDER_TOKENS, MAX_CONTEXT)
+/** Returns the most that a provider may count for what we count as so many tokens. */
+export const boundTokens = (tokens: number) =>
+  Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + PROVIDER_TOKENS, MAX_CONTEXT)
 
 const listCounts = (reported: ReportedTokens) => Object.entries(reported) as [keyof ReportedTokens, number][]
 
 /**
  * Counts one request. The provider's total takes precedence over its running total, and that over our count of what
- * came later. Its counts are capped by the bytes sent and received and by the requested answer length.
+ * came later. Its counts are capped by the bytes sent and received; where it bills output that it does not send, by the
+ * requested answer length.
  */
 export class RequestMeter {
   /** The most input tokens that the provider may count. */
@@ -65,6 +76,7 @@ export class RequestMeter {
   readonly #requestMax: MaxCounts
   /** Bytes received so far. */
   #receivedBytes = 0
+  #hasUnseenOutput: boolean
   readonly #inputEstimate: number
   /** Tokens of native tool results that the provider's input count does not include yet. */
   #toolTokens = 0
@@ -81,6 +93,7 @@ export class RequestMeter {
     this.#inputEstimate = inputEstimate
     this.maxInput = maxInput
     this.#requestMax = most
+    this.#hasUnseenOutput = most.hasUnseenOutput
   }
 
   /** Returns the provider's counts if one of them is implausible. */
@@ -102,7 +115,8 @@ export class RequestMeter {
   get #maxPlausible(): Record<keyof ReportedTokens, number> {
     const input =
       boundTokens(this.#requestMax.input + this.#toolTokens) + TOKENS_PER_MESSAGE * this.#requestMax.messages
-    const output = Math.max(boundTokens(this.#requestMax.output), this.#receivedBytes + PROVIDER_TOKENS)
+    const sentOutput = this.#receivedBytes + UNSENT_TOKENS
+    const output = this.#billsUnseenOutput ? Math.max(sentOutput, this.#requestMax.unseenOutput) : sentOutput
     return {
       input,
       cached: input,
@@ -113,6 +127,13 @@ export class RequestMeter {
       webSearches: MAX_USES,
       webFetches: MAX_USES,
     }
+  }
+
+  get #billsUnseenOutput(): boolean {
+    const { input = 0, output = 0, reasoning = 0, total = 0 } = this.#reportedTokens
+    // Some servers count thoughts in the total alone.
+    const isInTotal = output > 0 && total >= input + output
+    return this.#hasUnseenOutput || reasoning > 0 || isInTotal
   }
 
   get isEmpty(): boolean {
@@ -143,6 +164,14 @@ export class RequestMeter {
     const received = kind === 'answer' ? this.#answer : this.#reasoning
     received.pieces += 1
     received.tokens += estimateTokens(text)
+  }
+
+  recordUnseen(): void {
+    this.#hasUnseenOutput = true
+  }
+
+  recordCall(name: string): void {
+    this.#receivedBytes += Buffer.byteLength(name) + TOKENS_PER_CALL
   }
 
   recordToolUse(tool: NativeTool, times: number): void {

@@ -16,6 +16,7 @@ import {
 import { boundNativeUses, noNativeUses, toFiniteOrNull } from './call-meter.ts'
 import type { ChatContext } from './chat-context.ts'
 import { computeMaxInputTokens } from './request/input-tokens.ts'
+import { boundTokens } from './request-meter.ts'
 
 /** Reserves the most that a call can take of every limit that applies. Throws if it does not fit. */
 export async function reserveBudget(
@@ -107,6 +108,18 @@ export function boundOutput(
 ): number {
   const requestedTokens = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
   return Math.min(requestedTokens, model.limits?.maxOutputTokens ?? Infinity, maxAnswerTokens)
+}
+
+/**
+ * Returns the most output tokens that a provider may bill without sending them, such as thoughts: the limit that it was sent,
+ * and otherwise what it may count for the longest answer that we reserve.
+ */
+export function boundUnseenOutput(
+  { model, parameters, maxOutputTokens = Infinity }: Pick<ModelCall, 'model' | 'parameters' | 'maxOutputTokens'>,
+  maxAnswerTokens: number,
+): number {
+  const sentLimit = Math.min(boundOutput({ model, parameters }, Infinity), maxOutputTokens)
+  return Math.min(sentLimit, boundTokens(boundOutput({ model, parameters }, maxAnswerTokens)))
 }
 
 /** Retry delay in seconds if only calls under way use up the limit. */

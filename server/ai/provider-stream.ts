@@ -76,16 +76,24 @@ function meterPart(part: LanguageModelV4StreamPart, meter: UsageMeter): void {
   if (part.type === 'text-delta' || part.type === 'tool-input-delta') meter.recordText(part.delta, 'answer')
   else if (part.type === 'reasoning-delta') meter.recordText(part.delta, 'reasoning')
   else meterToolUse(part, meter)
+  if (part.type === 'reasoning-start' || part.type === 'file') meter.recordUnseen()
+  if (part.type === 'tool-input-start') meter.recordCall(part.toolName)
 }
 
 /** Counts the usage of a response that was not streamed. */
 export function meterContent(content: readonly LanguageModelV4Content[], meter: UsageMeter): void {
   for (const part of content) {
-    if (part.type === 'text') meter.recordText(part.text, 'answer')
-    else if (part.type === 'tool-call') meter.recordText(part.input, 'answer')
-    else if (part.type === 'reasoning') meter.recordText(part.text, 'reasoning')
+    meterContentPart(part, meter)
     meterToolUse(part, meter)
   }
+}
+
+function meterContentPart(part: LanguageModelV4Content, meter: UsageMeter): void {
+  if (part.type === 'text') meter.recordText(part.text, 'answer')
+  else if (part.type === 'reasoning') meter.recordText(part.text, 'reasoning')
+  else if (part.type === 'tool-call') meter.recordText(part.input, 'answer')
+  if (part.type === 'reasoning' || part.type === 'file') meter.recordUnseen()
+  if (part.type === 'tool-call') meter.recordCall(part.toolName)
 }
 
 /** Passes parts on at once and adds them to the message. Returns the part that ended the round. */

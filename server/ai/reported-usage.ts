@@ -53,7 +53,7 @@ export const readCompletionUsage: UsageReader = (event) => {
 /** Some servers count reasoning only in the total, some send only the total, and a count of zero means unknown. */
 function reconcileTotal(input: number | undefined, output: number | undefined, total = 0): ReportedTokens {
   if (total <= (input ?? 0) + (output ?? 0)) return { input, output }
-  if (input) return { input, output: total - input }
+  if (input) return { input, output: total - input, total }
   return output ? { input: total - output, output } : { total }
 }
 

@@ -21,7 +21,7 @@ const CALLERS = 40
 
 /** The service as `npm start` runs it, with people and tokens to call it with. */
 servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: SubjectInput) => {
-  const env = readEnv(settings)
+  const env = readEnv({ AI_CALLS_PER_PERSON: '1000', ...settings })
   const { log, telemetry } = await openLog(env, new StandardOutput())
   const service = await startService({ env, log, telemetry, temporaryDir })
   const tokens: string[] = []

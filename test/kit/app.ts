@@ -64,6 +64,8 @@ export async function startApp(
     // The process that reads a file has a low priority, and hardly runs beside busy ones.
     FILE_TEXT_WAIT: '5m',
     ALLOW_USER_TOKEN_CREATION: 'true',
+    // Races have one person ask more at once than an agent does.
+    AI_CALLS_PER_PERSON: '1000',
     ...settings,
   })
   const { log, telemetry } = await openLog(env, sink)

@@ -33,6 +33,10 @@ export interface UsageMeter {
   recordToolUse(tool: NativeTool, times: number): void
   /** Adds our token estimate of results of provider tools, which counts as input until the provider reports more. */
   addToolTokens(tokens: number): void
+  /** Records that the provider made what it does not send as text, and may bill: thoughts, or pictures. */
+  recordUnseen(): void
+  /** Records the name of a called tool, which is part of the output. */
+  recordCall(name: string): void
   /** Records a piece of the provider's output. */
   recordText(text: string, kind: 'answer' | 'reasoning'): void
 }

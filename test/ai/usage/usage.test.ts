@@ -74,7 +74,7 @@ describe('a usage record', () => {
     expect(record).toMatchObject({ estimated: true })
     expect(Number(record?.['input_tokens'])).toBeLessThan(5000)
     expect(Number(record?.['cached_tokens'])).toBeLessThanOrEqual(Number(record?.['input_tokens']))
-    expect(Number(record?.['output_tokens'])).toBeLessThan(25_000)
+    expect(Number(record?.['output_tokens'])).toBeLessThan(300)
     const line = svc.log.slice(before).find((text) => text.includes('its counts are cut'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({
       provider: 'local',
@@ -82,6 +82,37 @@ describe('a usage record', () => {
       reported: { input: 2_147_483_647 },
     })
     await svc.rows('delete from usage_records')
+  })
+
+  const invented = 20_384
+  const readOutput = async () => {
+    await svc.services.usageLedger.flush()
+    const [record] = await svc.rows<{ output: number }>('select output_tokens as output from usage_records')
+    return record?.output
+  }
+
+  test.for<[string, object, number | undefined, number]>([
+    ['no more than what came', { completion_tokens: invented }, undefined, 261],
+    ['no more than what came, whatever was asked for', { completion_tokens: invented }, 1000, 261],
+    ['thoughts', { completion_tokens: 900, completion_tokens_details: { reasoning_tokens: 890 } }, 1000, 900],
+    [
+      'thoughts up to the limit of the request',
+      { completion_tokens: invented, completion_tokens_details: { reasoning_tokens: invented } },
+      1000,
+      1000,
+    ],
+    ['thoughts that are in the total alone', { completion_tokens: 3, total_tokens: 905 }, 1000, 900],
+    ['a total up to the limit of the request', { completion_tokens: 3, total_tokens: invented }, 1000, 1000],
+  ])('a provider that counts what it has not sent is paid %s', async ([, usage, max, output]) => {
+    provider.behave = counts({ prompt_tokens: 5, ...usage })
+    await changeModel({ pricing })
+    const { token } = await svc.user()
+    const body = { model: 'mock-1', messages: [{ role: 'user', content: 'Hello' }], max_tokens: max }
+
+    const response = await svc.send('POST', '/v1/chat/completions', { token, body })
+
+    expect(response.status).toBe(200)
+    expect(await readOutput()).toBe(output)
   })
 
   test('a usage record has caller, model, usage and cost, without any content', async () => {
