@@ -117,7 +117,19 @@ const mistakes = [
 
 const liveFiles = ['event-source', 'follow', 'index', 'service', 'transport']
 
-const cryptoFiles = ['derive', 'encoding', 'keychain', 'keys', 'room-files', 'room-keys', 'room-texts', 'rooms', 'seal']
+const cryptoFiles = [
+  'derive',
+  'encoding',
+  'keychain',
+  'keys',
+  'member-keys',
+  'room-files',
+  'room-keys',
+  'room-texts',
+  'rooms',
+  'seal',
+  'wrapping',
+]
 
 let packed: PackedClient
 beforeAll(async () => {
