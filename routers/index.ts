@@ -5,6 +5,7 @@ import { limitsRouter } from './ai/limits/limits.ts'
 import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'
+import { keychainRouter } from './apps/keychain-form.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
 import { aiModelsRouter } from './catalogue/ai-models.ts'
@@ -77,6 +78,7 @@ export const appRouter = router({
   deprecations: deprecationsRouter,
   extApps: extAppsRouter,
   health: healthRouter,
+  keychain: keychainRouter,
   language: languageRouter,
   limits: limitsRouter,
   linkPreviews: linkPreviewsRouter,

@@ -96,12 +96,19 @@ const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'ima
 function buildPublicSettings(env: Env, appKey: string): PublicSettings {
   return {
     salts: deriveSalts(env, appKey),
-    passkey: {
-      allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
-      restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION,
-    },
+    passkey: readPasskeyRules(env),
     avatars: toFileRules(env.MAX_AVATAR_FILE_SIZE, pictureTypes),
     files: readFileRules(env),
+  }
+}
+
+/** Another front end, which reads members in snake case, opens keychains by the reference. */
+function readPasskeyRules(env: Env): PublicSettings['passkey'] {
+  const keychainForm = env.KEYCHAIN_FORM ?? (env.JSONAPI_MEMBER_CASE === 'snake' ? 'reference' : 'salted')
+  return {
+    allowPaste: env.APP_SECURITY_PASSKEY_ALLOW_PASTE,
+    restrictCharacters: env.APP_SECURITY_PASSKEY_CHAR_LIMITATION ?? keychainForm === 'reference',
+    keychainForm,
   }
 }
 

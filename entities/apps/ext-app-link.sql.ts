@@ -55,6 +55,13 @@ export const listOwnLinks = statement<OwnLink>(
     where l.user_id = $1::int and ($2::int is null or a.id = $2::int) order by l.id`,
 )
 
+/** Finds a link of an app that opens the keychain of a person. Values: the person. */
+export const findLinkWithKeys = statement<{ id: number }>(
+  'find-app-link-with-keys',
+  `select l.id from ext_app_links l join ${AccessToken.tableName} t on t.id = l.token_id
+    where l.user_id = $1::int and l.passkey is not null and (t.expires_at is null or t.expires_at > now()) limit 1`,
+)
+
 /** Values: a person whose keys have changed, so that the passkeys stored by apps are useless. */
 export const endLinksWithKeys = statement<{ tokenId: number }>(
   'end-app-links-with-keys',

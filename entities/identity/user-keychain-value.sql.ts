@@ -15,11 +15,38 @@ export const deleteKeychainValues = statement<never>(
   and (key, key_type) in (select key, "keyType" from jsonb_to_recordset($2::jsonb) as slot(key text, "keyType" text))`,
 )
 
+/** Replaces values by others, found by the tag within them. Values: the owner's id and the entries as JSON. */
+export const replaceKeychainValues = statement<{ replaced: number }>(
+  'replace-keychain-values',
+  `with replaced as (
+    update user_keychain_values v set value = entry.value, updated_at = now()
+      from jsonb_to_recordset($2::jsonb) as entry(key text, "keyType" text, value text, replaces text)
+     where v.user_id = $1 and v.key = entry.key and v.key_type = entry."keyType"
+       and split_part(v.value, '|', 2) = entry.replaces
+    returning 1
+  )
+  select count(*)::int as replaced from replaced`,
+)
+
+export interface KeychainState {
+  entries: number
+  bytes: number
+  /** Number of different wrappings; 1 unless entries of different passkeys or salts are mixed. */
+  wrappings: number
+  /** True if the salted form wraps the entry by which a passkey is verified. */
+  isSalted: boolean
+}
+
+/** The wrapping of a value: the salted form has 28 more characters in front of the 16 of its IV. */
+const wrapping = `case when substr(value, 45, 1) = '|' and position('|' in left(value, 44)) = 0 then left(value, 28) else '' end`
+
 /** Measures a keychain; PostgreSQL knows the length of a long value without reading it. Values: the owner's id. */
-export const measureKeychain = statement<{ entries: number; bytes: number }>(
+export const measureKeychain = statement<KeychainState>(
   'measure-keychain',
   `select count(*)::int as entries,
-    coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes
+    coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes,
+    count(distinct ${wrapping})::int as wrappings,
+    coalesce(bool_or(key_type = 'public_key' and ${wrapping} <> ''), false) as "isSalted"
   from user_keychain_values where user_id = $1`,
 )
 

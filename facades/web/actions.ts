@@ -25,6 +25,7 @@ export async function webActions(app: FastifyInstance, options: WebActionOptions
 }
 
 type FirstKeys = Parameters<Api['registration']['complete']>[0]
+type Rewrap = Parameters<Api['keychain']['rewrap']>[0]
 
 /** Registers the routes to create and recover keys, and to fetch a data export. */
 async function keys(app: FastifyInstance, options: WebActionOptions) {
@@ -46,6 +47,20 @@ async function keys(app: FastifyInstance, options: WebActionOptions) {
     const api = createCaller(await resolveContext(request, reply))
     return { success: true, passkeyBackup: await api.passkey.backup() }
   })
+
+  app.get('/req/profile/keychain-form', procedureRoute('keychain.form', options), async (request, reply) => {
+    const api = createCaller(await resolveContext(request, reply))
+    return { success: true, ...(await api.keychain.form()) }
+  })
+
+  app.post<{ Body: Rewrap }>(
+    '/req/profile/rewrap-keychain',
+    procedureRoute('keychain.rewrap', options),
+    async (request, reply) => {
+      await createCaller(await resolveContext(request, reply)).keychain.rewrap(request.body)
+      return { success: true }
+    },
+  )
 
   app.get<{ Params: { exportId: string } }>(
     '/req/profile/export/:exportId',

@@ -100,11 +100,11 @@ const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
       body: registerBody(translate, query, policy && announcementBody(policy)),
     }
   },
-  async handshake(translate, { mayPaste: canPaste }, { ctx }) {
+  async handshake(translate, { mayPaste: canPaste, isPasskeyRestricted: isRestricted }, { ctx }) {
     const policy = await readLatestPolicy(ctx)
     const { announcementBody } = await importAnnouncements()
     const content = policy && { ...policy, body: announcementBody(policy) }
-    const body = handshakeBody(translate, canPaste, content)
+    const body = handshakeBody(translate, { canPaste, isRestricted }, content)
     return { title: translate('page.handshake.title'), module: 'handshake', body }
   },
   unlock: (translate, { mayPaste: canPaste }) => ({

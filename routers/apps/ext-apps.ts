@@ -45,6 +45,7 @@ import {
   openConnectRequest,
 } from './connect-request.ts'
 import { abilitiesOfApps, extApps } from './ext-app.ts'
+import { assertReferenceForm } from './keychain-form.ts'
 import { buildLogoPath } from './logo-path.ts'
 import { appsFile, syncApps } from './sync-apps.ts'
 
@@ -67,6 +68,7 @@ async function linkApp(ctx: ConsentContext, input: Consent): Promise<AppToConnec
   assertOffered(app, input)
   const pair = input.passkey === null ? undefined : await makeKeyPair()
   await withChangeLog(ctx, async (em, changes) => {
+    if (input.passkey !== null) await assertReferenceForm(em, ctx.caller.person.id)
     await lockUnchangedApp(em, app)
     await markAnswered(em, request, ctx.caller.person.id)
     changes.addEnded(await endPreviousLink(em, request, ctx.caller.person.id))

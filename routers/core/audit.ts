@@ -22,6 +22,7 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'connections.delete': () => true,
   'extApps.endLinks': () => true,
   'extApps.establishConnection': () => true,
+  'keychain.changePasskey': () => true,
   'passkey.renewBackup': () => true,
   'passkey.reset': () => true,
   'password.change': () => true,

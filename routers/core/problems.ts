@@ -71,6 +71,7 @@ const errorKinds = {
   ],
   folder_unusable: ['CONFLICT', 'This folder cannot be used.'],
   confirmation_needed: ['CONFLICT', 'This must be confirmed.'],
+  keychain_rewrapped: ['CONFLICT', 'The keychain has changed or been wrapped anew: unlock it again.'],
   key_epoch_outdated: ['CONFLICT', 'The room has another key by now: encrypt the message with it.'],
   invalid_document: ['UNPROCESSABLE_CONTENT', 'The document is not valid.'],
   wrong_type: ['CONFLICT', 'The type or id is not the one that belongs here.'],

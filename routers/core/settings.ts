@@ -152,6 +152,9 @@ export interface KeychainQuota {
   maxBytes: number
 }
 
+/** The forms in which browsers wrap keychains: that of the reference, or one with a salt of the person. */
+export type KeychainForm = 'reference' | 'salted'
+
 /** The five salts of the browser's cryptography. */
 export interface Salts {
   userdata: string
@@ -164,7 +167,7 @@ export interface Salts {
 /** The settings that the front end may know. */
 export interface PublicSettings {
   salts: Salts
-  passkey: { allowPaste: boolean; restrictCharacters: boolean }
+  passkey: { allowPaste: boolean; restrictCharacters: boolean; keychainForm: KeychainForm }
   avatars: FileRules
   files: FileRules
 }

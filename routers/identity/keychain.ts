@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
-import { measureKeychain } from '../../entities/identity/user-keychain-value.sql.ts'
+import { type KeychainState, measureKeychain } from '../../entities/identity/user-keychain-value.sql.ts'
 import { keyTypes } from '../../entities/identity/user-keychain-value.ts'
 import type { Hooks } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
-import { runStatement } from '../core/run-statement.ts'
+import { runForOneRow } from '../core/run-statement.ts'
 import type { KeychainQuota } from '../core/settings.ts'
 
 const key = z.string().min(1, 'must not be empty').max(255, 'must have at most 255 characters')
@@ -38,11 +38,14 @@ const acceptLegacyKeys = (input: unknown): unknown => {
   return { ...rest, keyType: type }
 }
 
+/** The members of a keychain entry. */
+export const entryShape = { key, keyType, value }
+
 /** The unique name of a keychain entry. */
 export const keychainSlot = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType }))
 
 /** An entry of a keychain. */
-export const keychainEntry = z.preprocess(acceptLegacyKeys, z.strictObject({ key, keyType, value }))
+export const keychainEntry = z.preprocess(acceptLegacyKeys, z.strictObject(entryShape))
 
 /** More than anybody has rooms. */
 export const MAX_ENTRIES = 2000
@@ -68,32 +71,31 @@ export interface KeychainChange {
   userId: number
   /** Input member that contains the entries. */
   member: string
+  /** True if all entries are replaced, of which some may be unreadable and stay. */
+  mayMix?: boolean
 }
 
-interface Size {
-  entries: number
-  bytes: number
-}
-
-/** Runs a change. Throws if the keychain has grown beyond its quota. */
+/**
+ * Runs a change. Throws if the keychain has grown beyond its quota, or if the change mixes entries of another wrapping
+ * into it, which a browser adds that still has the key from before.
+ */
 export async function enforceQuota(
   { maxEntries, maxBytes }: KeychainQuota,
-  { em, userId, member }: KeychainChange,
+  { em, userId, member, mayMix }: KeychainChange,
   change: () => Promise<void>,
 ): Promise<void> {
-  const before = await readSize(em, userId)
+  const before = await readKeychainState(em, userId)
   await change()
-  const after = await readSize(em, userId)
-  const hasGrownBeyond = (measure: keyof Size, limit: number) =>
+  const after = await readKeychainState(em, userId)
+  if (!mayMix && after.wrappings > Math.max(1, before.wrappings)) throw new Problem('keychain_rewrapped')
+  const hasGrownBeyond = (measure: 'entries' | 'bytes', limit: number) =>
     after[measure] > limit && after[measure] > before[measure]
   if (hasGrownBeyond('entries', maxEntries)) throw createQuotaProblem(member, `${maxEntries} entries`)
   if (hasGrownBeyond('bytes', maxBytes)) throw createQuotaProblem(member, `${maxBytes} bytes of keys and values`)
 }
 
-async function readSize(em: EntityManager, userId: number): Promise<Size> {
-  const [size] = await runStatement(em, measureKeychain, [userId])
-  return size ?? { entries: 0, bytes: 0 }
-}
+export const readKeychainState = (em: EntityManager, userId: number): Promise<KeychainState> =>
+  runForOneRow(em, measureKeychain, [userId])
 
 const createQuotaProblem = (member: string, limit: string) =>
   new Problem('invalid', {

@@ -37,5 +37,6 @@ async function readLoginOptions({ services: { loginSources, settings } }: Contex
     baseUrl: settings.baseUrl,
     login: { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined },
     mayPaste: settings.public.passkey.allowPaste,
+    isPasskeyRestricted: settings.public.passkey.restrictCharacters,
   }
 }

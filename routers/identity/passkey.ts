@@ -1,3 +1,5 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import type { z } from 'zod'
 import { settleMigrations } from '../../entities/identity/frontend-migration.ts'
 import { PasskeyBackup } from '../../entities/identity/passkey-backup.ts'
 import { findKnownUser } from '../../entities/identity/user.sql.ts'
@@ -23,13 +25,7 @@ export const passkeyRouter = router({
 
   /** Replaces the previous backup, whose code becomes useless. */
   renewBackup: sessionUser.input(passkeyBackup).mutation(async ({ ctx, input }) => {
-    await ctx
-      .em()
-      .upsert(
-        PasskeyBackup,
-        { user: ctx.caller.person.id, ...input, derivedWith: null, updatedAt: new Date() },
-        { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
-      )
+    await saveBackup(ctx.em(), ctx.caller.person.id, input)
   }),
 
   /**
@@ -55,3 +51,16 @@ export const passkeyRouter = router({
     return { redirectUri: '/register' }
   }),
 })
+
+/** Stores a backup in place of the previous one. */
+export async function saveBackup(
+  em: EntityManager,
+  userId: number,
+  backup: z.output<typeof passkeyBackup>,
+): Promise<void> {
+  await em.upsert(
+    PasskeyBackup,
+    { user: userId, ...backup, derivedWith: null, updatedAt: new Date() },
+    { onConflictFields: ['user'], onConflictExcludeFields: ['createdAt'] },
+  )
+}

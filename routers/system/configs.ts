@@ -105,6 +105,7 @@ export const builtInBlocks: readonly ConfigBlock[] = [
     }) => ({
       passkeyAllowPaste: passkey.allowPaste,
       passkeyRestrictCharacters: passkey.restrictCharacters,
+      keychainForm: passkey.keychainForm,
     }),
   },
   {

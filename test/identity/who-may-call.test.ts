@@ -63,6 +63,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user in a browser', to: 'sessions.list sessions.end sessions.endOthers sessions.logoutEverywhere' },
   { open: 'a user in a browser', to: 'announcements.markSeen announcements.accept migrations.markApplied' },
   { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
+  { open: 'a user in a browser', to: 'keychain.form keychain.rewrap keychain.changePasskey' },
   { open: 'a user in a browser', to: 'password.state password.change' },
   { open: 'a user in a browser', to: 'personExports.current personExports.request personExports.download' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },

@@ -82,7 +82,11 @@ describe('blocks of configuration', () => {
         { lang: 'en_US', htmlLang: 'en-US', nameInLanguage: 'English', shortName: 'EN' },
       ],
     })
-    expect(blocks['security']).toEqual({ passkeyAllowPaste: false, passkeyRestrictCharacters: true })
+    expect(blocks['security']).toEqual({
+      passkeyAllowPaste: false,
+      passkeyRestrictCharacters: false,
+      keychainForm: 'salted',
+    })
     expect(blocks['transfer']).toEqual({
       baseUrl: 'https://svc.localhost:8443/base',
       websocket: { key: 'svc', host: 'svc.localhost', port: 8443, forceTls: true, path: '/base/ws/transfer' },
@@ -127,7 +131,7 @@ describe('blocks of configuration', () => {
     ])
     expect(Object.keys((all.one.attributes['list'] as Record<string, Blocks>)['svc-core'] ?? {})).toEqual(everybody)
     for (const path of ['/configs', '/configs/public', '/configs/transfer'])
-      expect((await svc.guest.get(path)).text).not.toMatch(/websocket|salt|aiInGroups/)
+      expect((await svc.guest.get(path)).text).not.toMatch(/websocket|salts|aiInGroups/)
   })
 
   test('hidden configuration blocks answer like blocks that do not exist', async () => {

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import * as web from '../../facades/web/browser/crypto.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, EXT_APPS, establishConnection, openSealed } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
@@ -9,7 +10,7 @@ import { makePublicKey } from '../kit/identity/people.ts'
 import { sendsPage, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { openSettings, showSettings, signIn } from '../kit/web/pages.ts'
+import { makeKeys, openSettings, showSettings, signIn } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 const NARROW = { needsKeys: false, abilities: ['ai', 'user'] as ('ai' | 'user')[] }
@@ -38,6 +39,20 @@ async function appFor(page: Page, given: Parameters<typeof addApp>[1] = {}) {
 const ready = (page: Page) => page.locator('#connect button:not([disabled])').waitFor()
 const linksOf = (appId: string) =>
   svc.rows('select external_id as user, passkey is not null as keys from ext_app_links where app_id = $1', [appId])
+
+/** Opens the keychain of a person as an app does, which knows only the form of the reference. */
+async function expectOpenedByReference(page: Page, account: string, passkey: string): Promise<void> {
+  const connection = await page.request.get(`${svc.url}/api/svc/v1/connections/svc`)
+  const { salts } = (await connection.json()).data.attributes as { salts: web.Salts }
+  const key = await web.passkeyKey(passkey, salts)
+  const entries = await svc.rows<{ keyType: web.KeyType; value: string }>(
+    `select k.key_type as "keyType", k.value from user_keychain_values k join users u on u.id = k.user_id
+      where u.username = $1`,
+    [account],
+  )
+  expect(entries).toHaveLength(3)
+  for (const { value } of entries) expect(await web.unseal(key, web.readSealed(value))).not.toBe('')
+}
 
 describeWith('chromium')('the page of consent', () => {
   test('a new person makes keys and agrees, and the app decrypts their passkey', async () => {
@@ -71,10 +86,53 @@ describeWith('chromium')('the page of consent', () => {
 
     const { passkey, apiToken } = await app.secrets('learner 1')
     expect(openSealed(String(passkey))).toBe(PASSKEY)
+    await expectOpenedByReference(page, 'ada', openSealed(String(passkey)))
     const me = await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })
     expect(await me.json()).toMatchObject({ data: { attributes: { username: 'ada' } } })
     expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(PASSKEY))).toEqual([])
     expect(complaints).toEqual([])
+  })
+
+  test('a keychain is wrapped for an app with keys, and more strongly again without it', async () => {
+    const passphrase = 'Grüße vom Leuchtturm'
+    await addAccount(svc, 'hedy', { known: false })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    const app = await appFor(page)
+    await signIn(page, 'hedy')
+    await makeKeys(page, { passkey: passphrase })
+    const isSalted = async () => {
+      const rows = await svc.rows<{ value: string }>(
+        `select k.value from user_keychain_values k join users u on u.id = k.user_id where u.username = 'hedy'`,
+      )
+      return new Set(rows.map(({ value }) => web.readWrapping(value) !== ''))
+    }
+    expect(await isSalted()).toEqual(new Set([true]))
+
+    await page.goto(`/connect/${await app.connectRequest('learner 9')}`)
+    await ready(page)
+    await page.fill('#passkey', passphrase.normalize('NFD'))
+    await page.click('#connect button')
+    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+    const { passkey } = await app.secrets('learner 9')
+    expect(openSealed(String(passkey))).toBe(passphrase)
+    await expectOpenedByReference(page, 'hedy', passphrase)
+
+    const unlock = async () => {
+      await page.goto('/handshake')
+      await page.fill('#passkey', passphrase)
+      await page.click('#unlock button')
+      await page.waitForURL(/chat/)
+      await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    }
+    await unlock()
+    expect(await isSalted()).toEqual(new Set([false]))
+    await showSettings(page, 'apps')
+    await page.getByRole('list', { name: 'Linked apps' }).getByRole('listitem').getByRole('button').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'End link' }).click()
+    await expect.poll(() => linksOf(app.id)).toEqual([])
+    await unlock()
+    expect(await isSalted()).toEqual(new Set([true]))
   })
 
   test('a person grants some permissions, and sees the app until they end it', async () => {

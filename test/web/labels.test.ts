@@ -124,7 +124,8 @@ describeWith('chromium')('with labels that give their keys', () => {
     expect(await foreignWords(page)).toEqual([])
     await page.goto('/handshake')
     for (const [passkey, repeated, key] of [
-      ['short', 'short', 'page.handshake.weak'],
+      ['short', 'short', 'page.handshake.short'],
+      ['password1', 'password1', 'page.handshake.guessable'],
       ['Correct-Horse-7!', 'Correct-Horse-8!', 'page.handshake.differ'],
     ] as const) {
       await page.fill('#passkey', passkey)

@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'vitest'
+import * as web from '../../facades/web/browser/crypto.ts'
 import { startApp } from '../kit/app.ts'
 import { signIn as signInBy } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { injectKeyPair } from '../kit/web/crypto.ts'
-import { makeKeys, PASSKEY, showSettings, signIn, signOut, startWithNewcomer } from '../kit/web/pages.ts'
+import {
+  makeKeys,
+  PASSKEY,
+  registerByReference,
+  showSettings,
+  signIn,
+  signOut,
+  startWithNewcomer,
+} from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
   test('somebody comes from the first sign-in to their chats, and stays known', async () => {
@@ -85,6 +94,52 @@ describeWith('chromium')('in a real browser', () => {
     await showSettings(page)
 
     expect(await page.getByText('Your keys are locked').count()).toBe(0)
+  })
+
+  test('a keychain in the form of the reference opens, and is wrapped more strongly from then on', async () => {
+    await using svc = await startWithNewcomer()
+    await using chromium = await openPage(svc.url)
+    const { page, requests, complaints } = chromium
+    const { passkey, backupCode } = await registerByReference(svc, 'ada')
+    const readKeychain = () =>
+      svc.rows<{ key: string; value: string }>('select key, value from user_keychain_values order by id')
+    const before = await readKeychain()
+
+    await signIn(page)
+    await page.goto('/handshake')
+    await page.fill('#passkey', passkey)
+    await page.click('#unlock button')
+    await page.waitForURL(/chat/)
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+
+    const after = await readKeychain()
+    expect(before.map(({ value }) => web.readWrapping(value))).toEqual(['', '', ''])
+    expect(after.map(({ key }) => key)).toEqual(before.map(({ key }) => key))
+    const [wrapping = '', ...others] = new Set(after.map(({ value }) => web.readWrapping(value)))
+    expect([web.hasForm(wrapping, 'salted'), others]).toEqual([true, []])
+    expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(passkey))).toEqual([])
+
+    await using elsewhere = await openPage(svc.url)
+    await signIn(elsewhere.page)
+    await elsewhere.page.goto('/handshake')
+    await elsewhere.page.click('summary')
+    await elsewhere.page.fill('#code', backupCode)
+    await elsewhere.page.click('#recover button')
+    await elsewhere.page.locator('#recovered').filter({ hasText: passkey }).waitFor()
+    await elsewhere.page.goto('/chat')
+    await elsewhere.page.getByRole('textbox', { name: 'Message' }).waitFor()
+    expect(await readKeychain()).toEqual(after)
+    await svc.rows(
+      `update user_keychain_values v set value = b.value
+         from jsonb_to_recordset($1::jsonb) b(key text, value text) where v.key = b.key`,
+      [JSON.stringify(before)],
+    )
+    await page.goto('/chat')
+    await page.waitForURL(/handshake/)
+    await page.fill('#passkey', passkey)
+    await page.click('#unlock button')
+    await page.waitForURL(/chat/)
+    expect(complaints).toEqual([])
   })
 
   test('the recovery code gives the passkey back, and a renewed one takes its place', async () => {
@@ -170,7 +225,8 @@ describeWith('chromium')('in a real browser', () => {
     expect(await tryToPaste('#code')).toBe(PASSKEY)
     await showSettings(page, 'security')
     expect(await tryToPaste('[name=passkey]')).toBe(pasted)
-    expect(await page.getByText('pasting is switched off').count()).toBe(sentences)
+    expect(await tryToPaste('[name=nextPasskey]')).toBe(pasted)
+    expect(await page.getByText('pasting is switched off').count()).toBe(2 * sentences)
     await expectAccessible(page)
     expect(complaints).toEqual([])
   })

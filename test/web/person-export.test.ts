@@ -87,6 +87,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
 
   test('opens rooms and files with the recovery code, from the unpacked folder, in German', async () => {
     await using folder = await temporaryFolder()
+    await using svc = await startApp({ KEYCHAIN_FORM: 'reference' })
     await using room = await openRooms(svc, 'bea')
     await room.createRoom('Chess')
     await room.page

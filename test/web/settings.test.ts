@@ -6,7 +6,7 @@ import { openBrowser, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, showSettings, signIn, signOut, waitForSettings } from '../kit/web/pages.ts'
+import { openSettings, PASSKEY, showSettings, signIn, signOut, waitForSettings } from '../kit/web/pages.ts'
 
 let svc: TestApp
 beforeAll(async () => {
@@ -258,6 +258,79 @@ describeWith('chromium')('the settings', () => {
     await page.reload()
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     expect(complaints).toEqual([])
+  })
+
+  test('the passphrase is changed with the keychain and the recovery code, and nothing is lost', async () => {
+    await using chat = await openChat(svc, 'pia')
+    const { page, complaints, requests, code } = chat
+    const next = 'Grüße vom roten Leuchtturm'
+    const readStored = () =>
+      svc.rows<{ value: string }>(
+        `select k.value from user_keychain_values k join users u on u.id = k.user_id where u.username = 'pia'
+          union all select b.ciphertext from passkey_backups b join users u on u.id = b.user_id where u.username = 'pia'`,
+      )
+    await chat.ask('A question of Pia')
+    await chat.answered()
+    await page.waitForURL(/\/chat\/.+/)
+    const conversation = page.url()
+    const before = await readStored()
+
+    await showSettings(page, 'security')
+    const form = page.getByRole('form', { name: 'Passphrase' })
+    const change = async (current: string, chosen: string, repeated = chosen) => {
+      await form.getByLabel('Current passphrase').fill(current)
+      await form.getByLabel('New passphrase', { exact: true }).fill(chosen)
+      await form.getByLabel('Repeat the new passphrase').fill(repeated)
+      await form.getByRole('button', { name: 'Change passphrase' }).click()
+    }
+    for (const [current, chosen, repeated, said] of [
+      ['Wrong-Horse-7!', next, next, 'does not open your keys'],
+      [PASSKEY, next, `${next}!`, 'are not the same'],
+      [PASSKEY, 'kurz', 'kurz', 'at least 8 characters'],
+      [PASSKEY, PASSKEY, PASSKEY, 'easy to guess'],
+      [PASSKEY, 'Passwort1', 'Passwort1', 'easy to guess'],
+    ] as const) {
+      await change(current, chosen, repeated)
+      await form.locator('.outcome.wrong', { hasText: said }).waitFor()
+    }
+    await page.route('**/trpc/keychain.changePasskey**', (route) => route.abort(), { times: 1 })
+    await change(PASSKEY, next)
+    await form.locator('.outcome.wrong', { hasText: 'cannot be reached' }).waitFor()
+    expect(await readStored()).toEqual(before)
+
+    await change(PASSKEY, next)
+    await form.getByText('Your passphrase is changed.').waitFor()
+    const newCode = (await form.locator('output').textContent()) ?? ''
+    await expectAccessible(page)
+    const isRead = async () => {
+      await page.goto(conversation)
+      await page.getByRole('article').filter({ hasText: 'A question of Pia' }).first().waitFor()
+    }
+    await isRead()
+
+    await signOut(page)
+    await signIn(page, 'pia')
+    await page.goto('/handshake')
+    const unlock = async (passphrase: string) => {
+      await page.fill('#passkey', passphrase)
+      await page.click('#unlock button')
+    }
+    await unlock(PASSKEY)
+    await page.waitForSelector('#unlock .outcome.wrong')
+    await page.click('summary')
+    for (const [entered, outcome] of [
+      [code, 'does not open the backup'],
+      [newCode, 'Your keys are unlocked'],
+    ] as const) {
+      await page.fill('#code', entered)
+      await page.click('#recover button')
+      await page.locator('#recover .outcome', { hasText: outcome }).waitFor()
+    }
+    expect(await page.textContent('#recovered')).toBe(next)
+    await isRead()
+    for (const secret of [PASSKEY, next, newCode])
+      expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(secret))).toEqual([])
+    expect(complaints.filter((complaint) => !complaint.includes('ERR_FAILED'))).toEqual([])
   })
 
   test('signing out everywhere asks first, and deletes the keys in this browser', async () => {

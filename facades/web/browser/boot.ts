@@ -1,4 +1,5 @@
 import type { Salts } from './crypto/derive.ts'
+import type { KeychainForm } from './crypto/wrapping.ts'
 import type { Translate } from './errors.ts'
 import { getElement } from './form.ts'
 import { api, brand, readResource, sendRequest } from './server.ts'
@@ -17,7 +18,7 @@ export interface Connection {
   }
   migrationsToApply?: number
   salts?: Salts
-  configs: { security: { passkeyRestrictCharacters: boolean } }
+  configs: { security: { passkeyRestrictCharacters: boolean; keychainForm: KeychainForm } }
 }
 
 interface Booted {

@@ -1,8 +1,9 @@
 import { boot, getKeyOwner } from './boot.ts'
-import { importAppKey, sealTo, unlock } from './crypto.ts'
+import { importAppKey, sealTo } from './crypto.ts'
 import { PageError } from './errors.ts'
 import { getElement, getValue, onSubmit, refusePaste } from './form.ts'
 import { forgetReturnPath, go } from './go.ts'
+import { rewrapKeychain, unlockKeychain } from './keychain-page.ts'
 import { storeKey } from './keystore.ts'
 import { api, sendRequest } from './server.ts'
 
@@ -27,18 +28,12 @@ onSubmit(translate, 'connect', async () => {
   return go(form.dataset['accepted'] ?? '/settings')
 })
 
-/** Seals the verified passkey for the app. Its key stays in this browser. */
+/** Seals the verified passkey for the app, which opens a keychain in the reference's form. */
 async function sealPasskey(): Promise<string> {
-  const { salts } = connection
-  if (!crypto.subtle) throw new PageError('page.insecure')
-  if (!salts) throw new PageError('page.error')
-  const { meta } = await sendRequest<{ meta: { publicKey: string; validator: string } }>(
-    'GET',
-    `${api}/user-keychain-values/actions/validator`,
-  )
-  const key = await unlock(getValue('passkey'), meta, salts)
-  if (!key) throw new PageError('page.unlock.wrong')
+  const right = await unlockKeychain(connection, getValue('passkey'))
+  if (!right) throw new PageError('page.unlock.wrong')
+  const key = await rewrapKeychain(connection, right, 'reference')
   // The app gets its keys even where this browser cannot store them.
   await storeKey(getKeyOwner(connection), key).catch(() => undefined)
-  return sealTo(await importAppKey(form.dataset['key'] ?? ''), getValue('passkey'))
+  return sealTo(await importAppKey(form.dataset['key'] ?? ''), right.passkey)
 }

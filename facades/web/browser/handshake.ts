@@ -1,5 +1,5 @@
 import { boot, type Connection, getKeyOwner } from './boot.ts'
-import { firstKeys, plainPasskey } from './crypto.ts'
+import { faultTexts, findPasskeyFault, firstKeys } from './crypto.ts'
 import { PageError } from './errors.ts'
 import { getElement, getValue, onSubmit, refusePaste, showSecret } from './form.ts'
 import { forgetReturnPath, getReturnPath } from './go.ts'
@@ -13,11 +13,13 @@ const { salts, userinfo, configs } = connection
 onSubmit(translate, 'handshake', async () => {
   const passkey = getValue('passkey')
   if (!crypto.subtle) throw new PageError('page.insecure')
-  const isPlain = !configs.security.passkeyRestrictCharacters || plainPasskey.test(passkey)
-  if (passkey.length < 8 || !isPlain) throw new PageError('page.handshake.weak')
-  if (passkey !== getValue('repeat')) throw new PageError('page.handshake.differ')
   if (!salts || !userinfo) throw new PageError('page.error')
-  const { handshake, backupCode, key } = await firstKeys(passkey, userinfo.username, salts)
+  const { passkeyRestrictCharacters: isRestricted, keychainForm } = configs.security
+  const { username, email, name } = userinfo
+  const fault = findPasskeyFault(passkey, { isRestricted, known: [username, email, name, brand] })
+  if (fault) throw new PageError(faultTexts[fault])
+  if (passkey !== getValue('repeat')) throw new PageError('page.handshake.differ')
+  const { handshake, backupCode, key } = await firstKeys(passkey, username, salts, keychainForm)
   const { policy: id, version } = getElement('handshake').dataset
   const body = { ...handshake, ...(id && version && { policy: { id: Number(id), version } }) }
   const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/handshake', body)

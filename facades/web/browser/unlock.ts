@@ -1,11 +1,12 @@
 import { boot, getKeyOwner } from './boot.ts'
-import { recover, type Sealed, unlock } from './crypto.ts'
+import { recover, type Sealed } from './crypto.ts'
 import { PageError, ServerError } from './errors.ts'
 import { getValue, hideSecret, onSubmit, refusePaste, showSecret } from './form.ts'
 import { forgetReturnPath, getReturnPath, go } from './go.ts'
+import { unlockKeychain, updateForm } from './keychain-page.ts'
 import { findKey, storeKey } from './keystore.ts'
 import { showKeyStoreNotice } from './keystore-notice.ts'
-import { api, sendRequest } from './server.ts'
+import { sendRequest } from './server.ts'
 
 refusePaste()
 const { connection, translate } = await boot()
@@ -24,15 +25,10 @@ async function hasKey(): Promise<boolean> {
   }
 }
 
-async function unlockKeys(passkey: string): Promise<boolean> {
-  if (!crypto.subtle) throw new PageError('page.insecure')
-  const { meta } = await sendRequest<{ meta: { publicKey: string; validator: string } }>(
-    'GET',
-    `${api}/user-keychain-values/actions/validator`,
-  )
-  const key = connection.salts && (await unlock(passkey, meta, connection.salts))
-  if (key) await storeKey(getKeyOwner(connection), key)
-  return key !== undefined
+async function unlockKeys(typed: string): Promise<boolean> {
+  const right = await unlockKeychain(connection, typed)
+  if (right) await storeKey(getKeyOwner(connection), await updateForm(connection, right))
+  return right !== undefined
 }
 
 onSubmit(translate, 'unlock', async () => {

@@ -8,8 +8,18 @@ interface ShownPolicy {
   body: Html
 }
 
+interface PasskeyInput {
+  canPaste: boolean
+  /** True if only letters, digits and a few signs are allowed. */
+  isRestricted: boolean
+}
+
 /** Renders the page to create the first keys. */
-export const handshakeBody = (translate: Translate, canPaste: boolean, policy: ShownPolicy | undefined): Html => html`
+export const handshakeBody = (
+  translate: Translate,
+  { canPaste, isRestricted }: PasskeyInput,
+  policy: ShownPolicy | undefined,
+): Html => html`
 <section id="make">
 <p>${translate('page.handshake.intro')}</p>
 <p class="notice">${translate('page.passkey.what')}</p>
@@ -19,7 +29,7 @@ ${
 ${policy.body}`
 }
 <form id="handshake"${policy && html` data-policy="${policy.id}" data-version="${policy.version}"`}>
-${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate('page.handshake.hint'), typed: getPasteWarning(translate, canPaste) })}
+${field({ id: 'passkey', label: translate('page.handshake.passkey'), type: 'password', autocomplete: 'new-password', hint: translate(isRestricted ? 'page.handshake.hint' : 'page.handshake.freeHint'), typed: getPasteWarning(translate, canPaste) })}
 ${field({ id: 'repeat', label: translate('page.handshake.repeat'), type: 'password', autocomplete: 'new-password', typed: getPasteWarning(translate, canPaste) })}
 <button disabled>${translate('page.handshake.submit')}</button>
 ${outcome}

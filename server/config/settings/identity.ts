@@ -51,9 +51,18 @@ export const identityShape = {
   PASSKEY_SALT: salt('of the passkey'),
   BACKUP_SALT: salt('of the recovery code'),
   APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true).describe('Whether a passkey may be pasted'),
-  APP_SECURITY_PASSKEY_CHAR_LIMITATION: flag(true).describe(
-    'Whether a passkey may have only letters, digits and !@#$%^&*()_+-',
-  ),
+  APP_SECURITY_PASSKEY_CHAR_LIMITATION: z
+    .stringbool({ error: 'must be true or false' })
+    .optional()
+    .describe(
+      'Allows in a new passphrase only letters, digits and !@#$%^&*()_+-; when absent: on where KEYCHAIN_FORM is `reference`, else off',
+    ),
+  KEYCHAIN_FORM: z
+    .enum(['reference', 'salted'])
+    .optional()
+    .describe(
+      'The form in which browsers wrap keychains: `salted`, with a salt for each person and 600,000 rounds, or `reference`, which other front ends open; when absent: `reference` with JSONAPI_MEMBER_CASE=snake, else `salted`. A keychain changes its form when it is unlocked the next time',
+    ),
   KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
   KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
     "Largest size of all keys and values of a person's keychain, in bytes",

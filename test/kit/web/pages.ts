@@ -1,10 +1,11 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { expect } from 'vitest'
+import * as web from '../../../facades/web/browser/crypto.ts'
 import { startApp, type TestApp } from '../app.ts'
-import { addAccount, PASSWORD } from '../browser.ts'
+import { addAccount, openBrowser, PASSWORD } from '../browser.ts'
 import { makePublicKey } from '../identity/people.ts'
 import { openPage } from './chromium.ts'
-import { injectKeyPair } from './crypto.ts'
+import { injectKeyPair, loadKeyPairs } from './crypto.ts'
 
 /** Signs in on the page for it, wherever that then leads. */
 export async function signIn(page: Page, account = 'ada', password = PASSWORD): Promise<void> {
@@ -61,6 +62,26 @@ export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true }
   // A pair of 4096 bits is found soon or late.
   await page.waitForSelector('#kept:not([hidden])', { timeout: 240_000 })
   return (await page.textContent('#code')) ?? ''
+}
+
+/** Gives a newcomer keys in the form of the reference, as another front end does. */
+export async function registerByReference(svc: TestApp, account: string, passkey = PASSKEY) {
+  const browser = openBrowser(svc.url)
+  await browser.login(account)
+  const { body } = await browser.send('GET', '/trpc/configs.get?input={"id":"salts"}')
+  const { values: salts } = (body as { result: { data: { values: web.Salts } } }).result.data
+  const [{ publicKey, privateKey }] = await loadKeyPairs()
+  const key = await web.passkeyKey(passkey, salts)
+  const plain = [
+    { key: 'privateKey', keyType: 'private_key', value: privateKey },
+    { key: 'publicKey', keyType: 'public_key', value: publicKey },
+    { key: 'aiConvKey', keyType: 'ai_conv', value: web.makeKey() },
+  ] as const
+  const keychain = await Promise.all(plain.map((entry) => web.sealEntry(key, entry)))
+  const { backupCode, passkeyBackup } = await web.makeBackup(passkey, account, salts)
+  const { status } = await browser.send('POST', '/handshake', { body: { publicKey, keychain, passkeyBackup } })
+  expect(status).toBe(200)
+  return { passkey, backupCode, salts }
 }
 
 /** Signs out by the page for that. */

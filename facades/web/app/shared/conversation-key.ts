@@ -39,8 +39,11 @@ export class ConversationKey {
 }
 
 /** Returns the key that is derived from the passkey and decrypts the keychain, if this browser stores it. */
-export const findPasskeyKey = ({ userinfo }: Connection): Promise<KeychainKey | undefined> =>
-  findKey(`${userinfo?.id}-${userinfo?.hash}`)
+export const findPasskeyKey = (connection: Connection): Promise<KeychainKey | undefined> =>
+  findKey(getKeyOwner(connection))
+
+/** Identifies the owner of the key in this browser. */
+export const getKeyOwner = ({ userinfo }: Connection) => `${userinfo?.id}-${userinfo?.hash}`
 
 /** Decrypts the key of all private conversations from the keychain; throws if the stored key is not the right one. */
 export async function openConversationKey(

@@ -79,9 +79,6 @@ function readPublicKey(plain: string): unknown {
 /** The salts that the service gives to people who are registering. */
 export type OwnSalts = Pick<Salts, 'userdata' | 'backup'>
 
-/** Characters that every keyboard has; required where the `security` block restricts the characters. */
-export const plainPasskey = /^[A-Za-z0-9!@#$%^&*()_+-]+$/
-
 /** The body of the handshake request; its values can be decrypted only with the passkey or the backup code. */
 export interface Handshake {
   publicKey: string
@@ -112,7 +109,7 @@ export async function firstKeys(
 }
 
 /** A passkey that opens a keychain, with its key. */
-interface RightPasskey {
+export interface RightPasskey {
   /** As the key was derived from it. */
   passkey: string
   key: KeychainKey
