@@ -36,7 +36,8 @@ export function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
     }
   }, [tex, isBlock])
   return (
-    <span className={isBlock ? 'formula block' : 'formula'}>
+    // A long formula scrolls, which must be possible by keyboard.
+    <span className={isBlock ? 'formula block' : 'formula'} {...(isBlock && { tabIndex: 0 })}>
       <span ref={target} />
       {!isDrawn && <code>{tex}</code>}
     </span>
