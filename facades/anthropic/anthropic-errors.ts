@@ -65,6 +65,7 @@ const names: Record<string, string> = {
   format: 'output_config.format',
   'parameters.topP': 'top_p',
   'parameters.topK': 'top_k',
+  'parameters.cache': 'cache_control',
   'parameters.web_search': 'tools.web_search',
   'parameters.web_fetch': 'tools.web_fetch',
   'parameters.maxTokens': 'max_tokens',

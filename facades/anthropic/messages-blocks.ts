@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { cacheControl } from '../ai/cache-control.ts'
 import { historyEntry, leftOut } from '../ai/left-out.ts'
 import { ignore, ignoreEcho, translate } from '../ai/members.ts'
 import { textOrList } from '../ai/request-body.ts'
 import { broughtTool } from './messages-tools.ts'
 
-/** Cache hints, which do not change the answer. */
-const cacheHints = { cache_control: ignore('the provider decides what it caches') }
+/** Cache hints, which change only the price. */
+const cacheHints = { cache_control: cacheControl }
 
 const textBlock = z.strictObject({
   type: z.literal('text'),

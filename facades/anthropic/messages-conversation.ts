@@ -10,6 +10,7 @@ import type {
 } from '../../routers/ports/ai/messages.ts'
 import { isServiceSignature, toRedactedThought } from '../../routers/ports/ai/signatures.ts'
 import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
+import { readCacheMark, withCacheMark } from '../ai/cache-control.ts'
 import type {
   AssistantBlock,
   InputBlock,
@@ -74,19 +75,27 @@ export class Conversation {
     const results = blocks.flatMap(([index, block]) =>
       block.type === 'tool_result' ? [{ block: index, part: this.#toToolResult(block) }] : [],
     )
-    const input = blocks.flatMap(([index, block]) => toInputParts(block).map((part) => ({ block: index, part })))
+    const input = blocks.flatMap(([index, block]) =>
+      withCacheMark(block, toInputParts(block)).map((part) => ({ block: index, part })),
+    )
     if (results.length > 0) this.#add(at, 'tool', results)
     if (input.length > 0 || results.length === 0) this.#add(at, 'user', ensureNotEmpty(input))
   }
 
   /** Converts a tool result; one without its call is refused later. */
-  #toToolResult = ({ tool_use_id: id, content, is_error: isError }: ToolResultBlock): ToolResult => ({
-    type: 'tool-result',
-    id,
-    name: this.#toolNames.get(id) ?? 'unknown',
-    content: (content ?? []).flatMap(toInputParts),
-    ...(isError && { isError }),
-  })
+  #toToolResult = (block: ToolResultBlock): ToolResult => {
+    const { tool_use_id: id, content, is_error: isError } = block
+    // A mark within the result ends at the result.
+    const [mark] = [block, ...(content ?? [])].map(readCacheMark).filter(({ cache }) => cache)
+    return {
+      type: 'tool-result',
+      id,
+      name: this.#toolNames.get(id) ?? 'unknown',
+      content: (content ?? []).flatMap(toInputParts),
+      ...(isError && { isError }),
+      ...mark,
+    }
+  }
 
   /** Converts the blocks of an assistant. Consecutive texts are joined, because they were split at citations. */
   #toAssistantParts(blocks: readonly AssistantBlock[]): PartWithBlock<AssistantPart>[] {
@@ -94,9 +103,12 @@ export class Conversation {
     for (const [index, block] of blocks.entries()) {
       if (block.type === 'tool_use') this.#toolNames.set(block.id, block.name)
       const last = parts.at(-1)?.part
-      if (block.type === 'text' && last?.type === 'text') last.text += block.text
+      if (block.type === 'text' && last?.type === 'text')
+        Object.assign(last, { text: last.text + block.text }, readCacheMark(block))
       else if (!isSignatureBlock(block) || blocks[index + 1]?.type !== 'tool_use')
-        parts.push(...toAssistantParts(block, blocks[index - 1]).map((part) => ({ block: index, part })))
+        parts.push(
+          ...withCacheMark(block, toAssistantParts(block, blocks[index - 1])).map((part) => ({ block: index, part })),
+        )
     }
     return parts
   }
@@ -107,7 +119,9 @@ const isSignatureBlock = (block: AssistantBlock | undefined) =>
   block?.type === 'redacted_thinking' && isServiceSignature(block.data)
 
 const toTextParts = (blocks: readonly SystemBlock[]): PartWithBlock<TextPart>[] =>
-  blocks.flatMap((one, block) => (one.type === 'text' ? { part: toTextPart(one.text), block } : []))
+  blocks.flatMap((one, block) =>
+    one.type === 'text' ? { part: { ...toTextPart(one.text), ...readCacheMark(one) }, block } : [],
+  )
 
 const fileMembers = { data: ['source', 'data'], mime: ['source', 'media_type'], name: ['title'] }
 

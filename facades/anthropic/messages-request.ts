@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Problem } from '../../routers/core/problems.ts'
 import type { CallParameters, Effort } from '../../routers/ports/ai/models.ts'
 import type { CoreRequest } from '../ai/answer.ts'
+import { cacheControl, readCacheMark } from '../ai/cache-control.ts'
 import { omittedMember } from '../ai/left-out.ts'
 import { hint, ignore, passThrough, refuse, translate } from '../ai/members.ts'
 import { definedOnly } from '../ai/request-body.ts'
@@ -72,7 +73,7 @@ export const messageRequest = z.strictObject({
   fallback_credit_token: ignore('the contract with the provider decides'),
   inference_geo: refuse('is taken as global only: the contract with the provider decides', 'global'),
   speed: ignore('the provider answers as fast as it does', 'standard'),
-  cache_control: ignore('the provider decides what it caches'),
+  cache_control: cacheControl,
   diagnostics: ignore('nothing is kept to compare with'),
   context_management: ignore('the conversation is sent as it is'),
   compaction: ignore('the conversation is sent as it is'),
@@ -104,7 +105,9 @@ export function toCoreRequest(request: TranslatableRequest): TranslatedRequest {
   const input: CoreRequest = {
     model,
     messages,
-    ...(system?.length && { system: system.map(({ text }) => ({ type: 'text', text })) }),
+    ...(system?.length && {
+      system: system.map((block) => ({ type: 'text', text: block.text, ...readCacheMark(block) })),
+    }),
     tools: tools.own,
     ...(tools.optional.length > 0 && { optionalTools: [...tools.optional] }),
     isAdaptable: true,
@@ -132,6 +135,7 @@ function toParameters(request: TranslatableRequest): CallParameters {
   const sampling = definedOnly({ temperature, topP, topK: request.top_k, maxTokens, stop, parallelTools })
   return {
     ...sampling,
+    ...readCacheMark(request),
     ...definedOnly({ maxThinkingTokens, effort, isEffortOptional: effort && true, thinking: thinkingMode, thoughts }),
   }
 }

@@ -56,9 +56,9 @@ export const toStopReason = (finish: FinishReason, stopSequence: string | undefi
     : { stop_reason: stopReasons[finish], stop_sequence: null }
 
 /** Converts the usage; Anthropic counts cached tokens separately from the other input. */
-export const toUsage = ({ inputTokens, outputTokens, cachedTokens }: Usage) => ({
-  input_tokens: Math.max(0, inputTokens - cachedTokens),
-  cache_creation_input_tokens: 0,
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens }: Usage) => ({
+  input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
+  cache_creation_input_tokens: cacheWriteTokens,
   cache_read_input_tokens: cachedTokens,
   output_tokens: outputTokens,
 })

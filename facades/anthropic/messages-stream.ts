@@ -14,7 +14,7 @@ import {
   toUsage,
 } from './messages-response.ts'
 
-const noUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 }
+const noUsage = { inputTokens: 0, outputTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 
 /** Writes an answer as the events of Anthropic's API: blocks that start, grow and stop one after another. */
 export class MessageEventWriter implements EventWriter<StreamPart> {

@@ -1,6 +1,7 @@
 import type { Issue } from '../../routers/core/problems.ts'
 import { clientToolNames, type NativeTool } from '../../routers/ports/ai/adapters.ts'
 import type { CallerTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
+import { readCacheMark } from '../ai/cache-control.ts'
 import { definedOnly } from '../ai/request-body.ts'
 import type { MessageOnWire } from './messages-blocks.ts'
 import type { ClientTool, Tool, ToolChoiceInput } from './messages-tools.ts'
@@ -108,7 +109,7 @@ const findNativeTool = ({ type }: Tool): NativeTool | undefined =>
 function toCallerTool(tool: Tool): CallerTool | undefined {
   if ('input_schema' in tool) {
     const { name, description, input_schema: inputSchema, strict } = tool
-    return { name, inputSchema, ...definedOnly({ description, strict }) }
+    return { name, inputSchema, ...definedOnly({ description, strict }), ...readCacheMark(tool) }
   }
   return isClientTool(tool)
     ? { name: tool.name, inputSchema: { type: 'object' }, clientTool: toClientTool(tool) }

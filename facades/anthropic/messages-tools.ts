@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { type ClientToolType, clientToolNames } from '../../routers/ports/ai/adapters.ts'
+import { cacheControl } from '../ai/cache-control.ts'
 import { OMITTED, omittedEntry } from '../ai/left-out.ts'
 import { ignore } from '../ai/members.ts'
 import { validateBy } from '../ai/validate-by.ts'
 
 const toolHints = {
-  cache_control: ignore('the provider decides what it caches'),
+  cache_control: cacheControl,
   defer_loading: ignore('all tools are there from the beginning'),
   allowed_callers: ignore('the model calls all tools itself'),
   eager_input_streaming: ignore('a call comes whole'),

@@ -78,6 +78,9 @@ const chat: Record<string, string> = {
   'parameters.frequencyPenalty': 'frequency_penalty',
   'parameters.topK': 'top_k',
   'parameters.topLogprobs': 'top_logprobs',
+  'parameters.cache': 'cache_control',
+  'parameters.cacheKey': 'prompt_cache_key',
+  'parameters.cacheRetention': 'prompt_cache_retention',
   'parameters.templateOptions': 'chat_template_kwargs',
   'parameters.web_search': 'web_search_options',
 }

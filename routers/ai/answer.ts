@@ -20,6 +20,7 @@ const usage = z.object({
   inputTokens: tokens,
   outputTokens: tokens,
   cachedTokens: tokens.describe('Those of the input that the provider had kept.'),
+  cacheWriteTokens: tokens.describe('Those of the input that the provider keeps for later requests.'),
   reasoningTokens: tokens.describe('Those of the output that were thoughts.'),
 })
 export type Usage = z.output<typeof usage>

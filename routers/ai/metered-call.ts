@@ -215,8 +215,14 @@ export class MeteredCall {
   }
 
   get #usage(): Usage {
-    const { input, output, cached, reasoning } = this.#meter.tokens
-    return { inputTokens: input, outputTokens: output, cachedTokens: cached, reasoningTokens: reasoning }
+    const { input, output, cached, cacheWrite, reasoning } = this.#meter.tokens
+    return {
+      inputTokens: input,
+      outputTokens: output,
+      cachedTokens: cached,
+      cacheWriteTokens: cacheWrite,
+      reasoningTokens: reasoning,
+    }
   }
 }
 

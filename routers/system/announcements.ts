@@ -170,7 +170,7 @@ export const announcementsRouter = router({
 
   /** Writes the texts into a new folder, from which they are published; without any, a draft for each language. */
   make: announcingAdmin
-    .meta(about('Write the texts of a new announcement; without any, a draft for each language.'))
+    .meta(about('Write the texts of a new announcement, or a draft for each language if there are none.'))
     .input(z.strictObject({ title, texts: texts.optional() }))
     .mutation(async ({ ctx, input }) => {
       const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, writeDraft(input.title)])) } =

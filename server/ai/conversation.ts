@@ -16,6 +16,7 @@ import { estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
 import { MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../routers/ports/ai/tool-calls.ts'
 import type { ApprovalPart, CallerTool, FunctionTool, ToolChoice } from '../../routers/ports/ai/tools.ts'
 import { type AssistantMessage, readSignature } from './assistant-message.ts'
+import { CacheMarks } from './cache-marks.ts'
 import { findForcedToolName, toProviderTools } from './native-tools.ts'
 import { buildCallOptions, type CallOptions } from './parameters.ts'
 import { toPrompt } from './prompt.ts'
@@ -38,8 +39,10 @@ export class Conversation {
     const { adapter } = call.model
     const isJsonByInstruction = lacksJsonMode(call)
     const messages = isJsonByInstruction ? [...call.messages, jsonInstruction] : call.messages
-    this.#prompt = toPrompt(messages, { adapter, files: this.#files })
-    this.#tools = [...call.tools.map(toSdkTool), ...call.callerTools.map(toSdkCallerTool), ...toProviderTools(call)]
+    const marks = new CacheMarks(call)
+    const callerTools = call.callerTools.map((tool) => toSdkCallerTool(tool, marks))
+    this.#tools = [...call.tools.map(toSdkTool), ...callerTools, ...toProviderTools(call)]
+    this.#prompt = toPrompt(messages, { adapter, files: this.#files, marks })
     this.#options = sanitizeResponseFormat(
       buildCallOptions(isJsonByInstruction ? { ...call, format: undefined } : call),
     )
@@ -136,7 +139,11 @@ const toSdkTool = (tool: FunctionTool): LanguageModelV4FunctionTool => ({
   inputSchema: stripMarksDeep(toJsonSchema(tool)) as Schema,
 })
 
-function toSdkCallerTool(tool: CallerTool): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool {
+function toSdkCallerTool(
+  tool: CallerTool,
+  marks: CacheMarks,
+): LanguageModelV4FunctionTool | LanguageModelV4ProviderTool {
+  const providerOptions = marks.toOptions(tool)
   const { name, description, inputSchema, strict, clientTool } = tool
   if (clientTool) return { type: 'provider', id: `anthropic.${clientTool.type}`, name, args: { ...clientTool.options } }
   return {
@@ -145,6 +152,7 @@ function toSdkCallerTool(tool: CallerTool): LanguageModelV4FunctionTool | Langua
     inputSchema: stripMarksDeep(inputSchema) as Schema,
     ...(description !== undefined && { description: stripMarks(description) }),
     ...(strict !== undefined && { strict }),
+    ...(providerOptions && { providerOptions }),
   }
 }
 

@@ -2,6 +2,7 @@ import type { JSONObject, LanguageModelV4CallOptions, SharedV4ProviderOptions } 
 import type { ModelParameters } from '../../entities/catalogue/ai-model.ts'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type { CallableModel, JsonFormat, ModelCall } from '../../routers/ports/ai/models.ts'
+import { toCacheControl } from './cache-marks.ts'
 import { getUpstreamName } from './chat-model.ts'
 import { computeThinkingBudget } from './thinking.ts'
 
@@ -99,9 +100,10 @@ const compatibleAdapters: ReadonlySet<string> = new Set<Adapter>(['openai-compat
 const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
   openai: (call) => {
     const { parameters, nativeTools, nativeToolUses: maxToolCalls } = call
-    const { thoughts } = parameters
+    const { thoughts, cacheKey: promptCacheKey, cacheRetention: promptCacheRetention } = parameters
     const more = {
       ...pickDefined({ reasoningSummary: thoughts, textVerbosity: parameters.verbosity }),
+      ...pickDefined({ promptCacheKey, promptCacheRetention }),
       ...(nativeTools.length > 0 && { maxToolCalls }),
     }
     // Never ask the provider to store conversations.
@@ -110,8 +112,9 @@ const providerOptionBuilders: Record<Adapter, ProviderOptionsBuilder> = {
   'openai-compatible': buildCompatibleOptions,
   open_web_ui: buildCompatibleOptions,
   mistral: (call) => ({ mistral: buildStrictOptions(call) }),
-  anthropic: ({ parameters: { parallelTools, thinking } }, budget) => ({
+  anthropic: ({ parameters: { parallelTools, thinking, cache } }, budget) => ({
     anthropic: {
+      ...(cache && { cacheControl: toCacheControl(cache) }),
       ...(parallelTools === false && { disableParallelToolUse: true }),
       ...(thinking && { thinking: { type: thinking } }),
       ...(budget !== undefined && { thinking: { type: 'enabled', budgetTokens: budget } }),

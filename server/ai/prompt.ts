@@ -1,4 +1,9 @@
-import type { LanguageModelV4Message, LanguageModelV4Prompt, LanguageModelV4ToolResultPart } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider'
 import type { Adapter } from '../../routers/ports/ai/adapters.ts'
 import type {
   AssistantPart,
@@ -10,6 +15,7 @@ import type {
   ToolResult,
   UserPart,
 } from '../../routers/ports/ai/messages.ts'
+import type { CacheMarks } from './cache-marks.ts'
 import { inlineFile, preamble, sanitizeParts, splitSignature, stripMarks, writeSkipped } from './sanitize-parts.ts'
 import type { StoredFiles } from './stored-files.ts'
 
@@ -17,6 +23,7 @@ interface PromptContext {
   /** Kind of provider that gets the prompt. */
   adapter: string
   files: StoredFiles
+  marks: CacheMarks
 }
 
 /**
@@ -27,14 +34,16 @@ export function toPrompt(messages: readonly Message[], context: PromptContext): 
   const isSystem = ({ role }: Message) => role === 'system'
   const conversation = messages.filter((message) => !isSystem(message) && !isOmitted(message))
   const system = messages.filter((message) => isSystem(message) && !isOmitted(message))
-  const { adapter } = context
+  const { adapter, marks } = context
   const all =
     conversation.length > 0 || !userMessageAdapters.has(adapter)
       ? [...system, ...conversation]
       : system.map(toUserMessage)
-  const turns = mergeConsecutive(all)
-  const promptTurns = textOnlyResultAdapters.has(adapter) ? mergeConsecutive(turns.flatMap(moveFilesToUserTurn)) : turns
-  const prompt = promptTurns.map((turn) => toPromptMessage(turn, context))
+  const turns = mergeConsecutive(all, marks)
+  const promptTurns = textOnlyResultAdapters.has(adapter)
+    ? mergeConsecutive(turns.flatMap(moveFilesToUserTurn), marks)
+    : turns
+  const prompt = promptTurns.flatMap((turn) => toPromptMessages(turn, context))
   return hasBlocks(messages) ? prependPreamble(prompt) : prompt
 }
 
@@ -48,11 +57,11 @@ const isOmitted = ({ role, content }: Message) => role !== 'user' && role !== 't
 
 const isEmptyText = (part: Part) => part.type === 'text' && part.text === ''
 
-function mergeConsecutive(messages: readonly Message[]): Message[] {
+function mergeConsecutive(messages: readonly Message[], marks: CacheMarks): Message[] {
   const turns: Message[] = []
   for (const message of messages) {
     const last = turns.at(-1)
-    if (last?.role === message.role) turns[turns.length - 1] = mergeTurns(last, message)
+    if (last?.role === message.role) turns[turns.length - 1] = mergeTurns(last, message, marks)
     else turns.push(message)
   }
   return turns
@@ -91,30 +100,70 @@ function prependPreamble([first, ...rest]: LanguageModelV4Prompt): LanguageModel
 
 type Part = Message['content'][number]
 
-/** Merges two messages and joins adjacent texts with a blank line. */
-function mergeTurns({ role, content }: Message, { content: more }: Message): Message {
+/** Merges two messages and joins adjacent texts with a blank line, unless the cache of the provider ends between them. */
+function mergeTurns({ role, content }: Message, { content: more }: Message, marks: CacheMarks): Message {
   const [end, start] = [content.at(-1), more[0]]
   const parts: Part[] =
-    end?.type === 'text' && start?.type === 'text'
+    end?.type === 'text' && start?.type === 'text' && !(marks.isUsed && (end.cache || start.cache))
       ? [...content.slice(0, -1), { type: 'text', text: `${end.text}\n\n${start.text}` }, ...more.slice(1)]
       : [...content, ...more]
   return { role, content: parts } as Message
 }
 
-function toPromptMessage(message: Message, { adapter, files }: PromptContext): LanguageModelV4Message {
+function toPromptMessages(message: Message, { adapter, files, marks }: PromptContext): LanguageModelV4Message[] {
   switch (message.role) {
     case 'system':
-      return { role: 'system', content: stripMarks(message.content.map(({ text }) => text).join('\n\n')) }
+      return toSystemMessages(message.content, marks)
     case 'user':
-      return { role: 'user', content: dropEmptyTexts(message.content).map((part) => toUserPart(part, files)) }
+      return [
+        {
+          role: 'user',
+          content: dropEmptyTexts(message.content).map((part) => withMark(toUserPart(part, files), part, marks)),
+        },
+      ]
     case 'assistant':
-      return {
-        role: 'assistant',
-        content: dropEmptyTexts(message.content).map((part) => sanitizeParts(toAssistantPart(part), adapter)),
-      }
+      return [
+        {
+          role: 'assistant',
+          content: dropEmptyTexts(message.content).map((part) =>
+            withMark(sanitizeParts(toAssistantPart(part), adapter), part, marks),
+          ),
+        },
+      ]
     case 'tool':
-      return { role: 'tool', content: message.content.map(toToolResultPart) }
+      return [{ role: 'tool', content: message.content.map((part) => withMark(toToolResultPart(part), part, marks)) }]
   }
+}
+
+/** Joins the instructions up to each cache mark. */
+function toSystemMessages(content: readonly TextPart[], marks: CacheMarks): LanguageModelV4Message[] {
+  const messages: LanguageModelV4Message[] = []
+  let texts: string[] = []
+  for (const [index, part] of content.entries()) {
+    texts.push(part.text)
+    const providerOptions = marks.toOptions(part)
+    if (!providerOptions && index < content.length - 1) continue
+    messages.push({
+      role: 'system',
+      content: stripMarks(texts.join('\n\n')),
+      ...(providerOptions && { providerOptions }),
+    })
+    texts = []
+  }
+  return messages
+}
+
+/** Adds the cache mark of a part to its options. */
+function withMark<P extends object>(
+  converted: P & { providerOptions?: SharedV4ProviderOptions },
+  part: Part,
+  marks: CacheMarks,
+): P & { providerOptions?: SharedV4ProviderOptions } {
+  const mark = 'cache' in part ? marks.toOptions(part) : undefined
+  if (!mark) return converted
+  const { providerOptions } = converted
+  const anthropic = { ...providerOptions?.['anthropic'], ...mark['anthropic'] }
+  return { ...converted, providerOptions: { ...providerOptions, anthropic } }
 }
 
 /** Drops empty texts, but keeps one if nothing else is left. */

@@ -25,7 +25,10 @@ test('a stream has deltas, then what it took, then the end', async () => {
     { event: 'delta', data: { text: 'day ' } },
     { event: 'delta', data: { text: 'to ' } },
     { event: 'delta', data: { text: 'you.' } },
-    { event: 'usage', data: { inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 } },
+    {
+      event: 'usage',
+      data: { inputTokens: 7, outputTokens: 3, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+    },
     { event: 'done', data: {} },
   ])
   expect(app.upstream.requests[0]?.body).toMatchObject({ stream: true })

@@ -106,7 +106,8 @@ interface Sending {
 const ownEvents: Sending = {
   piece: (_, chunks) => chunks.flatMap(deltaOf).join(''),
   end: ({ prompt_tokens: inputTokens, completion_tokens: outputTokens }) =>
-    event('usage', { inputTokens, outputTokens, cachedTokens: 0, reasoningTokens: 0 }) + event('done', {}),
+    event('usage', { inputTokens, outputTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }) +
+    event('done', {}),
 }
 
 /** The provider's bytes, passed on unchanged. */

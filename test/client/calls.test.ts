@@ -109,7 +109,7 @@ const mistakes = [
   `client.aiModels.list.query({ page: { limit: 5 } })`,
   `client.aiModels.related.query({ id: '1', relation: 'owner' })`,
   // These procedures cannot be called with a token.
-  `client.admin.addUser.mutate({ username: 'a', email: 'a@example.org', name: 'A' })`,
+  `client.limits.list.query()`,
   `client.users.find.query({ user: { id: 1 } })`,
   `client.passkey.state.query()`,
   `client.tokens.list.query()`,
@@ -123,6 +123,7 @@ const cryptoFiles = [
   'keychain',
   'keys',
   'member-keys',
+  'passkey-rules',
   'room-files',
   'room-keys',
   'room-texts',

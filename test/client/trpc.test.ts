@@ -88,7 +88,7 @@ test('a procedure over HTTP streams the pieces of an answer, then its usage', as
   expect(parts).toEqual([
     { type: 'delta', text: 'Good ' },
     { type: 'delta', text: 'day.' },
-    { type: 'usage', inputTokens: 7, outputTokens: 3, cachedTokens: 0, reasoningTokens: 0 },
+    { type: 'usage', inputTokens: 7, outputTokens: 3, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   ])
 })
 

@@ -89,7 +89,7 @@ describeWith('chromium')('a store for keys', () => {
     await expectAccessible(page)
 
     await beginAnew(page).click()
-    await page.locator('#page-failed').waitFor({ state: 'hidden' })
+    await page.getByText('Nothing of yours is lost').waitFor({ state: 'detached' })
     await page.fill('#passkey', PASSKEY)
     await page.click('#unlock button')
 

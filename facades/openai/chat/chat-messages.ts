@@ -3,6 +3,7 @@ import type { Issue } from '../../../routers/core/problems.ts'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { toGoogleSignature } from '../../../routers/ports/ai/signatures.ts'
+import { cacheControl, readCacheMark } from '../../ai/cache-control.ts'
 import { historyEntry } from '../../ai/left-out.ts'
 import { ignore, ignoreEcho, refuse, translate } from '../../ai/members.ts'
 import { textOrList } from '../../ai/request-body.ts'
@@ -13,7 +14,7 @@ export type RequestMessage = Parameters<Api['ai']['complete']>[0]['messages'][nu
 export type RequestPart = Extract<RequestMessage, { role: 'user' }>['content'][number]
 
 const cacheHints = {
-  cache_control: ignore('the provider decides what it caches'),
+  cache_control: cacheControl,
   prompt_cache_breakpoint: ignore('the provider decides what it caches'),
 }
 
@@ -121,7 +122,11 @@ function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string
   }
 }
 
-const toTextPart = ({ text }: { text: string }) => ({ type: 'text' as const, text })
+const toTextPart = ({ text, ...block }: { text: string; cache_control?: z.output<typeof cacheControl> }) => ({
+  type: 'text' as const,
+  text,
+  ...readCacheMark(block),
+})
 
 /** Replaces an empty message by one with an empty text. */
 const ensureNotEmpty = <Part>(parts: Part[]): (Part | ReturnType<typeof toTextPart>)[] =>

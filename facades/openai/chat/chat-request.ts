@@ -18,14 +18,21 @@ import {
 } from '../openai-tools.ts'
 import { mapMessagePath, message, toMessages } from './chat-messages.ts'
 
-/** Members about the request itself that both APIs share; they are not passed on. */
+/** Reads the hints for the cache of OpenAI. */
+export const readCacheNames = (request: {
+  prompt_cache_key?: string | null | undefined
+  prompt_cache_retention?: 'in_memory' | '24h' | null | undefined
+}): CallParameters =>
+  definedOnly({ cacheKey: request.prompt_cache_key, cacheRetention: request.prompt_cache_retention })
+
+/** Members about the request itself that both APIs share. */
 export const sharedLabels = {
   user: ignore('the provider does not learn who the caller is'),
   safety_identifier: ignore('the provider does not learn who the caller is'),
   metadata: ignore('nothing is kept that it could mark'),
-  prompt_cache_key: ignore('the provider decides what it caches'),
+  prompt_cache_key: hint(z.string().min(1).max(200).nullish(), 'it reaches OpenAI'),
   prompt_cache_options: ignore('the provider decides what it caches'),
-  prompt_cache_retention: ignore('the provider decides what it caches'),
+  prompt_cache_retention: hint(z.enum(['in_memory', '24h']).nullish(), 'it reaches OpenAI'),
   service_tier: ignore('the contract with the provider decides', 'auto', 'default'),
   client_metadata: ignore('nothing is kept that it could mark'),
 }
@@ -196,6 +203,7 @@ function toParameters(request: ChatRequest): CallParameters {
     ...penalties,
     ...definedOnly({ maxTokens, maxTokensName, effort, verbosity, parallelTools, templateOptions }),
     ...definedOnly({ logprobs: request.logprobs || undefined, topLogprobs: request.top_logprobs || undefined }),
+    ...readCacheNames(request),
   }
 }
 

@@ -62,10 +62,10 @@ export const toCitations = ({ url, title = '', places = [NO_RANGE] }: Source) =>
 
 const NO_RANGE = { start: 0, end: 0 }
 
-export const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+export const toUsage = ({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: Usage) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,
-  prompt_tokens_details: { cached_tokens: cachedTokens },
+  prompt_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens },
   completion_tokens_details: { reasoning_tokens: reasoningTokens },
 })

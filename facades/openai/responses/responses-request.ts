@@ -4,7 +4,7 @@ import { efforts, type JsonFormat } from '../../../routers/ports/ai/models.ts'
 import type { CoreRequest } from '../../ai/answer.ts'
 import { hint, ignore, passThrough, refuse, translate } from '../../ai/members.ts'
 import { definedOnly, textOrList } from '../../ai/request-body.ts'
-import { sharedLabels } from '../chat/chat-request.ts'
+import { readCacheNames, sharedLabels } from '../chat/chat-request.ts'
 import { mapToolPath } from '../openai-tools.ts'
 import { type Item, item, type TextFormat, textFormat } from './responses-items.ts'
 import { asksForSummary, findItemIndex, toMessages } from './responses-messages.ts'
@@ -97,6 +97,7 @@ export function responsesToCoreRequest(request: ResponseRequest, table: ToolTabl
       thoughts: request.reasoning?.summary ?? request.reasoning?.generate_summary,
       verbosity: request.text?.verbosity,
       parallelTools: request.parallel_tool_calls,
+      ...readCacheNames(request),
     }),
   }
 }

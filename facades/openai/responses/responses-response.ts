@@ -190,9 +190,9 @@ export function toAnnotations({ url, title = '', places }: Source, text: string,
 
 export const countCharacters = (text: string): number => [...text].length
 
-const toUsage = ({ inputTokens, outputTokens, cachedTokens, reasoningTokens }: Usage) => ({
+const toUsage = ({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens }: Usage) => ({
   input_tokens: inputTokens,
-  input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
+  input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: cacheWriteTokens },
   output_tokens: outputTokens,
   output_tokens_details: { reasoning_tokens: reasoningTokens },
   total_tokens: inputTokens + outputTokens,

@@ -23,12 +23,15 @@ const hintParameters = [
   'templateOptions',
   'logprobs',
   'topLogprobs',
+  'cache',
+  'cacheKey',
+  'cacheRetention',
 ] as const satisfies HintParameter[]
 
 /** Adapts the request to the model, as far as the caller leaves that to the service. */
 export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, model: CallableModel): AiRequest {
   const { isAdaptable, parameters } = request
-  const unsent = hintParameters.filter((name) => parameters[name] !== undefined && lacksParameter(name, model))
+  const unsent = hintParameters.filter((name) => isRequested(request, name) && lacksParameter(name, model))
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
   const nativeTools = chooseNativeTools(request, model)
   ctx.hints.unsentParameters = [...unsent, ...listUnsentTools(request, model, nativeTools)]
@@ -44,6 +47,14 @@ function listUnsentTools(request: AiRequest, model: CallableModel, chosen: reado
   const isUnforced = readForcedNativeTool(toolChoice) && adaptersWithoutForcedTools.has(model.adapter)
   return [...optionalTools.filter((tool) => !sent.includes(tool)), ...(isUnforced ? ['toolChoice'] : [])]
 }
+
+/** Returns true if the caller sets the parameter; a cache mark may stand at any part of the request. */
+const isRequested = ({ parameters, messages, tools, system = [] }: AiRequest, name: HintParameter): boolean =>
+  parameters[name] !== undefined ||
+  (name === 'cache' &&
+    [...tools, ...system, ...messages.flatMap(({ content }): readonly object[] => content)].some(
+      (part) => 'cache' in part,
+    ))
 
 const lacksParameter = (name: HintParameter | 'maxThinkingTokens', { adapter }: CallableModel): boolean =>
   unsupportedByAdapter[adapter as Adapter].some((unsupported) => unsupported === name)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { fileBeginnings } from '../../ports/ai/media-types.ts'
-import type { AssistantPart, FilePart, TextPart, ToolResult } from '../../ports/ai/messages.ts'
+import type { AssistantPart, CacheMark, FilePart, TextPart, ToolResult } from '../../ports/ai/messages.ts'
 
 /** Above the largest configurable body size. */
 const MAX_TEXT = 100_000_000
@@ -16,7 +16,19 @@ const MAX_SIGNATURE = 500_000
 const anyText = z.string().max(MAX_TEXT)
 export const text = anyText.min(1)
 
-export const textPart = z.strictObject({ type: z.literal('text'), text }) satisfies z.ZodType<TextPart>
+/** Marks the end of what the provider is to cache. */
+export const cacheMark = z
+  .strictObject({ ttl: z.enum(['5m', '1h']).optional() })
+  .optional()
+  .describe(
+    'The provider may cache this and all before it, which only changes the price. Absent for none.',
+  ) satisfies z.ZodType<CacheMark | undefined>
+
+export const textPart = z.strictObject({
+  type: z.literal('text'),
+  text,
+  cache: cacheMark,
+}) satisfies z.ZodType<TextPart>
 /** Messages may be empty, as answers of models sometimes are. */
 export const anyTextPart = textPart.extend({ text: anyText })
 
@@ -37,6 +49,7 @@ const filePart = z
       .describe('The media type.'),
     data: z.string().min(1).max(MAX_FILE, 'must have at most 25 MiB').refine(isBase64, 'must be base64'),
     name: z.string().min(1).max(255).optional(),
+    cache: cacheMark,
   })
   .refine(({ mime, data }) => fileBeginnings[mime]?.some((beginning) => data.startsWith(beginning)) ?? true, {
     path: ['data'],
@@ -81,7 +94,7 @@ const signature = z.string().min(1).max(MAX_SIGNATURE).optional()
 export const assistantPart = z.discriminatedUnion('type', [
   anyTextPart,
   z.strictObject({ type: z.literal('reasoning'), text: anyText, signature }),
-  z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: anyText, signature }),
+  z.strictObject({ type: z.literal('tool-call'), id, name: toolName, input: anyText, signature, cache: cacheMark }),
 ]) satisfies z.ZodType<AssistantPart>
 
 export const toolResult = z.strictObject({
@@ -90,6 +103,7 @@ export const toolResult = z.strictObject({
   name: toolName,
   content: z.array(inputPart).max(MAX_PARTS),
   isError: z.boolean().optional(),
+  cache: cacheMark,
 }) satisfies z.ZodType<ToolResult>
 
 /** The person's answer to a question at the end of an answer. */

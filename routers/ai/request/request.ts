@@ -8,6 +8,7 @@ import {
   anyTextPart,
   anyUserPart,
   assistantPart,
+  cacheMark,
   partList,
   type ToolApproval,
   toolApproval,
@@ -22,6 +23,9 @@ const MAX_STOPS = 16
 const MAX_STOP = 500
 /** Maximum characters of JSON; templates have few options. */
 const MAX_TEMPLATE_OPTIONS = 4000
+
+/** More than OpenAI takes. */
+const MAX_CACHE_KEY = 200
 
 const tokens = z.int().positive().max(MAX_TOKENS)
 
@@ -57,6 +61,14 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
   parallelTools: z.boolean().optional(),
+  cache: cacheMark,
+  cacheKey: z
+    .string()
+    .min(1)
+    .max(MAX_CACHE_KEY)
+    .optional()
+    .describe('Groups requests with one prefix for the cache of OpenAI.'),
+  cacheRetention: z.enum(['in_memory', '24h']).optional().describe('OpenAI keeps what it caches for this time.'),
 })
 
 const MAX_TOOLS = 256
@@ -86,6 +98,7 @@ const tool = z.strictObject({
     })
     .optional()
     .describe('A tool that models of Anthropic know without a schema.'),
+  cache: cacheMark,
 }) satisfies z.ZodType<CallerTool>
 
 const callerTools = z

@@ -82,21 +82,45 @@ type UnsupportedParameter =
   | 'templateOptions'
   | 'logprobs'
   | 'topLogprobs'
+  | 'cache'
+  | 'cacheKey'
+  | 'cacheRetention'
   | 'JSON without a schema'
 
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 const logprobs = ['logprobs', 'topLogprobs'] as const
 
+/** Hints for the caches of OpenAI; other providers cache by marks (Anthropic) or by themselves. */
+const cacheNames = ['cacheKey', 'cacheRetention'] as const
+const cacheHints = ['cache', ...cacheNames] as const
+
 /** Parameters that the API of an adapter, or some of its servers, does not support. */
 export const unsupportedByAdapter: Record<Adapter, readonly UnsupportedParameter[]> = {
-  'openai-compatible': ['documents', 'maxThinkingTokens', 'topK'],
-  open_web_ui: ['documents', 'maxThinkingTokens', 'topK'],
-  openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties, ...logprobs],
-  anthropic: ['seed', 'JSON without a schema', 'verbosity', 'templateOptions', ...penalties, ...logprobs],
+  'openai-compatible': ['documents', 'maxThinkingTokens', 'topK', ...cacheHints],
+  open_web_ui: ['documents', 'maxThinkingTokens', 'topK', ...cacheHints],
+  openai: ['maxThinkingTokens', 'topK', 'templateOptions', ...penalties, ...logprobs, 'cache'],
+  anthropic: [
+    'seed',
+    'JSON without a schema',
+    'verbosity',
+    'templateOptions',
+    ...penalties,
+    ...logprobs,
+    ...cacheNames,
+  ],
   // Newer models refuse penalties.
-  google: ['verbosity', 'templateOptions', ...penalties, ...logprobs],
-  mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...logprobs],
-  demo: ['documents', 'maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...penalties, ...logprobs],
+  google: ['verbosity', 'templateOptions', ...penalties, ...logprobs, ...cacheHints],
+  mistral: ['maxThinkingTokens', 'topK', 'verbosity', 'templateOptions', ...logprobs, ...cacheHints],
+  demo: [
+    'documents',
+    'maxThinkingTokens',
+    'topK',
+    'verbosity',
+    'templateOptions',
+    ...penalties,
+    ...logprobs,
+    ...cacheHints,
+  ],
 }
 
 /**

@@ -7,9 +7,16 @@ export type Message =
   | { role: 'assistant'; content: readonly AssistantPart[] }
   | { role: 'tool'; content: readonly ToolResult[] }
 
+/** Marks the end of what the provider is to cache: this part and all before it. It changes the price of a call alone. */
+export interface CacheMark {
+  /** The default is the provider's. */
+  ttl?: '5m' | '1h' | undefined
+}
+
 export interface TextPart {
   type: 'text'
   text: string
+  cache?: CacheMark | undefined
 }
 
 /** An image or a document as bytes: providers never fetch addresses that people name. */
@@ -20,6 +27,7 @@ export interface FilePart {
   /** Base64. */
   data: string
   name?: string | undefined
+  cache?: CacheMark | undefined
 }
 
 export type InputPart = TextPart | FilePart
@@ -57,6 +65,7 @@ export interface ToolCall {
   /** The arguments as JSON text, as the model wrote them. */
   input: string
   signature?: string | undefined
+  cache?: CacheMark | undefined
 }
 
 export type AssistantPart = TextPart | Reasoning | ToolCall
@@ -69,6 +78,7 @@ export interface ToolResult {
   name: string
   content: readonly InputPart[]
   isError?: boolean | undefined
+  cache?: CacheMark | undefined
 }
 
 /** A range of the answer's text; `end` is exclusive. */

@@ -1,7 +1,7 @@
 import type { CallableModelRow } from '../../../entities/catalogue/ai-model.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { NativeTool } from './adapters.ts'
-import type { AssistantPart, Message, Reasoning, Source, ToolCall } from './messages.ts'
+import type { AssistantPart, CacheMark, Message, Reasoning, Source, ToolCall } from './messages.ts'
 import type { Price } from './price-list.ts'
 import type { ApprovalPart, CallerTool, FunctionTool, JsonSchema, ToolChoice, ToolRun, ToolStart } from './tools.ts'
 import type { UsageMeter } from './usage-meter.ts'
@@ -37,6 +37,12 @@ export interface CallParameters {
   stop?: readonly string[] | undefined
   /** True if the model may call several tools at once. */
   parallelTools?: boolean | undefined
+  /** Marks the end of the request for the provider's cache, wherever it is. */
+  cache?: CacheMark | undefined
+  /** Groups requests that share a prefix, for the cache of OpenAI. */
+  cacheKey?: string | undefined
+  /** How long OpenAI keeps what it caches. */
+  cacheRetention?: 'in_memory' | '24h' | undefined
 }
 
 /** A parameter that may be dropped for models that do not support it. */
@@ -48,6 +54,9 @@ export type HintParameter =
   | 'templateOptions'
   | 'logprobs'
   | 'topLogprobs'
+  | 'cache'
+  | 'cacheKey'
+  | 'cacheRetention'
 
 /** A parameter that would not reach the provider unchanged; `schema` is that of the answer. */
 export interface UnsentParameter {

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ClientToolType, NativeTool } from './adapters.ts'
+import type { CacheMark } from './messages.ts'
 
 /** A tool call as it is shown to the person. */
 interface DisplayedToolCall {
@@ -78,6 +79,7 @@ export interface CallerTool {
   strict?: boolean | undefined
   /** Set for a tool that models of Anthropic know without a schema. */
   clientTool?: ClientTool | undefined
+  cache?: CacheMark | undefined
 }
 
 /** A tool that models of a provider know, and that the caller runs. */

@@ -53,7 +53,7 @@ beforeAll(async () => {
   }
   const more = { providers: [...providers, slow, twofold], systemModels: {} }
   const config = resources.use(await writeConfig(upstream.url, { more }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_CALLS_PER_PERSON: '200' }))
   client = await newClient()
 })
 afterAll(() => resources.disposeAsync())

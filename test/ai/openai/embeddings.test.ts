@@ -223,7 +223,14 @@ test('embeddings reserve and cost only their input, within the limits', async ()
     await go
     await embeds(request, response)
   }
-  await svc.host.limits.set({ name: 'own', for: 'installation', cap: 30, unit: 'tokens', per: 'month' } as never)
+  await svc.host.limits.set({
+    name: 'own',
+    for: 'installation',
+    cap: 30,
+    unit: 'tokens',
+    per: 'month',
+    countFrom: 'now',
+  } as never)
   const state = async () => (await svc.host.limits.list()).map(({ used, held }) => ({ used, held }))
 
   const pendingCall = client.embeddings.create({ model: 'embeds', input: ['x'.repeat(40), 'x'.repeat(40)] })

@@ -36,8 +36,7 @@ export function Formula({ tex, isBlock }: { tex: string; isBlock: boolean }) {
     }
   }, [tex, isBlock])
   return (
-    // A long formula scrolls, which must be possible by keyboard.
-    <span className={isBlock ? 'formula block' : 'formula'} {...(isBlock && { tabIndex: 0 })}>
+    <span className={isBlock ? 'formula block' : 'formula'}>
       <span ref={target} />
       {!isDrawn && <code>{tex}</code>}
     </span>
