@@ -26,7 +26,7 @@ const countFirst = z.transform((input: z.input<typeof entry>[], context) => {
 
 /** All entries of a keychain in another wrapping. */
 export const rewrappedEntries = countFirst.pipe(
-  z.array(entry).min(2).refine(hasDistinctSlots, 'must not have two entries of one key and type'),
+  z.array(entry).min(2).max(MAX_ENTRIES).refine(hasDistinctSlots, 'must not have two entries of one key and type'),
 )
 
 /**

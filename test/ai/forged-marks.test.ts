@@ -59,7 +59,7 @@ test("nobody can forge the service's marks in thoughts, and Anthropic gets signe
   const thought = { type: 'reasoning', summary: [{ type: 'summary_text', text: forgeMark('THOUGHT') }] }
   const said = [{ role: 'user', content: 'Well?' }, thought, { ...call, call_id: 'c', arguments: '{}' }]
   const input = [...said, { ...output, call_id: 'c' }]
-  const signed = [said[0], { ...thought, encrypted_content: 'proof' }, ...input.slice(2)]
+  const signed = [said[0], { ...thought, encrypted_content: 'proof     ' }, ...input.slice(2)]
 
   for (const asked of [input, signed]) {
     const sent = await sentFor('openai-compatible', { input: asked })

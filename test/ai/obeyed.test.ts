@@ -63,7 +63,6 @@ const cases: Case[] = [
     name: 'JSON',
     wish: () => ({ json: true }),
     heard: () => saysJson({ type: 'object' }),
-    refused: { anthropic: 'json' },
   },
   { name: 'JSON of a schema', wish: () => ({ schema: book }), heard: () => saysJson(book) },
   {

@@ -93,6 +93,6 @@ test('a limit of a missing app is refused with the reason', async () => {
   expect(result).toMatchObject({
     exitCode: 1,
     stdout: '',
-    stderr: expect.stringContaining('no app with the name Nowhere'),
+    stderr: expect.stringContaining("no app with the name 'Nowhere'"),
   })
 })

@@ -167,13 +167,13 @@ test('a command reports the usage of everybody in a period', async () => {
   expect(await machine.json('usage', '--from', '2026-03-03', '--to', '2026-03-03')).toEqual([])
 })
 
-test('a report of usage fits 100 columns, and tells money in its currency', async () => {
+test('a report of usage fits 80 columns, and tells money in its currency', async () => {
   await using machine = await openHost()
   const model = 'a-model-with-a-long-name/'.repeat(4)
   await machine.run(['add-user', ...adaFlags])
   await machine.rows(`insert into usage_records (user_id, context, provider, model, input_tokens, output_tokens,
       outcome, duration_ms, cost_micros, currency, request_id, created_at)
-    values (2, 'api', 'a provider with a name', '${model}', 123456789, 98765432, 'completed', 5, 4295000012, 'EUR', 'r1', '2026-03-01'),
+    values (2, 'api', 'a provider with a name', '${model}', 12345678, 98765432, 'completed', 5, 4295000012, 'EUR', 'r1', '2026-03-01'),
            (2, 'api', 'demo', 'demo', 7, 3, 'failed', 5, null, null, 'r2', '2026-03-01')`)
   const period = ['--from', '2026-03-01', '--to', '2026-03-01']
   const tables = [await machine.run(['usage', ...period]), await machine.run(['usage', '--by', 'model', ...period])]
@@ -181,8 +181,8 @@ test('a report of usage fits 100 columns, and tells money in its currency', asyn
   for (const { exitCode, stdout } of tables) {
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/^\w+ .*requests +input +output +cost$/m)
-    expect(stdout).toMatch(/a-model-with-.*… .* 4295\.000012 EUR$/m)
-    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100)
+    expect(stdout).toMatch(/ a-m.*… .* 4295\.000012 EUR$/m)
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
   }
   expect((await machine.json('usage', '--by', 'model', ...period))[0]).toMatchObject({
     model,

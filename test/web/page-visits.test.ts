@@ -9,7 +9,9 @@ test('each page is shown to its audience, and others are redirected', async () =
   const { browser: registering } = await signIn(svc, 'new', { known: false })
   const { browser: user } = await signIn(svc, 'ada')
   const visits = async (browser: ReturnType<typeof openBrowser>) => {
-    const answers = await Promise.all(paths.map((path) => browser.send('GET', path)))
+    const answers = await Promise.all(
+      paths.map((path) => browser.send('GET', path, { headers: { 'sec-fetch-site': 'none' } })),
+    )
     return answers.map(({ status, headers }) => headers.get('location') ?? status)
   }
 

@@ -75,7 +75,7 @@ test('an unknown number of paid searches is refused by a limit in money', async 
 
 test('limits reserve everything a model takes for unbounded pages, or refuse it', async () => {
   const ask = await startAsking()
-  await svc.host.limits.set({ ...inTokens, cap: 100_000 })
+  await svc.host.limits.set({ ...inTokens, cap: 100_000, countFrom: 'now' })
   expect(await ask('per prompt', [fetchTool])).toEqual(refusedBy('This call may take '))
   await svc.host.limits.set({ ...inTokens, cap: 100_150 })
   expect(await ask('per prompt', [fetchTool])).toEqual(answered)
@@ -113,7 +113,7 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
     tell({ finishReason: 'STOP' }, 12_345)
     response.end()
   }
-  await svc.host.limits.set({ ...inTokens, cap: 1, mode: 'observe' })
+  await svc.host.limits.set({ ...inTokens, cap: 1, mode: 'observe', countFrom: 'now' })
   const body = { model: 'endless', messages, tools: [fetchTool, searchTool], stream: true }
   const streamed = await svc.send('POST', '/v1/chat/completions', { token, body })
   const readReservations = () => svc.rows('select id from usage_holds where input_tokens = 12345')
@@ -133,7 +133,7 @@ test('a model with paid single searches is a fallback where limits allow it', as
 
   expect(await ask('down', [searchTool])).toEqual(answered)
   expect(upstream.requests.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
-  await svc.host.limits.set({ ...inMoney, cap: 1000 })
+  await svc.host.limits.set({ ...inMoney, cap: 1000, countFrom: 'now' })
   expect((await ask('down', [searchTool]))[0]).not.toBe(200)
   // The failed model's reservation is released, although the fallback's maximum is unknown.
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })

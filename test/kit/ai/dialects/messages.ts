@@ -58,7 +58,8 @@ export const messages: Dialect = {
       around: { system, tools, config },
       ...selectTools(allTools, type === 'tool' ? { name } : type),
       isOneByOne: choice?.disable_parallel_tool_use === true,
-      json: config?.format?.schema ?? false,
+      // Where a model has no mode for JSON, the service asks for it in words.
+      json: config?.format?.schema ?? JSON.stringify(system ?? '').includes('Answer with one JSON object'),
       stop: request.stop_sequences ?? [],
       maxTokens: request.max_tokens ?? Infinity,
       seed: undefined,
