@@ -35,11 +35,22 @@ const listCommand = (context: CommandContext) =>
       const input = { ...given, ...numbers.before, ...numbers.limit }
       const record = await context.open(({ host }) => host.audit.list(input))
       const rows = record.entries.map(({ requestId: _, origin, change, ...entry }) => {
-        return { ...entry, origin: origin && JSON.stringify(origin), change: change && JSON.stringify(change) }
+        const [actor, subject] = [entry.actor, entry.subject].map((reference) => addName(record.names, reference))
+        return {
+          ...entry,
+          actor,
+          subject,
+          origin: origin && JSON.stringify(origin),
+          change: change && JSON.stringify(change),
+        }
       })
       context.print({ record, text: formatTable(rows, 'There are no such entries.') })
     },
   })
+
+/** Adds the name of what a reference leads to, as in `user:5 (Ada)`. */
+const addName = (names: Record<string, string>, reference: string | null) =>
+  reference !== null && names[reference] !== undefined ? `${reference} (${names[reference]})` : reference
 
 const verifyCommand = (context: CommandContext) =>
   defineCommand({

@@ -81,6 +81,11 @@ export const listAuditEntries = unboundedStatement<ChainedEntry>(
     order by seq desc limit $8`,
 )
 
+/** Lists the actors of the latest entries. */
+export const listRecentActors = unboundedStatement<{ actor: string }>(
+  `select distinct actor from (select actor from audit_entries order by seq desc limit 5000) e order by actor limit 200`,
+)
+
 /** Erases the data of a person; only the id stays. Values: the person's id. */
 export const eraseFromAudit = statement<never>(
   'erase-from-audit',

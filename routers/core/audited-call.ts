@@ -79,6 +79,9 @@ const MAX_DEPTH = 6
 const secretName =
   /(password|passkey|secret|token|key|credential|authorization|cookie|headers|env|hash|cipher(text)?|backup|code|image|avatar|logo|content|query|config)$/i
 
+/** Members that are numbers, although their names end as those of secrets do. */
+const priceName = /CostPer\w*Token$/
+
 /** Copies a value without secrets, bytes and long texts. */
 function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return shortenText(value)
@@ -88,12 +91,15 @@ function redact(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => redact(item, depth + 1))
   const members = Object.entries(value).slice(0, MAX_ITEMS)
   return Object.fromEntries(
-    members.map(([name, item]) => [
-      name,
-      secretName.test(name) && hasValue(item) && typeof item !== 'boolean' ? 'changed' : redact(item, depth + 1),
-    ]),
+    members.map(([name, item]) => [name, isSecret(name, item) ? 'changed' : redact(item, depth + 1)]),
   )
 }
+
+const isSecret = (name: string, item: unknown) =>
+  secretName.test(name) &&
+  hasValue(item) &&
+  typeof item !== 'boolean' &&
+  !(typeof item === 'number' && priceName.test(name))
 
 const hasValue = (value: unknown) => value !== null && value !== undefined && value !== ''
 

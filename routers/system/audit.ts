@@ -7,9 +7,11 @@ import {
   findAuditEnds,
   findLastAuditBefore,
   listAuditEntries,
+  listRecentActors,
   markAuditRemoved,
   readAuditChain,
 } from '../../entities/events/audit-entry.sql.ts'
+import { findReferenceNames } from '../../entities/views/reference-name.sql.ts'
 import type { Context } from '../core/context.ts'
 import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 import { day } from '../ports/days.ts'
@@ -53,7 +55,11 @@ type Anchor = z.output<typeof anchor>
 /** Procedures for the append-only audit log. */
 export const auditRouter = router({
   list: adminWith('read')
-    .meta(about('List the entries of the audit log, the newest first; `next` is where the page after it begins.'))
+    .meta(
+      about(
+        'List the entries of the audit log, the newest first, with the names of their actors and subjects; `next` is where the page after it begins.',
+      ),
+    )
     .input(page.prefault({}))
     .query(async ({ ctx, input: { before, limit, ...filters } }) => {
       const values = [
@@ -66,7 +72,21 @@ export const auditRouter = router({
         before,
       ]
       const rows = await ctx.services.sql(listAuditEntries, [...values.map((value) => value ?? null), limit])
-      return { entries: rows.map(toRecord), next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : null }
+      return {
+        entries: rows.map(toRecord),
+        names: await findNames(
+          ctx,
+          rows.flatMap(({ actor, subject }) => [actor, subject ?? '']),
+        ),
+        next: rows.length === limit ? (rows.at(-1)?.seq ?? null) : null,
+      }
+    }),
+
+  actors: adminWith('read')
+    .meta(about('List the actors of the latest entries of the audit log, with their names.'))
+    .query(async ({ ctx }) => {
+      const actors = (await ctx.services.sql(listRecentActors)).map(({ actor }) => actor)
+      return { actors, names: await findNames(ctx, actors) }
     }),
 
   /** Exports all entries with their hashes, the oldest first. */
@@ -115,6 +135,21 @@ const toPattern = (act: string | undefined) => (act?.endsWith('.') ? `${act}%` :
 async function findEnds({ services }: Context): Promise<AuditEnds> {
   const [ends] = await services.sql(findAuditEnds)
   return ends ?? { seq: 0, hash: '', removedSeq: 0, removedHash: '', removedSeal: null }
+}
+
+const numberedReference = /^([a-z-]{1,40}):(\d{1,9})$/
+
+/** Finds the names of what references such as `user:5` lead to; erased people have none. */
+async function findNames({ services }: Context, references: readonly string[]): Promise<Record<string, string>> {
+  const numbered = [...new Set(references)].flatMap((reference) => {
+    const [, kind = '', id = ''] = numberedReference.exec(reference) ?? []
+    return kind === '' ? [] : [{ kind, id }]
+  })
+  if (numbered.length === 0) return {}
+  const ids = Map.groupBy(numbered, ({ kind }) => kind)
+  const idsByKind = Object.fromEntries([...ids].map(([kind, all]) => [kind, all.map(({ id }) => id)]))
+  const rows = await services.sql(findReferenceNames, [JSON.stringify(idsByKind)])
+  return Object.fromEntries(rows.map(({ reference, name }) => [reference, name]))
 }
 
 /** Converts an entry to its readable form. */

@@ -227,6 +227,59 @@ describe('the audit log tells', () => {
     expect(before).toHaveLength(1)
   })
 
+  test('prices as numbers, before and after', async () => {
+    const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>(
+      `with p as (insert into ai_providers (provider_id, name, adapter) values ('priced-p', 'P', 'demo') returning id)
+       insert into ai_models (model_id, label, provider_id) select 'priced', 'M', id from p returning id`,
+    )
+    const range = {
+      currency: 'EUR',
+      range: [0, null],
+      inputCostPerToken: 0.000_002,
+      inputCostPerCachedToken: null,
+      outputCostPerToken: 0.000_004,
+      outputCostPerReasoningToken: null,
+    }
+    const changed = await svc.admin.update('ai-models', id, { pricing: { ranges: [range], priorityRanges: null } })
+    expect(changed.status).toBe(200)
+
+    const [entry] = await listed({ act: 'aiModels.update', subject: `ai-models:${id}` })
+
+    expect(entry?.change).toMatchObject({
+      after: { pricing: { ranges: [{ inputCostPerToken: 0.000_002, outputCostPerToken: 0.000_004 }] } },
+    })
+  })
+
+  test('names of actors and subjects, until a person is erased', async () => {
+    const { id } = await signIn(svc, 'hedy')
+    const { admin } = svc.people
+    const given = { providerId: 'named', name: 'P', adapter: 'openai-compatible', apiUrl: 'https://ai.example.org/v1' }
+    const { one } = await svc.admin.create('ai-providers', given)
+    const readNames = async (filters: object) => {
+      const input = encodeURIComponent(JSON.stringify(filters))
+      const answer = await svc.send('GET', `/trpc/audit.list?input=${input}`, { token: admin.token })
+      return ((await answer.json()) as { result: { data: { names: Record<string, string> } } }).result.data.names
+    }
+    await expect.poll(() => listed({ subject: `user:${id}` })).toHaveLength(1)
+    const [{ name: adminName } = { name: '' }] = await svc.rows<{ name: string }>(
+      'select name from users where id = $1',
+      [admin.id],
+    )
+
+    expect(await readNames({ subject: `ai-providers:${one.id}` })).toEqual({
+      [`user:${admin.id}`]: adminName,
+      [`ai-providers:${one.id}`]: 'named',
+    })
+    expect(Object.keys(await readNames({ actor: `user:${id}` }))).toEqual([`user:${id}`])
+    await svc.admin.delete(`/users/${id}`)
+    expect(await readNames({ actor: `user:${id}` })).toEqual({})
+    const actors = await svc.send('GET', '/trpc/audit.actors', { token: admin.token })
+    const { result } = (await actors.json()) as { result: { data: { actors: string[]; names: object } } }
+    expect(result.data.actors).toContain(`user:${id}`)
+    expect(result.data.names).not.toHaveProperty(`user:${id}`)
+    expect(result.data.names).toHaveProperty(`user:${admin.id}`, adminName)
+  })
+
   test('page after page', async () => {
     for (const tries of [1, 2, 3]) {
       const given = { providerId: `page-${tries}`, name: 'P', adapter: 'openai-compatible' }

@@ -292,6 +292,53 @@ describeWith('chromium')('operation in the administration', () => {
     expect(await svc.rows('select count(*)::int as links from ai_model_tools')).toEqual([{ links: 1 }])
   })
 
+  test('the audit log says in both languages who changed what, with links', async () => {
+    await using admin = await openAdmin(svc, 'grace', { path: 'audit' })
+    const { page } = admin
+    const [model] = await svc.rows<{ id: number }>(`select id from ai_models where model_id = 'demo'`)
+    const { id: other } = await addAccount(svc, 'hopper')
+    const price = (cost: number) => ({
+      pricing: { ranges: [{ currency: 'EUR', inputCostPerToken: cost, outputCostPerToken: cost * 2 }] },
+    })
+    const entries = [
+      ['aiModels.update', `ai-models:${model?.id}`, { before: price(0.000_001), after: price(0.000_002) }],
+      ['admin.setRole', `user:${other}`, { before: { role: 'user' }, after: { role: 'admin' } }],
+      ['aiProviders.update', 'ai-providers:99999', { before: { apiKey: 'changed' }, after: { apiKey: 'changed' } }],
+      ['extension.brew', `user:${other}`, { input: { cups: 2 } }],
+    ] as const
+    for (const [act, subject, change] of entries)
+      await svc.rows(`insert into audit_entries (act, outcome, actor, subject, change) values ($1, 'ok', $2, $3, $4)`, [
+        act,
+        `user:${admin.id}`,
+        subject,
+        JSON.stringify(change),
+      ])
+    await showAdmin(page, `audit?actor=${encodeURIComponent(`user:${admin.id}`)}`)
+    const sentences = page.locator('.audit-sentence')
+    const who = `The grace (u-${admin.id})`
+
+    const english = await sentences.allTextContents()
+    expect(english).toEqual(
+      expect.arrayContaining([
+        `${who} changed the price of demo (Model ${model?.id}) from €1.00 / €2.00 to €2.00 / €4.00`,
+        `${who} changed the role of The hopper (u-${other}) from Person to Administrator`,
+        `${who} changed the key of Provider 99999`,
+        `${who} called extension.brew on The hopper (u-${other})`,
+      ]),
+    )
+    await expectFitting(page, 'audit')
+    await page.getByLabel('Act', { exact: true }).selectOption({ label: 'Models' })
+    await expect.poll(() => sentences.count()).toBe(1)
+    await sentences.getByRole('link', { name: /^demo/ }).click()
+    await page.waitForURL(`**/admin/models/${model?.id}`)
+
+    await using german = await openAdmin(svc, 'lise', { path: 'audit?act=aiModels.update', locale: 'de-DE' })
+    await german.page
+      .locator('.audit-sentence', { hasText: `${who} hat den Preis von demo (Modell ${model?.id}) von` })
+      .waitFor()
+    await expectFitting(german.page, 'audit-de')
+  })
+
   test('settings are read with their value and source, and no secret among them', async () => {
     await using admin = await openAdmin(svc, 'felix', { path: 'settings?q=ANNOUNCEMENTS' })
     const { page } = admin

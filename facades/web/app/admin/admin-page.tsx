@@ -29,7 +29,7 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
   announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
   settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),
-  audit: lazy(async () => ({ default: (await import('./audit-section.tsx')).AuditSection })),
+  audit: lazy(async () => ({ default: (await import('./audit/audit-section.tsx')).AuditSection })),
 }
 
 /** The administration. Other people see that nothing exists at its address. */

@@ -1,0 +1,77 @@
+import { Link } from '@tanstack/react-router'
+import { t } from '../../shared/text/labels.ts'
+import type { SectionName } from '../sections.ts'
+
+/** The names of references such as `user:5`. */
+export type Names = Readonly<Record<string, string>>
+
+interface Kind {
+  label: string
+  section: SectionName
+  /** True if the section has a page for each record. */
+  hasPage?: true
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  user: { label: 'app.admin.ofUser', section: 'people', hasPage: true },
+  app: { label: 'app.admin.ofApp', section: 'apps' },
+  'ext-apps': { label: 'app.admin.ofApp', section: 'apps' },
+  'ai-models': { label: 'app.admin.ofModel', section: 'models', hasPage: true },
+  'ai-providers': { label: 'app.admin.ofProvider', section: 'providers', hasPage: true },
+  'ai-tools': { label: 'app.admin.tool', section: 'tools' },
+  'mcp-servers': { label: 'app.admin.server', section: 'tools' },
+  'system-models': { label: 'app.admin.task', section: 'tasks' },
+  announcements: { label: 'app.audit.announcement', section: 'announcements', hasPage: true },
+  limits: { label: 'app.admin.cap', section: 'limits' },
+}
+
+const actorLabels: Readonly<Record<string, string>> = {
+  host: 'app.audit.host',
+  guest: 'app.audit.guest',
+  registering: 'app.audit.registering',
+}
+
+const numberedReference = /^([a-z-]+):(\d+)$/
+
+/** Describes a reference by its name and id, as in «Ada (u-7)»; what has no name any more keeps its kind and id. */
+export function describeReference(reference: string, names: Names): string {
+  const actor = actorLabels[reference]
+  if (actor) return t(actor)
+  const name = names[reference]
+  const id = writeId(reference)
+  return name === undefined ? id : `${name} (${id})`
+}
+
+/** Writes `user:7` as «u-7», and other references with the word for their kind. */
+function writeId(reference: string): string {
+  const [, kind = '', number = ''] = numberedReference.exec(reference) ?? []
+  if (kind === 'user') return `u-${number}`
+  const label = kinds[kind]?.label
+  if (label) return `${t(label)} ${number}`
+  const [otherKind = '', ...rest] = reference.split(':')
+  const otherLabel = kinds[otherKind]?.label
+  return otherLabel && rest.length > 0 ? `${t(otherLabel)} «${rest.join(':')}»` : reference
+}
+
+/** A reference in words, as a link to the page of what it names if there is one. */
+export function Reference({ reference, names }: { reference: string; names: Names }) {
+  const text = describeReference(reference, names)
+  const [kindName = '', ...rest] = reference.split(':')
+  const kind = kinds[kindName]
+  const id = rest.join(':')
+  const isNumbered = numberedReference.test(reference)
+  // What has no name any more has no page.
+  if (!kind || (isNumbered && names[reference] === undefined)) return <bdi>{text}</bdi>
+  const { section, hasPage } = kind
+  if (hasPage)
+    return (
+      <Link to="/admin/$section/$id" params={{ section, id }}>
+        {text}
+      </Link>
+    )
+  return (
+    <Link to="/admin/$section" params={{ section }} search={{ q: names[reference] ?? id } as never}>
+      {text}
+    </Link>
+  )
+}

@@ -1,0 +1,81 @@
+import { Fragment, type ReactNode } from 'react'
+import type { api } from '../../shared/api/client.ts'
+import { t } from '../../shared/text/labels.ts'
+import { getSentenceKey } from './act-texts.ts'
+import { listChanges, type MemberChange } from './changes.ts'
+import { describeReference, type Names, Reference } from './reference.tsx'
+
+type Page = Awaited<ReturnType<typeof api.audit.list.query>>
+
+/** An entry with the names of its page. */
+export type Entry = Page['entries'][number] & { names: Names }
+
+/** The most changes that a sentence names; the details have all. */
+const MAX_CHANGES = 5
+
+/** Says in words who did what to whom, with links. */
+export const Sentence = ({ entry }: { entry: Entry }) => (
+  <span className="audit-sentence">
+    {fill(entry, (reference) => (
+      <Reference reference={reference} names={entry.names} />
+    ))}
+  </span>
+)
+
+/** Writes the same sentence as a text, for the CSV file. */
+export const writeSentence = (entry: Entry): string =>
+  fill(entry, (reference) => describeReference(reference, entry.names))
+    .map(({ props }) => String((props as { children?: unknown }).children ?? ''))
+    .join('')
+
+/** Renders a reference, as a link or as a text. */
+type Show = (reference: string) => ReactNode
+
+/** Fills the label of an entry with its parts and its changes. */
+function fill(entry: Entry, show: Show) {
+  const { act, outcome, change } = entry
+  const parts = listParts(entry, show)
+  const key = getSentenceKey(entry)
+  const changes = outcome === 'ok' ? listChanges(act, change) : []
+  const [only] = changes
+  if (!only) return fillLabel(key, parts)
+  const isGeneric = key === 'app.audit.change' || key === 'app.audit.callOn'
+  if (isGeneric && changes.length === 1) return fillLabel(getChangeKey(only), { ...parts, ...toParts(only) })
+  const sentence = fillLabel(isGeneric ? 'app.audit.change' : key, parts)
+  return [...sentence, <Fragment key="changes">{`: ${listTexts(changes)}`}</Fragment>]
+}
+
+/** Lists what the placeholders of sentences stand for. */
+function listParts({ act, outcome, actor, subject, change, origin }: Entry, show: Show): Record<string, ReactNode> {
+  const operator = origin?.['operator']
+  const limit = change?.['limit']
+  return {
+    actor: actor === 'host' && typeof operator === 'string' ? t('app.audit.hostBy', { name: operator }) : show(actor),
+    subject: subject === null ? '' : show(subject),
+    act,
+    limit: typeof limit === 'string' ? show(`limits:${limit}`) : '',
+    reason: outcome,
+  }
+}
+
+const getChangeKey = ({ values }: MemberChange) => (values ? 'app.audit.changeFrom' : 'app.audit.changeMember')
+
+const toParts = ({ member, values }: MemberChange) => ({ member, from: values?.before, to: values?.after })
+
+function listTexts(changes: readonly MemberChange[]): string {
+  const texts = changes
+    .slice(0, MAX_CHANGES)
+    .map(({ member, values }) =>
+      values ? t('app.audit.memberFrom', { member, from: values.before, to: values.after }) : member,
+    )
+  return [...texts, ...(changes.length > MAX_CHANGES ? ['…'] : [])].join('; ')
+}
+
+/** Fills the placeholders of a label with nodes. */
+const fillLabel = (key: string, parts: Readonly<Record<string, ReactNode>>) =>
+  t(key)
+    .split(/(:[a-z]+\b)/)
+    .map((text, at) => (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a label keep their order
+      <Fragment key={at}>{at % 2 === 1 ? parts[text.slice(1)] : text}</Fragment>
+    ))
