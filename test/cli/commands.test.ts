@@ -181,7 +181,7 @@ test('a report of usage fits 80 columns, and tells money in its currency', async
   for (const { exitCode, stdout } of tables) {
     expect(exitCode).toBe(0)
     expect(stdout).toMatch(/^\w+ .*requests +input +output +cost$/m)
-    expect(stdout).toMatch(/ a-m.*… .* 4295\.000012 EUR$/m)
+    expect(stdout).toMatch(/a-m.*… .* 4295\.000012 EUR$/m)
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
   }
   expect((await machine.json('usage', '--by', 'model', ...period))[0]).toMatchObject({
