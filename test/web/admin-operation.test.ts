@@ -402,7 +402,7 @@ describeWith('chromium')('operation in the administration', () => {
     await svc.changeCatalogue("update ai_models set groups = '{staff}' where model_id = 'demo'")
     await showAdmin(page, `people/${id}`)
     await page.getByRole('button', { name: 'Explain' }).click()
-    await page.getByRole('status').getByText('No', { exact: true }).waitFor()
+    await page.getByRole('status').getByText('No', { exact: true }).first().waitFor()
     await svc.changeCatalogue("update ai_models set groups = '{}' where model_id = 'demo'")
     await expectAccessible(page)
   })
@@ -419,6 +419,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page
       .getByRole('status')
       .getByText(/^(Yes|No)$/)
+      .first()
       .waitFor()
     await page.getByRole('button', { name: 'Explain' }).waitFor()
     expect(requests.filter(({ url }) => url.includes('explain'))).toHaveLength(1)
