@@ -4,8 +4,9 @@ import { visibleModels } from '../../../entities/catalogue/ai-model.ts'
 import { AiTool, toolTypes, visibleTools } from '../../../entities/catalogue/ai-tool.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
 import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
+import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { router, withBodySize } from '../../core/trpc.ts'
+import { assertMayActSensitively, router, withBodySize } from '../../core/trpc.ts'
 import {
   attribute,
   cataloguePage,
@@ -28,7 +29,8 @@ const capability = z.string().trim().min(1).max(80).nullable()
 const aboutActive =
   'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew. ' +
   'Where `mcpConfig` is not `approvedConfig`, switching it on approves what you have read, and needs its `ETag` as ' +
-  '`If-Match`: 428 without, 412 where the tool describes itself otherwise by now.'
+  '`If-Match`: 428 without, 412 where the tool describes itself otherwise by now. This takes a fresh session, or a token ' +
+  'with the ability `admin`.'
 
 const definition = z
   .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
@@ -117,10 +119,18 @@ export const aiTools = defineResource({
   page: cataloguePage,
 })
 
-/** Approves the current definition of a tool. The administrator must have read this version. */
-async function approveDefinition({ em, row, input }: WrittenRow, ifVersion: RowChange['ifVersion']): Promise<void> {
+/**
+ * Approves the current definition of a tool, which is as sensitive here as in `mcp.approve`. The administrator must have
+ * read this version.
+ */
+async function approveDefinition(
+  ctx: Context,
+  { em, row, input }: WrittenRow,
+  ifVersion: RowChange['ifVersion'],
+): Promise<void> {
   const tool = row as AiTool
   if (input['active'] !== true || isDeepStrictEqual(tool.approved, tool.mcpConfig)) return
+  assertMayActSensitively(ctx)
   if (ifVersion === undefined) throw new Problem('precondition_required', { detail: UNREAD_DEFINITION })
   tool.approved = tool.mcpConfig ?? null
   await em.flush()
@@ -139,7 +149,7 @@ export const aiToolsRouter = router({
     .use(dropUnchanged(aiTools))
     .input(buildUpdateInput(aiTools))
     .mutation(({ ctx, input }) =>
-      updateRow(ctx, aiTools, input, { afterFlush: (written) => approveDefinition(written, input.ifVersion) }),
+      updateRow(ctx, aiTools, input, { afterFlush: (written) => approveDefinition(ctx, written, input.ifVersion) }),
     ),
 
   addModels: models.add,
