@@ -27,6 +27,15 @@ test('a pin that was moved to another person, altered or exchanged fits nobody',
     expect(await web.matchesPin(await web.readKeyPins(passkeyKey, [forged]), ben)).toBe(false)
 })
 
+test('the key from before a new wrapping reads no pins, rather than false ones', async () => {
+  const salted = await web.deriveKeychainKey('Passkey_1', web.makeWrapping('salted'), SALTS)
+  const own = { key: 'publicKey', keyType: 'public_key', value: mine.publicKey } as const
+  const keychain = [await web.sealEntry(salted, own), (await web.pinPersonKey(salted, ben)).entry]
+
+  await expect(web.readKeyPins(passkeyKey, keychain)).rejects.toThrow(web.CannotOpen)
+  expect(await web.matchesPin(await web.readKeyPins(salted, keychain), ben)).toBe(true)
+})
+
 test('pins are entries as other front ends know them, and no keys of rooms', async () => {
   const { entry } = await web.pinPersonKey(passkeyKey, ben)
 

@@ -1,4 +1,5 @@
 import {
+  CannotOpen,
   getPinSlot,
   importPrivateKey,
   inviteByHash,
@@ -201,7 +202,10 @@ export class Keyring {
   /** Reads the pins again, because other browsers of the person may have pinned keys since. */
   async #readPins(): Promise<KeyPins> {
     const { items } = await api.userKeychainValues.list.query({})
-    this.#pins = new Map([...this.#pins, ...(await readKeyPins(this.#passkeyKey, items))])
+    const pins = await readKeyPins(this.#passkeyKey, items).catch((error: unknown) => {
+      throw error instanceof CannotOpen ? new InputError(t('page.error.keychain_rewrapped')) : error
+    })
+    this.#pins = new Map([...this.#pins, ...pins])
     return this.#pins
   }
 
