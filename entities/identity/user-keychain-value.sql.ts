@@ -33,6 +33,8 @@ export interface KeychainState {
   bytes: number
   /** Number of different wrappings; 1 unless entries of different passkeys or salts are mixed. */
   wrappings: number
+  /** Number of entries in another wrapping than the one by which a passkey is verified, so that nothing opens them. */
+  strayEntries: number
   /** True if the salted form wraps the entry by which a passkey is verified. */
   isSalted: boolean
 }
@@ -43,11 +45,14 @@ const wrapping = `case when substr(value, 45, 1) = '|' and position('|' in left(
 /** Measures a keychain; PostgreSQL knows the length of a long value without reading it. Values: the owner's id. */
 export const measureKeychain = statement<KeychainState>(
   'measure-keychain',
-  `select count(*)::int as entries,
-    coalesce(sum(octet_length(key) + octet_length(value)), 0)::int as bytes,
-    count(distinct ${wrapping})::int as wrappings,
-    coalesce(bool_or(key_type = 'public_key' and ${wrapping} <> ''), false) as "isSalted"
-  from user_keychain_values where user_id = $1`,
+  `with entry as materialized (
+    select key_type, octet_length(key) + octet_length(value) as bytes, ${wrapping} as wrapping
+      from user_keychain_values where user_id = $1
+  )
+  select count(*)::int as entries, coalesce(sum(bytes), 0)::int as bytes, count(distinct wrapping)::int as wrappings,
+    count(*) filter (where wrapping <> (select min(wrapping) from entry where key_type = 'public_key'))::int as "strayEntries",
+    coalesce(bool_or(key_type = 'public_key' and wrapping <> ''), false) as "isSalted"
+  from entry`,
 )
 
 /**

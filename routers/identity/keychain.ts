@@ -87,7 +87,8 @@ export async function enforceQuota(
   const before = await readKeychainState(em, userId)
   await change()
   const after = await readKeychainState(em, userId)
-  if (!mayMix && after.wrappings > Math.max(1, before.wrappings)) throw new Problem('keychain_rewrapped')
+  const isMixed = after.wrappings > Math.max(1, before.wrappings) || after.strayEntries > before.strayEntries
+  if (isMixed && !mayMix) throw new Problem('keychain_rewrapped')
   const hasGrownBeyond = (measure: 'entries' | 'bytes', limit: number) =>
     after[measure] > limit && after[measure] > before[measure]
   if (hasGrownBeyond('entries', maxEntries)) throw createQuotaProblem(member, `${maxEntries} entries`)

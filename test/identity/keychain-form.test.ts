@@ -121,6 +121,22 @@ test('a browser with the key from before adds no entry to a keychain wrapped ane
   expect((await update(browser, { clean: true, set: [roomEntry()] })).status).toBe(200)
 })
 
+test('an entry that could not be wrapped anew lets no stale browser add others', async () => {
+  const { browser, id } = await withKeys(svc)
+  const before = await readKeychain(svc, id)
+  const values = new Map(before.map(({ key, value }) => [key, value]))
+  const entries = rewrap(before).map((entry) =>
+    entry.key === 'aiConvKey' ? { ...entry, value: values.get(entry.key) ?? '' } : entry,
+  )
+  expect((await browser.send('POST', REWRAP, { body: { entries } })).status).toBe(200)
+
+  const { status, body } = await update(browser, { set: [roomEntry()] })
+
+  expect([status, body]).toMatchObject([409, { errors: [{ code: 'keychain_rewrapped' }] }])
+  expect(await readKeychain(svc, id)).toEqual(withoutTag(entries))
+  expect((await update(browser, { set: [roomEntry(SALT)] })).status).toBe(200)
+})
+
 test.for([
   ['too many entries', (entries: object[]) => Array(10_001).fill(entries[0])],
   ['an entry twice', (entries: object[]) => [...entries, entries[0]]],
