@@ -31,7 +31,13 @@ test('no question or answer remains in memory once all calls are over', async ()
   await using provider = await startProvider(answers(`It is ${ANSWER} .`))
   await using config = await writeConfig(provider.url)
   await using svc = await startJsonApi({ AI_CONFIG: config.file })
-  const own = { DATABASE_URL: svc.env.DATABASE_URL, DATA_DIR: svc.folder, PORT: '0', NODE_ENV: 'development' }
+  const own = {
+    DATABASE_URL: svc.env.DATABASE_URL,
+    DATA_DIR: svc.folder,
+    PORT: '0',
+    NODE_ENV: 'development',
+    AI_CALLS_PER_PERSON: '1000',
+  }
   const snapshots = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${svc.folder}`
   await using service = startProcess({ ...own, AI_CONFIG: config.file, NODE_OPTIONS: snapshots })
   const url = await service.ready()

@@ -89,7 +89,8 @@ describeWith('chromium')('a store for keys', () => {
     await expectAccessible(page)
 
     await beginAnew(page).click()
-    await page.getByText('Nothing of yours is lost').waitFor({ state: 'detached' })
+    const said = page.getByText('Nothing of yours is lost').filter({ visible: true })
+    await expect.poll(() => said.count()).toBe(0)
     await page.fill('#passkey', PASSKEY)
     await page.click('#unlock button')
 
