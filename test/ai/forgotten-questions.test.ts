@@ -36,7 +36,6 @@ test('no question or answer remains in memory once all calls are over', async ()
     DATA_DIR: svc.folder,
     PORT: '0',
     NODE_ENV: 'development',
-    AI_CALLS_PER_PERSON: '1000',
   }
   const snapshots = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${svc.folder}`
   await using service = startProcess({ ...own, AI_CONFIG: config.file, NODE_OPTIONS: snapshots })

@@ -44,6 +44,8 @@ export function startProcess(settings: Settings, command = [process.execPath, ..
     PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
     HOME: tmpdir(),
     TMPDIR: tmpdir(),
+    // Races have one person ask more at once than an agent does.
+    AI_CALLS_PER_PERSON: '1000',
     ...settings,
   }
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
