@@ -37,7 +37,8 @@ beforeAll(async () => {
     join(checkout, 'portrait.png'),
   )
   svc = resources.use(await startApp(settings))
-  const admin = await svc.user({ username: 'demo', role: 'admin', abilities: ['ai', 'user', 'read', 'write'] })
+  const admin = await svc.user({ username: 'demo', role: 'admin', abilities: ['ai', 'user', 'read', 'write', 'admin'] })
+  await writeFile(join(checkout, 'leaked.txt'), admin.token)
   // The environment has no home and no terminal, only the PATH of this process.
   env = { PATH: process.env['PATH'] ?? '', ...settings, BASE: svc.url, TOKEN: admin.token }
 })

@@ -44,6 +44,7 @@ export class Components {
       override: ({ zodSchema, jsonSchema }) => {
         const choices = alternatives.get(zodSchema)
         if (choices) jsonSchema.anyOf = choices.map((choice) => this.fromZod(choice, io))
+        unwrapSingleChoice(jsonSchema as JsonObject)
         if (jsonSchema.prefixItems) asList(jsonSchema)
         // The pattern repeats the format at length; it is kept only in request schemas.
         if (io === 'output' && jsonSchema.format) delete jsonSchema.pattern
@@ -51,6 +52,16 @@ export class Components {
       },
     })
     return JSON.parse(JSON.stringify(own), (name, value) => (name === '$ref' ? undefined : value)) as ObjectSchema
+  }
+}
+
+/** Replaces a choice of one schema by that schema, as linters demand. */
+function unwrapSingleChoice(schema: JsonObject): void {
+  for (const name of ['anyOf', 'oneOf']) {
+    const [only, ...others] = (schema[name] ?? []) as JsonObject[]
+    if (!only || others.length > 0) continue
+    delete schema[name]
+    Object.assign(schema, { ...only, ...schema })
   }
 }
 

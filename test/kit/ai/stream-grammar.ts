@@ -90,7 +90,7 @@ const input = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(words, fc.inte
 })
 const call = fc.record({ id: fc.uuid(), name: fc.constantFrom('find', 'now'), input: input as fc.Arbitrary<unknown> })
 /** The maximum of tokens for a short question and its answer. */
-const count = fc.integer({ min: 1, max: 4000 })
+const count = fc.integer({ min: 1, max: 200 })
 
 /** The ways in which servers label the pieces of a call. */
 const labels: ((index: number, id: string, isFirst: boolean) => Partial<Piece>)[] = [
