@@ -2,7 +2,7 @@
 export const tokenKinds = ['person', 'app'] as const
 export type TokenKind = (typeof tokenKinds)[number]
 
-/** What of a token is no secret. */
+/** The part of a token that is no secret. */
 export interface TokenReference {
   kind: TokenKind
   id: number

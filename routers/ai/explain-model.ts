@@ -135,7 +135,7 @@ interface Explanation {
   reasons: Reason[]
 }
 
-/** What the browser and tokens have in common. */
+/** The parts of a call that are the same in the browser and with a token. */
 interface ExplainedCall {
   user: User
   name: string

@@ -41,7 +41,7 @@ export interface CallParameters {
   cache?: CacheMark | undefined
   /** Groups requests that share a prefix, for the cache of OpenAI. */
   cacheKey?: string | undefined
-  /** How long OpenAI keeps what it caches. */
+  /** The time for which OpenAI keeps what it caches. */
   cacheRetention?: 'in_memory' | '24h' | undefined
 }
 
@@ -156,7 +156,7 @@ export interface EmbeddingCall {
 export const finishReasons = ['stop', 'length', 'tool-calls', 'content-filter'] as const
 export type FinishReason = (typeof finishReasons)[number]
 
-/** How likely a token was, by its logarithm. */
+/** A token with the logarithm of its probability. */
 export interface TokenLogprob {
   token: string
   logprob: number

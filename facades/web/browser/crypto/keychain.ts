@@ -110,7 +110,7 @@ export async function firstKeys(
 
 /** A passkey that opens a keychain, with its key. */
 export interface RightPasskey {
-  /** As the key was derived from it. */
+  /** The passphrase, normalized as for the derivation of the key. */
   passkey: string
   key: KeychainKey
 }

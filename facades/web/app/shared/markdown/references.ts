@@ -10,7 +10,7 @@ interface Note {
   number: number | undefined
 }
 
-/** What lines refer to wherever it stands in the text: addresses of links, footnotes and labels of formulas. */
+/** The targets of references, which may stand anywhere in the text: addresses of links, footnotes and labels of formulas. */
 export class References {
   readonly labels = new FormulaLabels()
   readonly #addresses = new Map<string, string>()
