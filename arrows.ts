@@ -20,7 +20,11 @@ const floors = {
     ['apps'],
     ['system'],
   ],
-  facades: [['http'], ['ai', 'json-api'], ['openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'docs']],
+  facades: [
+    ['http'],
+    ['ai', 'json-api'],
+    ['ai-req', 'openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'docs'],
+  ],
   server: [
     ['config'],
     ['net'],
@@ -53,6 +57,7 @@ const inner: Record<string, readonly string[]> = {
 
 /** Faces that share no code with those that ask a model, or with JSON:API, though they stand above them. */
 const strangers: Record<string, readonly string[]> = {
+  'facades/ai-req': ['json-api'],
   'facades/openai': ['json-api'],
   'facades/anthropic': ['json-api'],
   'facades/legacy': ['json-api'],
@@ -107,7 +112,7 @@ const rooms = Object.entries(bounds).flatMap(([floor, group]) => {
 /** What the front end of people, which runs in browsers, may not know beside the server. */
 const strangersOfApp = [
   '**/../{entities,routers,server,cli,test}/**',
-  '**/../{ai,anthropic,docs,http,json-api,legacy,openai,realtime,pages}/**',
+  '**/../{ai,ai-req,anthropic,docs,http,json-api,legacy,openai,realtime,pages}/**',
   '**/browser/**',
   '**/../{routes,main}.tsx',
 ]

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import { aiReq } from '../facades/ai-req/index.ts'
 import { anthropic } from '../facades/anthropic/index.ts'
 import { docs } from '../facades/docs/index.ts'
 import { readBodyLimits } from '../facades/http/body-limits.ts'
@@ -9,7 +10,7 @@ import type { FacadeOptions, LegacyRoute } from '../facades/http/procedures.ts'
 import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
-import { legacyApi, legacyLinkPreview } from '../facades/legacy/api.ts'
+import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { legacyRequests } from '../facades/legacy/req/index.ts'
 import { health, metrics } from '../facades/monitoring.ts'
 import { openAi } from '../facades/openai/index.ts'
@@ -137,7 +138,7 @@ async function registerTokenRoutes(
   app: FastifyInstance,
   options: FacadeOptions & { heartbeat: number },
 ): Promise<void> {
-  await app.register(legacyApi, options)
+  await app.register(aiReq, options)
   await app.register(openAi, options)
   await app.register(anthropic, options)
   await app.register(setModelApiErrorHandlers, { prefix: '/v1' })

@@ -1,13 +1,14 @@
+import { aiReqEndpoints } from '../facades/ai-req/endpoints.ts'
 import { anthropicEndpoints } from '../facades/anthropic/endpoints.ts'
 import { previewPath } from '../facades/http/link-preview.ts'
 import type { WireNames } from '../facades/http/names.ts'
 import { describeAnswer, describeJson, type Endpoint, refusal } from '../facades/http/openapi.ts'
-import { legacyEndpoints, legacyPreviewEndpoint } from '../facades/legacy/endpoints.ts'
+import { legacyPreviewEndpoint } from '../facades/legacy/endpoints.ts'
 import { openAiEndpoints } from '../facades/openai/endpoints.ts'
 
 /** Lists the endpoints outside JSON:API, as each facade describes them. */
 export const listEndpoints = (names: WireNames): readonly Endpoint[] => [
-  ...legacyEndpoints,
+  ...aiReqEndpoints,
   healthEndpoint,
   ...openAiEndpoints,
   ...anthropicEndpoints,

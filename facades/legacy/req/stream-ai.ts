@@ -7,8 +7,8 @@ import { type CoreRequest, type StreamPart, sendModelAnswer, type WholeAnswer } 
 import { definedOnly, readRequest, remapIssues } from '../../ai/request-body.ts'
 import type { EventWriter } from '../../http/event-stream.ts'
 import { toFailure } from '../../http/failure.ts'
+import { setLegacyErrorHandler } from '../../http/legacy-errors.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
-import { setLegacyErrorHandler } from '../errors.ts'
 import { flag, toPictureAddress } from './shapes.ts'
 
 interface StreamAiOptions extends FacadeOptions {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
 import { getErrorKind } from '../../routers/core/problems.ts'
-import { type Failure, type FieldErrors, startErrorResponse, toFieldErrors } from '../http/failure.ts'
-import { writeRetryAfter } from '../http/limit-headers.ts'
+import { type Failure, type FieldErrors, startErrorResponse, toFieldErrors } from './failure.ts'
+import { writeRetryAfter } from './limit-headers.ts'
 
 /** Sets the error handler of legacy programs; `member` names the part of the body that holds the input. */
 export function setLegacyErrorHandler(app: FastifyInstance, member?: string): void {
