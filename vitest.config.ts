@@ -1,132 +1,39 @@
+import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, parseCLI, type TestSpecification } from 'vitest/node'
 import { ShortReporter } from './test/kit/short-reporter.ts'
 
-/** Tests that `npm run soak` repeats for minutes, because chance decides them. */
-const repeated = [
-  'test/ai/{client-libraries,obeyed,failures/faults}.test.ts',
-  'test/json-api/conformance/conformance.test.ts',
+/** Drills take minutes: kills, lost connections, other versions, agents. Only the soak runs them. */
+const drills = 'test/**/*.drill.test.ts'
+
+/** Tests of these files take about a second each, or more. They run in the soak and with their area, so that `npm test` stays quick. */
+const slow = 'test/**/*.slow.test.ts'
+
+/** A file has these tags if a line of it says `// @module-tag NAME`. */
+const tags = [
+  {
+    name: 'debian',
+    description:
+      'runs on the PostgreSQL and Valkey of Debian, too: statements, rights, limits, and the process around them',
+  },
+  { name: 'soak', description: 'runs in the soak, too, which repeats for minutes what chance decides' },
 ]
 
-/** Drills, which take minutes: kills, lost connections, other versions, agents. Only the soak runs them. */
-const drills = [
-  'test/cli/bench.test.ts',
-  'test/process/{command-lines,frozen-replica,kills,lost-connection,older-front-end,rolling-stop,stop,upgrade}.test.ts',
-  'test/process/deployment/{deploy,image}.test.ts',
-  'test/rooms/attachments/kills.test.ts',
-  'test/realtime/chaos.test.ts',
-  'test/web/{rooms-connection,rooms-crowd,rooms-recovery,rooms-search}.test.ts',
-  'test/ai/{agents,stored-files-memory,stream-fuzz,stream-fuzz-surfaces,limits/limit-history,limits/leases}.test.ts',
-  'test/json-api/{differential,openapi/linters}.test.ts',
-  'test/rooms/ai/{kills,passing-events}.test.ts',
-]
+const listTagged = (tag: (typeof tags)[number]['name']): string[] =>
+  globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
+    readFileSync(`${import.meta.dirname}/${file}`, 'utf8').includes(`// @module-tag ${tag}\n`),
+  )
 
-/** Files whose tests take about a second each, or more. They run in the soak and with their area, so that `npm test` stays quick. */
-const slow = [
-  'test/ai/{attachments,forgotten-questions,stored-files,unread,failures/circuit}.test.ts',
-  'test/ai/limits/{amounts,fallback-limits,lost-calls,rate-limit}.test.ts',
-  'test/apps/{surfaces,two-apps}.test.ts',
-  'test/cli/process.test.ts',
-  'test/client/{generated-clients,rooms}.test.ts',
-  'test/files/{extract-text,file-converters,job-queue,upkeep}.test.ts',
-  'test/identity/{account-invitations,person-export,sensitive-acts,session-table,login/elsewhere}.test.ts',
-  'test/json-api/{fuzz,idempotency,statements,conformance/command,conformance/own,openapi/answers,openapi/docs}.test.ts',
-  'test/mcp/response-calls.test.ts',
-  'test/process/{backup,early-refusals,exhaustion,log,outage,outbound-answers,plans,pooler,sentinels,store-quotas}.test.ts',
-  'test/process/{start,start-refused,start-warnings,uncaught-errors,deployment/systemd}.test.ts',
-  'test/process/inputs/{odd-values,worst-documents,worst-inputs}.test.ts',
-  'test/realtime/{healing,storm}.test.ts',
-  'test/rooms/{attachments/kinds,attachments/texts,plans,replay,room-crypto,room-races,senders}.test.ts',
-  'test/system/{frontend-migrations,health-failures,overview,telemetry}.test.ts',
-  'test/web/{actions,admin-models,admin-operation,admin-people,app-source,connect,damaged-store,labels,lost-service,missing-files}.test.ts',
-  'test/web/{chat-answers,chat-attacks,chat-import,chat-list,chat-surroundings,pages,person-export,views}.test.ts',
-  'test/web/{rooms,rooms-answers,rooms-keys,rooms-list,rooms-members,rooms-reading}.test.ts',
-  'test/web/{settings,settings-limits,settings-tokens,settings-usage}.test.ts',
-]
+const suffixes = [/\.drill\.test\.ts$/, /\.slow\.test\.ts$/, /\.test\.ts$/]
 
-/** Tests that take longest: they begin first and in this order, so that at the end no worker goes on alone. */
-const longest = [
-  'process/rolling-stop',
-  'process/kills',
-  'process/deployment/image',
-  'cli/bench',
-  'ai/limits/limit-history',
-  'ai/client-libraries',
-  'ai/agents',
-  'realtime/chaos',
-  'json-api/fuzz',
-  'json-api/differential',
-  'web/views',
-  'web/admin-operation',
-  'web/admin-people',
-  'web/admin-models',
-  'web/chat-list',
-  'web/chat-attacks',
-  'web/chat-answers',
-  'web/chat-surroundings',
-  'web/rooms',
-  'web/rooms-reading',
-  'web/rooms-members',
-  'web/rooms-list',
-  'web/settings',
-  'web/settings-tokens',
-  'web/pages',
-  'web/connect',
-  'web/chat',
-  'client/calls',
-  'cli/limits',
-  'cli/process',
-  'process/backup',
-  'process/start',
-  'process/start-refused',
-  'process/plans',
-  'process/store-quotas',
-  'process/early-refusals',
-  'process/inputs/worst-inputs',
-  'system/health',
-  'system/telemetry',
-  'rooms/replay',
-  'rooms/attachments/kinds',
-  'rooms/attachments/texts',
-  'files/extract-text',
-  'files/upkeep',
-  'ai/failures/circuit',
-  'ai/usage/bills',
-  'ai/usage/cut-answers',
-  'ai/limits/amounts',
-  'ai/provider',
-  'ai/translated-requests',
-  'identity/who-may-call',
-  'identity/login/ldap-servers',
-  'json-api/openapi/answers',
-  'json-api/openapi/docs',
-  'json-api/conformance/conformance',
-].map((name) => `/test/${name}.test.ts`)
-
-/** A fresh clone remembers no times, by which vitest would sort. */
+/** Drills begin first and slow files next, so that at the end no worker goes on alone. Vitest sorts by remembered times, or by size. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const index = longest.findIndex((end) => moduleId.endsWith(end))
-      return index === -1 ? longest.length : index
-    }
+    const rank = ({ moduleId }: TestSpecification) => suffixes.findIndex((suffix) => suffix.test(moduleId))
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
 }
-
-/** What another PostgreSQL or Valkey can break, run on those of Debian: statements, rights, limits, and the process around them. */
-const onDebian = [
-  'test/process/{day-partitions,key-value,migrations,outage,plans,statements,store-quotas}.test.ts',
-  'test/identity/{erasure,keychain,sessions,tokens}.test.ts',
-  'test/catalogue/{ai-models,sync,visible-models}.test.ts',
-  'test/ai/limits/{limits,orphaned-reservations,reservation-plans,reservation-races}.test.ts',
-  'test/ai/usage/{outage,usage}.test.ts',
-  'test/rooms/{change-log,plans,room-messages,room-races,rooms,replay}.test.ts',
-  'test/apps/linking.test.ts',
-  'test/json-api/{conditional,statements}.test.ts',
-  'test/realtime/{ghosts,healing,presence,quotas}.test.ts',
-]
 
 const isDebian = Boolean(process.env['TEST_POSTGRES'])
 
@@ -134,14 +41,13 @@ const isDebian = Boolean(process.env['TEST_POSTGRES'])
 const isPart = parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0
 
 const listIncluded = (mode: string): string[] => {
-  if (mode === 'soak') return [...repeated, ...drills, ...slow]
-  return isDebian ? onDebian : ['test/**/*.test.ts']
+  if (mode === 'soak') return [drills, slow, ...listTagged('soak')]
+  return isDebian ? listTagged('debian') : ['test/**/*.test.ts']
 }
 
 const listExcluded = (mode: string): string[] => {
   if (mode === 'soak') return []
-  if (isDebian) return [...repeated, ...drills]
-  return isPart ? drills : [...drills, ...slow]
+  return isPart || isDebian ? [drills] : [drills, slow]
 }
 
 // Workers and the services that tests start share what Node has compiled.
@@ -167,6 +73,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 4,
     // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
+    tags,
     sequence: { sequencer: LongestFirst },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,

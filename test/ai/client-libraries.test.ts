@@ -1,3 +1,5 @@
+// @module-tag soak
+
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
 import { type ClientName, clientLibraries, clientNames, createLangChain } from '../kit/ai/client-libraries.ts'
 import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'

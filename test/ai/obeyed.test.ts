@@ -1,3 +1,5 @@
+// @module-tag soak
+
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type Schema, splitTokens } from '../kit/ai/dialects/dialect.ts'
 import { models, type ScriptedService, startScriptedService } from '../kit/ai/scripted-model.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildQuestion, neverEnds, startProvider, writeConfig } from '../kit/ai/provider.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   addCatalogue,

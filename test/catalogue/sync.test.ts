@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { buildModel, buildProvider, readActive, startWithConfig } from '../kit/ai/model-config.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'

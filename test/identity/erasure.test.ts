@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { startApp, type TestApp } from '../kit/app.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, buildFirstKeys, openBrowser, signIn } from '../kit/browser.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateSecret, hashSecret, writeToken } from '../../entities/identity/token-format.ts'

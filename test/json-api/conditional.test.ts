@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
 import { newName } from '../kit/identity/people.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { expect, test } from 'vitest'
 import type { DailyTable } from '../../entities/sql/day-partitions.ts'
 import { connect } from '../../server/database/database.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'

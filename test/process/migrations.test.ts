@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'

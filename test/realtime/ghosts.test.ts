@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { describe, expect, inject, test } from 'vitest'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
 import { createKeyValue } from '../../server/stores/key-value.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'

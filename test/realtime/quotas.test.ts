@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
 import { startApp } from '../kit/app.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeRecorder, Stream } from '../../routers/core/change-recorder.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idsOf, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { addMember, CIPHERTEXT, createPerson, createRoom } from '../kit/rooms/messages.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../facades/client/index.ts'
 import { makePublicKey } from '../kit/identity/people.ts'

@@ -1,3 +1,5 @@
+// @module-tag soak
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
 import { type Fault, faults } from '../../kit/ai/faults/faults.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { expect, test, vi } from 'vitest'
 import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
 import { cloneDatabase } from '../../kit/database.ts'

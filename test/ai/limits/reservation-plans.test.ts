@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { describe, expect, test } from 'vitest'
 import { commitUsage } from '../../../entities/ai/usage-commit.sql.ts'
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ask as askAs, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'

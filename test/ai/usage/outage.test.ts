@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { describe, expect, test, vi } from 'vitest'
 import { buildCompletion, buildQuestion, replies, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag soak
+
 import { beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { isObject } from '../../conformance/json.ts'
 import { type Breakage, breakages } from '../../conformance/reference/breakages.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import { createLocalRateLimiter } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { randomUUID } from 'node:crypto'
 import type { AnyTRPCProcedure } from '@trpc/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

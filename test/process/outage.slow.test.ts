@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
 import { openBrowser } from '../kit/browser.ts'

@@ -1,3 +1,5 @@
+// @module-tag debian
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   listExpiredByRoom,
