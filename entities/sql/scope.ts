@@ -126,6 +126,8 @@ interface CompileOptions<Row> {
    * The callers that share rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
    */
   coalesced?: 'equal' | 'byIds' | undefined
+  /** Returns the id of a row, as in `Statement`; needed for `byIds`. */
+  idOf?: Statement<Row>['idOf']
   /** True if the statement has one plan for all values; otherwise PostgreSQL may plan each call with its values. */
   plannedOnce: boolean
   /** Reads a row, as in `Statement`. */
@@ -134,7 +136,7 @@ interface CompileOptions<Row> {
 
 /** Builds a statement for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
-  { isUnrestricted, coalesced, plannedOnce, read }: CompileOptions<Row>,
+  { isUnrestricted, coalesced, idOf, plannedOnce, read }: CompileOptions<Row>,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
   const binder = new ParameterBinder(isUnrestricted, { plannedOnce })
@@ -145,7 +147,7 @@ export function compile<Row>(
     text,
     ...(read && { read }),
     ...(coalesced && { coalesced: true }),
-    ...(coalesced === 'byIds' && { idsAt: binder.indexOf('ids') }),
+    ...(coalesced === 'byIds' && idOf && { idsAt: binder.indexOf('ids'), idOf }),
   }
   return { statement, values: (given) => readers.map((read) => read(given)) }
 }

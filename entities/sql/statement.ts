@@ -7,10 +7,12 @@ export interface Statement<Row> {
   /** True if concurrent calls with equal values in one turn of the event loop share one run and its rows. */
   readonly coalesced?: true
   /**
-   * Position of a list of ids among the values of a coalesced statement: calls that differ only in it share one run for
-   * all ids, and each gets all rows.
+   * Position of a list of ids among the values of a coalesced statement. Calls that differ only in it share one run for all
+   * ids, and each gets the rows of its own ids, in their order.
    */
   readonly idsAt?: number
+  /** Returns the id, among those of the list, to which a row belongs. */
+  idOf?(row: Row): string | number
   /** Converts a received row once for all callers that share it. Statements in transactions must not have it. */
   read?(sent: object): Row
   /** Exists only for type inference. */
@@ -35,10 +37,11 @@ export const statement = <Row>(name: string, text: string): Statement<Row> => ({
  */
 export const unboundedStatement = <Row>(text: string): Statement<Row> => ({ name: '', text })
 
+/** Creates a coalesced statement. With ids it says where they stand among the values, and which of them a row belongs to. */
 export const coalescedStatement = <Row>(
   name: string,
   text: string,
-  options: Pick<Statement<Row>, 'idsAt'> = {},
+  options?: Required<Pick<Statement<DeepReadonly<Row>>, 'idsAt' | 'idOf'>>,
 ): Statement<DeepReadonly<Row>> => ({ name, text, coalesced: true, ...options })
 
 /** Selects a point in time as RFC 3339 text in UTC with milliseconds. */

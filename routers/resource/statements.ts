@@ -19,7 +19,15 @@ import {
 interface ReadOptions<Row> {
   /** The callers that share rows, if the type is coalesced. */
   sharing?: 'equal' | 'byIds' | 'byKey' | undefined
+  /** Returns the id of a row among those of the call, for rows that callers with other ids share. */
+  idOf?: Statement<Row>['idOf']
   read?: Statement<Row>['read']
+}
+
+/** The number and the id of a row. */
+interface VisibleKey {
+  readonly key: number
+  readonly id: string
 }
 
 /** The statements that read one type, each compiled on first use. */
@@ -50,7 +58,8 @@ export class ResourceStatements {
       if (this.#of.coalesced) return this.#positions(from, known, shape, sql)
       return `, (${selectTotalPerRow(from, known)}) as total ${from} ${this.#window(shape, sql)}`
     }
-    return this.#records('page', shape, write, this.#of.coalesced ? 'byIds' : 'equal')
+    const sharing = this.#of.coalesced ? 'byIds' : 'equal'
+    return this.#records<PageRow>('page', shape, write, { sharing, idOf: ({ position = 0 }) => position })
   }
 
   /** Counts all rows, for a page without rows. */
@@ -61,7 +70,9 @@ export class ResourceStatements {
   }
 
   byIds(isUnrestricted: boolean): CompiledStatement<RecordRow> {
-    return this.#records('byIds', createPlainShape(isUnrestricted), (sql) => this.#rows(sql), 'byKey')
+    const idOf = ({ record }: RecordRow) => this.#of.ids.toKey(record.id)
+    const write = (sql: ParameterBinder) => this.#rows(sql)
+    return this.#records('byIds', createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
   }
 
   /** Selects the related rows of some parents; one more than the limit if the table grows without bound. */
@@ -73,7 +84,10 @@ export class ResourceStatements {
       const order = this.#of.coalesced ? `${parent}, t.id` : `${parent}, t.id limit ${MAX_INCLUDED + 1}`
       return `, ${parent}::text as parent ${from} order by ${order}`
     }
-    return this.#records(`related:${of.type}.${name}`, shape, write, 'byIds')
+    return this.#records<RelatedRow>(`related:${of.type}.${name}`, shape, write, {
+      sharing: 'byIds',
+      idOf: ({ parent }) => parent,
+    })
   }
 
   /** Selects a page of the related rows of one parent. */
@@ -100,13 +114,15 @@ export class ResourceStatements {
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
       `select ${ids.sql('t')} as id, ${may('t', sql)} as "isPermitted" ${this.#rows(sql)}`
-    return this.#compileOnce(`permission:${verb}`, createPlainShape(isUnrestricted), write, { sharing: 'byKey' })
+    const idOf = ({ id }: Permission) => this.#of.ids.toKey(id)
+    return this.#compileOnce(`permission:${verb}`, createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
   }
 
   /** Selects the visible rows among some numbers. */
-  visibleKeys(isUnrestricted: boolean): CompiledStatement<{ readonly key: number; readonly id: string }> {
+  visibleKeys(isUnrestricted: boolean): CompiledStatement<VisibleKey> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    return this.#compileOnce('visibleKeys', createPlainShape(isUnrestricted), write, { sharing: 'byKey' })
+    const idOf = ({ key }: VisibleKey) => key
+    return this.#compileOnce('visibleKeys', createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
   }
 
   /** Returns the mapping of another type's relation to this one. */
@@ -121,18 +137,18 @@ export class ResourceStatements {
     kind: string,
     shape: QueryShape,
     writeRest: (sql: ParameterBinder) => string,
-    sharing?: ReadOptions<Row>['sharing'],
+    options: ReadOptions<Row> = {},
   ): CompiledStatement<Row> {
     const write = (sql: ParameterBinder) =>
       `select ${recordSql(this.#of, this.#others, sql)} as record ${writeRest(sql)}`
-    return this.#compileOnce<Row>(kind, shape, write, { sharing, read: this.#readRow })
+    return this.#compileOnce<Row>(kind, shape, write, { ...options, read: this.#readRow })
   }
 
   #compileOnce<Row>(
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
-    { sharing = 'equal', read }: ReadOptions<Row> = {},
+    { sharing = 'equal', idOf, read }: ReadOptions<Row> = {},
   ): CompiledStatement<Row> {
     const key = `${kind} ${toShapeKey(shape)}`
     const cached = this.#compiled.get(key)
@@ -141,7 +157,7 @@ export class ResourceStatements {
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
     const plannedOnce = isByKey || coalesced !== undefined
-    const compiled = compile({ isUnrestricted: shape.isUnrestricted, coalesced, plannedOnce, read }, write)
+    const compiled = compile({ isUnrestricted: shape.isUnrestricted, coalesced, idOf, plannedOnce, read }, write)
     // Combinations of sort keys are rare and many, so neither PostgreSQL nor this class caches them.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#compiled.set(key, compiled)

@@ -74,7 +74,7 @@ const findConnectionUsers = coalescedStatement<ConnectionUser>(
   'find-connection-users',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from ${User.tableName} u where id = any($1::int[])`,
-  { idsAt: 0 },
+  { idsAt: 0, idOf: ({ id }) => id },
 )
 
 export const connectionsRouter = router({
@@ -145,8 +145,7 @@ async function describeCaller(ctx: Context): Promise<CallerDescription> {
 }
 
 async function describeUser(ctx: Context, id: number): Promise<CallerDescription> {
-  const users = await ctx.services.sql(findConnectionUsers, [[id]])
-  const user = users.find((each) => each.id === id)
+  const [user] = await ctx.services.sql(findConnectionUsers, [[id]])
   if (!user) throw new Problem('signed_out')
   const { publicKey, pending, ...rest } = user
   return {

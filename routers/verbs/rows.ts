@@ -44,7 +44,6 @@ export class RowReader {
   async byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
     const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
     const rows = await this.#run(this.#statements(of).byIds(this.#isUnrestricted), parameters)
-    // A coalesced statement may return rows that other callers requested.
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const requested = ids.flatMap((id) => found.get(id) ?? [])
     return await this.#toRecords(of, requested)
@@ -91,12 +90,8 @@ export class RowReader {
     compiled: CompiledStatement<PageRow>,
     compileCount: () => CompiledStatement<{ total: number }>,
   ) {
-    const { offset, limit } = parameters as { offset: number; limit: number }
-    const found = await this.#run(compiled, parameters)
-    // A coalesced statement may return rows of pages that other callers requested.
-    const rows = found.filter(
-      ({ position }) => position === undefined || (position > offset && position <= offset + limit),
-    )
+    const { offset } = parameters as { offset: number }
+    const rows = await this.#run(compiled, parameters)
     const items = await this.#loadIncludes(of, await this.#toRecords(of, rows), query.include)
     const [first] = rows.length > 0 || offset === 0 ? rows : await this.#run(compileCount(), parameters)
     return { items, total: first?.total ?? 0 }
@@ -168,13 +163,10 @@ export class RowReader {
   ) {
     const compiled = this.#statements(target).related(of, name, this.#isUnrestricted)
     const ids = from.map(({ id }) => of.ids.toKey(id))
-    const all = await this.#run(compiled, { ...this.#viewer, ids })
-    if (!target.coalesced && all.length > MAX_INCLUDED) throw createTooManyIncludedProblem(name)
-    const rows = Map.groupBy(all, ({ parent }) => parent)
-    // A coalesced statement may return rows of parents that other callers requested.
-    const requested = ids.flatMap((id) => rows.get(`${id}`) ?? [])
-    const records = await this.#loadIncludes(target, await this.#toRecords(target, requested), nested)
-    const byParent = Map.groupBy(records, (_, index) => requested[index]?.parent)
+    const rows = await this.#run(compiled, { ...this.#viewer, ids })
+    if (!target.coalesced && rows.length > MAX_INCLUDED) throw createTooManyIncludedProblem(name)
+    const records = await this.#loadIncludes(target, await this.#toRecords(target, rows), nested)
+    const byParent = Map.groupBy(records, (_, index) => rows[index]?.parent)
     return ({ id }: RecordRef) => byParent.get(`${of.ids.toKey(id)}`) ?? []
   }
 }

@@ -13,7 +13,7 @@ const MAX_KEYS = 1000
 
 /**
  * Runs a coalesced statement once for all callers with equal values in one turn of the event loop, or while its last runs are
- * in progress. The rows are as fresh as if each had called alone, because the run starts after the last of these calls.
+ * in progress. Callers whose values differ in the ids share a run, too, and each gets the rows of its own ids. The rows are as fresh as if each had called alone, because the run starts after the last of these calls.
  */
 export function coalesce(run: Sql): Sql {
   const cache = new LRUCache<string, CoalescedStatement>(maxEntries(MAX_KEYS))
@@ -35,8 +35,8 @@ class CoalescedStatement {
   #runs = 0
   /** The values of calls that wait for the next run. */
   #calls: Values[] = []
-  /** The rows of the next run, for all of these calls. */
-  #rows = Promise.withResolvers<unknown[]>()
+  /** The rows of the next run, from which each of these calls takes its own. */
+  #rows = Promise.withResolvers<RowsOfCall>()
   /** Starts the next run unless a running one ends first. */
   #timer: NodeJS.Timeout | undefined
 
@@ -45,9 +45,10 @@ class CoalescedStatement {
     this.#statement = statement
   }
 
-  call(values: Values): Promise<unknown[]> {
+  async call(values: Values): Promise<unknown[]> {
     if (this.#calls.push(values) === 1) this.#schedule()
-    return this.#rows.promise
+    const rowsOf = await this.#rows.promise
+    return rowsOf(values)
   }
 
   #schedule(): void {
@@ -57,7 +58,7 @@ class CoalescedStatement {
 
   #start(): void {
     const rows = this.#run(this.#statement, mergeValues(this.#statement, this.#calls))
-    this.#rows.resolve(rows)
+    this.#rows.resolve(rows.then((found) => separateRows(this.#statement, found)))
     this.#rows = Promise.withResolvers()
     this.#calls = []
     clearTimeout(this.#timer)
@@ -77,6 +78,15 @@ class CoalescedStatement {
 function mergeValues({ idsAt }: Statement<unknown>, [first = [], ...others]: readonly Values[]): Values {
   if (others.length === 0 || idsAt === undefined) return first
   return first.with(idsAt, [...new Set([first, ...others].flatMap((values) => values[idsAt]))])
+}
+
+type RowsOfCall = (values: Values) => unknown[]
+
+/** Returns the function that picks the rows of one call among those of all, so that no caller receives rows of others. */
+function separateRows({ idsAt, idOf }: Statement<unknown>, rows: unknown[]): RowsOfCall {
+  if (idsAt === undefined || !idOf) return () => rows
+  const byId = Map.groupBy(rows, (row) => `${idOf(row)}`)
+  return (values) => [...new Set(values[idsAt] as readonly unknown[])].flatMap((id) => byId.get(`${id}`) ?? [])
 }
 
 function buildKey({ name, text, idsAt }: Statement<unknown>, values: Values): string {

@@ -34,9 +34,8 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   const tokens = createUseRecorder(sql, touchTokens, log)
   const credentials = createUseRecorder(sql, touchCredentials, log)
 
-  // The statements are coalesced, so they may return rows that other requests look up at the same time.
   async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
-    const owner = (await sql(findTokenOwners, [[id]])).find(({ tokenId }) => tokenId === id)
+    const [owner] = await sql(findTokenOwners, [[id]])
     if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
     tokens.add(id)
@@ -44,7 +43,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   }
 
   async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
-    const owner = (await sql(findCredentialApps, [[id]])).find(({ credentialId }) => credentialId === id)
+    const [owner] = await sql(findCredentialApps, [[id]])
     if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
     credentials.add(id)
     const { appId, name, createdAt, updatedAt } = owner

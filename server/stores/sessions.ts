@@ -43,8 +43,8 @@ export function createSessionStore(
   const computeOldestRenewal = () => Date.now() - lifetime
 
   async function find(handle: string): Promise<SessionRow | undefined> {
-    const rows = await sql(findSessions, [[handle]])
-    return rows.find((row) => row.handle === handle && row.renewedAt > computeOldestRenewal())
+    const [row] = await sql(findSessions, [[handle]])
+    return row && row.renewedAt > computeOldestRenewal() ? row : undefined
   }
 
   async function save(session: Session, record: RequestSession, handle: string): Promise<void> {

@@ -14,10 +14,11 @@ interface Input {
 type Row = Record<string, unknown> & { id: string }
 
 const base = '/api/svc/v1'
+const byId = { idsAt: 0, idOf: ({ id }: { id: string }) => id }
 const findTokens = coalescedStatement<Row>(
   'token',
   'select id::text as id, user_id, hash from access_tokens where id = any($1::int[])',
-  { idsAt: 0 },
+  byId,
 )
 
 const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.model_id as "modelId", m.model_type as "modelType",
@@ -32,7 +33,7 @@ const times = `${isoTime('created_at')} as "createdAt", ${isoTime('updated_at')}
 const models = coalescedStatement<Row>(
   'models',
   `select ${columns} from ai_models m where m.active and m.id = any($1::int[])`,
-  { idsAt: 0 },
+  byId,
 )
 const orders: Record<string, string> = {
   '': 'm.id',
@@ -57,13 +58,13 @@ const count = coalescedStatement<{ total: number }>(
 const providers = coalescedStatement<Row>(
   'providers',
   `select id::text as id, provider_id as "providerId", name, ${times} from ai_providers where id = any($1::int[])`,
-  { idsAt: 0 },
+  byId,
 )
 const descriptions = coalescedStatement<Row>(
   'descriptions',
   `select id::text as id, model_id as "aiModelId", locale, description, ${times} from ai_model_descriptions
     where locale = 'en_US' and model_id = any($1::int[]) order by model_id, id`,
-  { idsAt: 0 },
+  { idsAt: 0, idOf: ({ aiModelId }) => `${aiModelId}` },
 )
 
 /** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. It shares statements and pages as the service does. */
@@ -73,21 +74,16 @@ servePart(async ({ databaseUrl }: Input) => {
     async <Found>({ name, text }: Statement<Found>, values: readonly unknown[] = []) =>
       (await database.query({ name, text, values: [...values] })).rows as Found[],
   )
-  /** The rows whose `key` is one of the ids; others may have asked for more. */
-  const byIds = async (statement: Statement<Row>, ids: number[], key = 'id') => {
-    const wanted = new Set(ids)
-    return (await sql(statement, [ids])).filter((row) => wanted.has(Number(row[key])))
-  }
   const pages = new SharedResponses()
   const app = fastify()
 
   app.addHook('onRequest', async (request, reply) => {
-    const [token] = await byIds(findTokens, [Number(request.headers.authorization?.split('_', 2)[1])])
+    const [token] = await sql(findTokens, [[Number(request.headers.authorization?.split('_', 2)[1])]])
     if (!token) await reply.code(401).send()
   })
 
   app.get<{ Params: { id: string } }>(`${base}/ai-models/:id`, async (request, reply) => {
-    const [row] = await byIds(models, [Number(request.params.id)])
+    const [row] = await sql(models, [[Number(request.params.id)]])
     return row && send(reply, written({ jsonapi, data: modelOf(row), links: { self: request.url } }))
   })
 
@@ -109,8 +105,8 @@ servePart(async ({ databaseUrl }: Input) => {
     }
     const ids = found.map(({ id }) => Number(id))
     const [owners, texts] = await Promise.all([
-      byIds(providers, [...new Set(found.map(({ provider }) => Number(provider)))]),
-      byIds(descriptions, ids, 'aiModelId'),
+      sql(providers, [[...new Set(found.map(({ provider }) => Number(provider)))]]),
+      sql(descriptions, [ids]),
     ])
     const write = async () => {
       const byModel = Map.groupBy(texts, ({ aiModelId }) => String(aiModelId))

@@ -163,7 +163,7 @@ test('runs of a statement that are stuck hold up nobody who asks after them', as
     runs.push(values)
     return runs.length <= 2 ? stuck.promise : []
   })
-  const rows = coalescedStatement<never>('rows', 'select', { idsAt: 0 })
+  const rows = coalescedStatement<never>('rows', 'select', { idsAt: 0, idOf: () => 0 })
   const ask = (id: number) => sql(rows, [[id]])
   const first = [ask(1)]
   await setImmediate()
@@ -174,4 +174,18 @@ test('runs of a statement that are stuck hold up nobody who asks after them', as
   expect(runs).toEqual([[[1]], [[2]], [[3, 4]]])
   stuck.resolve([])
   await Promise.all(first)
+})
+
+test('no caller of a shared statement receives the rows of another', async () => {
+  const runs: unknown[] = []
+  const sql = coalesce(async <Row>(_: unknown, [ids = []]: readonly unknown[] = []) => {
+    runs.push(ids)
+    return [...(ids as number[])].reverse().map((id) => ({ id })) as Row[]
+  })
+  const rows = coalescedStatement<{ id: number }>('rows', 'select', { idsAt: 0, idOf: ({ id }) => id })
+
+  const answers = await Promise.all([[1, 2], [2, 3, 2], [4]].map((ids) => sql(rows, [ids])))
+
+  expect(runs).toEqual([[1, 2, 3, 4]])
+  expect(answers.map((found) => found.map(({ id }) => id))).toEqual([[1, 2], [2, 3], [4]])
 })
