@@ -43,7 +43,7 @@ async function startWith(protocol: Protocol) {
   return {
     svc,
     upstream,
-    ask: (headers: Record<string, string> = {}) =>
+    sendQuestion: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('How do you do?') }),
     /** Sets the provider's behaviour for the next question. */
     answerBy(next: Behaviour) {
@@ -76,7 +76,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
     test(`a provider of the kind ${protocol.adapter} is called in its protocol at its address`, async () => {
       app.answerBy(speaks(protocol))
 
-      const response = await app.ask()
+      const response = await app.sendQuestion()
 
       expect(await response.json()).toEqual({ success: true, content: { text: 'Hello there.' } })
       expect(app.upstream.requests).toHaveLength(1)
@@ -90,7 +90,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
     test(`a provider of the kind ${protocol.adapter} streams its answer`, async () => {
       app.answerBy(speaks(protocol))
 
-      const events = parseEvents(await (await app.ask(streaming)).text())
+      const events = parseEvents(await (await app.sendQuestion(streaming)).text())
 
       expect(app.upstream.requests[0]?.path).toBe(`/v1/proxy${protocol.streamPath}`)
       expect(joinDeltas(events)).toBe('Hello there.')
@@ -113,19 +113,23 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       const { token } = await app.svc.user()
       const { browser } = await signIn(app.svc)
       const messages = [{ role: 'user', content: 'Hello' }]
-      const ask = async (path: string, body: object) =>
+      const sendQuestion = async (path: string, body: object) =>
         (await app.svc.send('POST', path, { token, body: { model: 'mock-1', ...body } })).text()
       const payload = { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hello' } }] }
-      const askLines = async (stream: boolean) =>
+      const readLines = async (stream: boolean) =>
         (await browser.send('POST', '/req/streamAI', { body: { payload: { ...payload, stream }, broadcast: false } }))
           .text
 
       for (const stream of [false, true]) {
-        expect(await ask('/v1/chat/completions', { messages, stream })).toContain('"finish_reason":"content_filter"')
-        expect(await ask('/v1/responses', { input: 'Hello', stream })).toContain('{"reason":"content_filter"}')
-        expect(await ask('/v1/messages', { messages, stream, max_tokens: 9 })).toContain('"stop_reason":"refusal"')
-        expect(await askLines(stream)).toContain('"code":"provider_refused"')
-        expect((await app.ask(stream ? streaming : {})).status).toBe(422)
+        expect(await sendQuestion('/v1/chat/completions', { messages, stream })).toContain(
+          '"finish_reason":"content_filter"',
+        )
+        expect(await sendQuestion('/v1/responses', { input: 'Hello', stream })).toContain('{"reason":"content_filter"}')
+        expect(await sendQuestion('/v1/messages', { messages, stream, max_tokens: 9 })).toContain(
+          '"stop_reason":"refusal"',
+        )
+        expect(await readLines(stream)).toContain('"code":"provider_refused"')
+        expect((await app.sendQuestion(stream ? streaming : {})).status).toBe(422)
       }
       const record = { outcome: 'refused', input: 7, output: 0, cached: 0, cost: 7 }
       expect(await app.takeRecords()).toEqual(Array.from({ length: 10 }, () => record))
@@ -173,7 +177,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
       async (cut) => {
         app.answerBy(speaks(protocol, cut))
 
-        const text = await (await app.ask(streaming)).text()
+        const text = await (await app.sendQuestion(streaming)).text()
 
         const events = parseEvents(text)
         expect(joinDeltas(events)).toBe('Hello there.')

@@ -26,20 +26,20 @@ async function send(path: string, body: object) {
   return { status: response.status, text, sent, ignored: response.headers.get('x-ignored-parameters') }
 }
 
-async function ask(path: string, body: object) {
-  const asked = await send(path, body)
-  expect(asked.status, asked.text).toBe(200)
-  return asked
+async function sendQuestion(path: string, body: object) {
+  const rest = await send(path, body)
+  expect(rest.status, rest.text).toBe(200)
+  return rest
 }
 
 /** Returns the output of a response, streamed or whole. */
 async function respond(body: object, stream: boolean) {
-  const { text, ...asked } = await ask('/v1/responses', { model: 'openai-compatible', ...body, stream })
+  const { text, ...rest } = await sendQuestion('/v1/responses', { model: 'openai-compatible', ...body, stream })
   const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => JSON.parse(data))
   const done = events.filter(({ type }) => type === 'response.output_item.done').map(({ item }) => item)
   const response = stream ? events.at(-1).response : JSON.parse(text)
   if (stream) expect(done).toEqual(response.output)
-  return { ...asked, response, output: response.output }
+  return { ...rest, response, output: response.output }
 }
 
 const hi = { role: 'user', content: 'Hi' }
@@ -96,7 +96,11 @@ describe.each([false, true])('an item of Codex (streamed: %s)', (stream) => {
 test('a change of the configuration within the input replaces the effort', async () => {
   const update = (effort: string) => ({ type: 'configuration_update', reasoning: { effort } })
   const input = [hi, update('low'), update('high'), hi]
-  const { sent } = await ask('/v1/responses', { model: 'openai-compatible', reasoning: { effort: 'medium' }, input })
+  const { sent } = await sendQuestion('/v1/responses', {
+    model: 'openai-compatible',
+    reasoning: { effort: 'medium' },
+    input,
+  })
 
   expect(sent).toMatchObject({ reasoning_effort: 'high' })
 })
@@ -108,7 +112,7 @@ test('unknown items are left out, named once, and keep the positions of the othe
     { type: 'program', code: 'y' },
   ]
   const model = 'openai-compatible'
-  const { ignored } = await ask('/v1/responses', { model, input: [...unknown, hi] })
+  const { ignored } = await sendQuestion('/v1/responses', { model, input: [...unknown, hi] })
   expect(ignored).toBe('input.mcp_list_tools, input.program')
 
   const result = { type: 'function_call_output', call_id: 'x', output: 'a' }
@@ -162,7 +166,7 @@ test('a hint whose value is unknown is left out and named', async () => {
   ]
   for (const [path, body, expected] of hints) {
     const conversation = path === '/v1/responses' ? { input: [hi] } : { messages: [hi] }
-    const { ignored } = await ask(path, { model: 'openai-compatible', ...conversation, ...body })
+    const { ignored } = await sendQuestion(path, { model: 'openai-compatible', ...conversation, ...body })
     expect.soft(ignored, path).toBe(expected)
   }
 })
@@ -193,9 +197,9 @@ describe('a search of the web that must be called', () => {
   }
 
   test.for(Object.entries(requests))('%s is forced where the model has one', async ([, [path, body]]) => {
-    const anthropic = await ask(path, { ...body, model: 'searching anthropic' })
+    const anthropic = await sendQuestion(path, { ...body, model: 'searching anthropic' })
     expect(anthropic.sent).toMatchObject({ tool_choice: { type: 'tool', name: 'web_search' } })
-    const openai = await ask(path, { ...body, model: 'searching openai' })
+    const openai = await sendQuestion(path, { ...body, model: 'searching openai' })
     expect(openai.sent).toMatchObject({ tool_choice: { type: 'web_search' } })
     for (const model of ['openai-compatible', 'anthropic']) {
       const { status, text } = await send(path, { ...body, model })
@@ -208,7 +212,7 @@ describe('a search of the web that must be called', () => {
 
   test('it is offered and reported as not forced by models of Google', async () => {
     const [path, body] = requests['by its name in messages'] ?? ['', {}]
-    const { sent, ignored } = await ask(path, { ...body, model: 'searching google' })
+    const { sent, ignored } = await sendQuestion(path, { ...body, model: 'searching google' })
 
     expect(JSON.stringify(sent)).toContain('googleSearch')
     expect(ignored).toBe('tool_choice')
@@ -223,7 +227,7 @@ describe("a tool of Anthropic's that the client runs", () => {
   test.for([false, true])('it reaches models of Anthropic, and its call the client (streamed: %s)', async (stream) => {
     answerWith({ id: 'call00000', name: 'bash', input: { command: 'ls' } })
     const tools = [bash, computer, { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' }]
-    const { sent, text } = await ask('/v1/messages', { ...question, model: 'anthropic', tools, stream })
+    const { sent, text } = await sendQuestion('/v1/messages', { ...question, model: 'anthropic', tools, stream })
 
     expect(sent?.tools).toMatchObject(tools)
     expect(text).toContain('"type":"tool_use","id":"call00000","name":"bash"')
@@ -247,7 +251,12 @@ test('tools that a message adds are offered, and those that it removes are not',
     { type: 'tool_addition', tool: { type: 'mcp_toolset_reference', server_name: 'mail' } },
   ]
   const messages = [hi, { role: 'system', content: changes }]
-  const { sent, ignored } = await ask('/v1/messages', { model: 'mistral', max_tokens: 9, messages, tools: [own] })
+  const { sent, ignored } = await sendQuestion('/v1/messages', {
+    model: 'mistral',
+    max_tokens: 9,
+    messages,
+    tools: [own],
+  })
 
   expect(sent?.tools).toMatchObject([{ function: { name: 'write' } }])
   expect(ignored).toBe('messages.content.tool.mcp_toolset_reference')
@@ -255,7 +264,7 @@ test('tools that a message adds are offered, and those that it removes are not',
 
 test('JSON without a schema is asked for in words where a provider knows only schemas', async () => {
   const body = { model: 'anthropic', messages: [hi], max_tokens: 50, response_format: { type: 'json_object' } }
-  const { sent } = await ask('/v1/chat/completions', body)
+  const { sent } = await sendQuestion('/v1/chat/completions', body)
 
   expect(JSON.stringify(sent?.['system'])).toContain('one JSON object')
 })
@@ -268,7 +277,7 @@ test('a description of a tool may have 64,000 characters, and no more', async ()
     tools: [{ name: 'find', description: 'x'.repeat(length), input_schema: { type: 'object' } }],
   })
 
-  await ask('/v1/messages', describe(64_000))
+  await sendQuestion('/v1/messages', describe(64_000))
   expect(await send('/v1/messages', describe(64_001))).toMatchObject({ status: 400 })
 })
 
@@ -276,7 +285,8 @@ test('signatures that began at a provider go back to it, and to no other', async
   const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAAA' }
   const call = { type: 'function_call', call_id: 'c', name: 'find', arguments: '{}' }
   const input = [hi, thought, call, { type: 'function_call_output', call_id: 'c', output: 'a' }]
-  const at = async (model: string) => JSON.stringify((await ask('/v1/responses', { model, input, tools: [find] })).sent)
+  const at = async (model: string) =>
+    JSON.stringify((await sendQuestion('/v1/responses', { model, input, tools: [find] })).sent)
   expect(await at('openai')).toContain('"encrypted_content":"gAAAA"')
   expect(await at('anthropic')).not.toContain('gAAAA')
 
@@ -290,7 +300,7 @@ test('signatures that began at a provider go back to it, and to no other', async
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'a' }] },
   ]
   const tools = [{ name: 'find', input_schema: { type: 'object' } }]
-  const { sent } = await ask('/v1/messages', { model: 'anthropic', max_tokens: 900, messages, tools })
+  const { sent } = await sendQuestion('/v1/messages', { model: 'anthropic', max_tokens: 900, messages, tools })
   expect(JSON.stringify(sent)).toContain('"type":"redacted_thinking","data":"SEALED"')
 })
 
@@ -305,15 +315,17 @@ test('logprobs go to a server of open models and come back, whole and streamed',
   const body = { model: 'openai-compatible', messages: [hi], logprobs: true, top_logprobs: 1 }
   service.upstream.behave = (_, response) =>
     sendJson(response, { choices: [{ message: { content: 'Hi' }, logprobs, finish_reason: 'stop' }] })
-  const whole = await ask('/v1/chat/completions', body)
+  const whole = await sendQuestion('/v1/chat/completions', body)
   expect(whole.sent).toMatchObject({ logprobs: true, top_logprobs: 1 })
   expect(JSON.parse(whole.text).choices[0].logprobs).toEqual({ content: [token], refusal: null })
 
   const chunk = { choices: [{ delta: { content: 'Hi' }, logprobs }] }
   service.upstream.behave = (_, response) =>
     void response.end(`data: ${JSON.stringify(chunk)}\n\ndata: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n`)
-  expect((await ask('/v1/chat/completions', { ...body, stream: true })).text).toContain(JSON.stringify(token))
+  expect((await sendQuestion('/v1/chat/completions', { ...body, stream: true })).text).toContain(JSON.stringify(token))
 
   answerWith()
-  expect((await ask('/v1/chat/completions', { ...body, model: 'google' })).ignored).toBe('logprobs, top_logprobs')
+  expect((await sendQuestion('/v1/chat/completions', { ...body, model: 'google' })).ignored).toBe(
+    'logprobs, top_logprobs',
+  )
 })

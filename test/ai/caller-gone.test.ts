@@ -25,7 +25,7 @@ describe('a caller who goes away', () => {
   test("a caller who goes away ends the provider's call of a whole answer", async () => {
     await app.answerBy(stalls)
     const controller = new AbortController()
-    const pendingCall = app.ask({}, controller.signal).catch((error: Error) => error.name)
+    const pendingCall = app.sendQuestion({}, controller.signal).catch((error: Error) => error.name)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
     controller.abort()
@@ -38,7 +38,7 @@ describe('a caller who goes away', () => {
     )
     // A second call is recorded only after all work of the first one.
     await app.answerBy((_, response) => sendJson(response, buildCompletion('Hello')))
-    expect((await app.ask({})).status).toBe(200)
+    expect((await app.sendQuestion({})).status).toBe(200)
     await vi.waitFor(
       async () => expect(await readUsageRecords(app.svc)).toMatchObject([{ outcome: 'completed' }]),
       SLOW,
@@ -48,7 +48,7 @@ describe('a caller who goes away', () => {
   test('a caller who goes away ends a stream, and pays for what was delivered', async () => {
     await app.answerBy(neverEnds)
     const controller = new AbortController()
-    const response = await app.ask(streamHeaders, controller.signal)
+    const response = await app.sendQuestion(streamHeaders, controller.signal)
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
     while (read.split('event: delta').length < 5) read += (await reader?.read())?.value ?? ''
@@ -68,7 +68,7 @@ describe('a caller who goes away', () => {
   test("a caller who goes away before a stream's first byte leaves one record", async () => {
     await app.answerBy(stalls)
     const controller = new AbortController()
-    const pendingCall = app.ask(streamHeaders, controller.signal).catch(() => undefined)
+    const pendingCall = app.sendQuestion(streamHeaders, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
 
     controller.abort()
@@ -132,7 +132,7 @@ describe('a caller who goes away', () => {
     const refusesBriefly: Behaviour = (_, response) => void response.writeHead(503, { 'retry-after': '1' }).end()
     await app.answerBy(refusesBriefly)
     const controller = new AbortController()
-    const pendingCall = app.ask({}, controller.signal).catch(() => undefined)
+    const pendingCall = app.sendQuestion({}, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), { ...SLOW, interval: 1 })
 
     controller.abort()
@@ -144,7 +144,7 @@ describe('a caller who goes away', () => {
     await app.answerBy((request, response) =>
       ++tries === 1 ? refusesBriefly(request, response) : sendJson(response, buildCompletion('Hello')),
     )
-    expect((await app.ask({})).status).toBe(200)
+    expect((await app.sendQuestion({})).status).toBe(200)
     expect(tries).toBe(2)
   })
 
@@ -165,7 +165,7 @@ describe('a caller who goes away', () => {
     process.on('warning', (warning) => warnings.push(warning))
     await app.answerBy(flood)
     const controller = new AbortController()
-    const response = await app.ask(streamHeaders, controller.signal)
+    const response = await app.sendQuestion(streamHeaders, controller.signal)
     const reader = response.body?.getReader()
     for (let count = 0; count < 300; count++) await reader?.read()
     // The buffers between provider and caller are full after a while, which takes longer on a busy machine.

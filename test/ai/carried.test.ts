@@ -94,14 +94,14 @@ test.for(
 })
 
 test('stop and seed reach OpenAI by the API that knows them', async () => {
-  const { requests: asked, bodyFor } = kinds
+  const { requests, bodyFor } = kinds
   await bodyFor('openai', { stop: ['END'], seed: 7 })
 
-  expect(asked).toMatchObject([{ path: '/v1/openai/chat/completions', body: { stop: ['END'], seed: 7 } }])
+  expect(requests).toMatchObject([{ path: '/v1/openai/chat/completions', body: { stop: ['END'], seed: 7 } }])
 })
 
 test('an unsupported parameter is refused by name before any call of a provider', async () => {
-  const { requests: asked, bodyFor } = kinds
+  const { requests, bodyFor } = kinds
   const document = { type: 'file', file: { file_data: `data:application/pdf;base64,${pdf}` } }
 
   expect(await bodyFor('anthropic', { seed: 7 })).toMatchObject({ status: 400, error: { param: 'seed' } })
@@ -109,7 +109,7 @@ test('an unsupported parameter is refused by name before any call of a provider'
     status: 400,
     error: { param: 'messages[0].content[1]' },
   })
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
 })
 
 test('a document of plain text reaches every kind, and cannot escape its fence', async () => {
@@ -164,7 +164,7 @@ const unsupportedParameters: Record<string, Record<string, unknown>> = {
   },
 }
 
-const asks: Record<string, object> = {
+const minimalBodies: Record<string, object> = {
   'chat/completions': { messages: buildMessages() },
   responses: { input: 'Well?' },
   messages: { max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] },
@@ -175,7 +175,7 @@ test.for(Object.keys(unsupportedParameters))(
   async (face) => {
     const { svc, token } = kinds
     for (const [name, value] of Object.entries(unsupportedParameters[face] ?? {})) {
-      const body = { model: 'mistral', ...asks[face], [name]: value }
+      const body = { model: 'mistral', ...minimalBodies[face], [name]: value }
       const response = await svc.send('POST', `/v1/${face}`, { token, body })
       const text = response.status === 200 ? response.headers.get('x-ignored-parameters') : await response.text()
       expect.soft([[200, 400].includes(response.status), text], name).toEqual([true, expect.stringContaining(name)])

@@ -35,7 +35,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const ask = (model: string) =>
+const sendQuestion = (model: string) =>
   calledReplica.send('POST', '/api/ai-req', { token, body: buildQuestion('How do you do?', model) })
 
 async function add(name: string, attributes: object = {}): Promise<{ provider: string; model: string }> {
@@ -59,26 +59,26 @@ describe('a model is no longer called by a replica once another one', () => {
     ['lets it take less', ({ model }) => admin.update('ai-models', model, { limits: { maxInputTokens: 1 } })],
   ])('%s', async ([what, change]) => {
     const of = await add(what)
-    expect((await ask(what)).status).toBe(200)
+    expect((await sendQuestion(what)).status).toBe(200)
     upstream.requests.length = 0
 
     expect((await change(of)).status).toBeLessThan(300)
 
-    expect((await ask(what)).status).toBe(422)
+    expect((await sendQuestion(what)).status).toBe(422)
     expect(upstream.requests).toEqual([])
   })
 })
 
 test("a question beyond a model's limits is answered once another replica raises them", async () => {
   const { model } = await add('growing', { limits: { maxInputTokens: 1 } })
-  expect((await ask('growing')).status).toBe(422)
+  expect((await sendQuestion('growing')).status).toBe(422)
   expect((await admin.update('ai-models', model, { limits: { maxInputTokens: 1000 } })).status).toBe(200)
-  expect((await ask('growing')).status).toBe(200)
+  expect((await sendQuestion('growing')).status).toBe(200)
 })
 
 test('a model is called by its current address and key, at its current price', async () => {
   const { provider } = await add('moving')
-  expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'Good day.' } })
+  expect(await (await sendQuestion('moving')).json()).toMatchObject({ content: { text: 'Good day.' } })
   const moved = { apiUrl: other.url, apiKey: 'another' }
   expect((await admin.update('ai-providers', provider, moved)).status).toBe(200)
   await changingReplica.host.prices.import({
@@ -87,7 +87,7 @@ test('a model is called by its current address and key, at its current price', a
     prices: [{ model: 'moving', inputPerMillion: 1_000_000, outputPerMillion: 0 }],
   })
 
-  expect(await (await ask('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
+  expect(await (await sendQuestion('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
 
   expect(other.requests.at(-1)?.headers.authorization).toBe('Bearer another')
   await calledReplica.services.usageLedger.flush()
@@ -103,11 +103,11 @@ test('a model becomes a fallback at once when its input limit is raised', async 
   expect(
     (await admin.update('ai-providers', provider, { apiUrl: 'http://127.0.0.1:9/v1', apiKey: 'key' })).status,
   ).toBe(200)
-  expect((await ask('small')).status).toBe(422)
-  expect((await ask('broken')).status).toBeGreaterThanOrEqual(500)
+  expect((await sendQuestion('small')).status).toBe(422)
+  expect((await sendQuestion('broken')).status).toBeGreaterThanOrEqual(500)
   expect((await admin.update('ai-models', model, { limits: null })).status).toBe(200)
 
-  const answer = await ask('broken')
+  const answer = await sendQuestion('broken')
 
   expect([answer.status, await answer.json()]).toMatchObject([200, { content: { text: 'Good day.' } }])
 })
@@ -115,13 +115,13 @@ test('a model becomes a fallback at once when its input limit is raised', async 
 test('a model that was switched off is not called although the log forgot it', async () => {
   const { model } = await add('forgotten')
   await changingReplica.rows("update change_streams set seq = 1 where stream = 'all'")
-  expect((await ask('forgotten')).status).toBe(200)
+  expect((await sendQuestion('forgotten')).status).toBe(200)
   await changingReplica.rows("delete from change_log where stream = 'all'")
   await changingReplica.services.sql(deleteEndedStreams)
 
   expect((await admin.update('ai-models', model, { active: false })).status).toBe(200)
 
-  expect((await ask('forgotten')).status).toBe(422)
+  expect((await sendQuestion('forgotten')).status).toBe(422)
 })
 
 test('the catalogue changes during questions without disturbing any of them', async () => {
@@ -134,7 +134,8 @@ test('the catalogue changes during questions without disturbing any of them', as
   const changes = [change(), change()]
   const statuses = new Set<number>()
   for (let round = 0; round < 10; round++)
-    for (const { status } of await Promise.all(Array.from({ length: 20 }, () => ask('busy')))) statuses.add(status)
+    for (const { status } of await Promise.all(Array.from({ length: 20 }, () => sendQuestion('busy'))))
+      statuses.add(status)
   controller.abort()
   await Promise.all(changes)
   expect([...statuses]).toEqual([200])
@@ -152,7 +153,7 @@ describe('a question', () => {
     const seen: string[][] = []
     // Several calls are made, as a model is occasionally looked up again.
     for (let turn = 0; turn < 5; turn++) {
-      await ask('seen')
+      await sendQuestion('seen')
       await calledReplica.services.usageLedger.flush()
       seen.push(statements.take().flatMap(({ name }) => name ?? []))
     }

@@ -32,20 +32,20 @@ const failureOf = (work: PromiseLike<unknown>) =>
 test.for(clientNames)('%s reads an answer whole and as it comes', async (name) => {
   const client = clientOf(name)
 
-  expect(await client.ask()).toBe('Good day to you.')
+  expect(await client.sendQuestion()).toBe('Good day to you.')
   expect(await read(client.stream())).toBe('Good day to you.')
   expect(await app.takeRecords()).toMatchObject([{ outcome: 'completed' }, { outcome: 'completed' }])
 })
 
 test.for(clientNames)('%s ends the call of the provider without retries where its program aborts', async (name) => {
   const client = clientOf(name)
-  for (const [behave, ask] of [
-    [stalls, client.ask],
+  for (const [behave, sendQuestion] of [
+    [stalls, client.sendQuestion],
     [neverEnds, (signal: AbortSignal) => read(client.stream(signal))],
   ] as const) {
     await app.answerBy(behave)
     const controller = new AbortController()
-    const answer = failureOf(ask(controller.signal))
+    const answer = failureOf(sendQuestion(controller.signal))
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     controller.abort()
     await answer
@@ -58,9 +58,9 @@ test.for(clientNames)('%s ends the call of the provider without retries where it
 test.for(clientNames)('%s repeats no question that its provider refuses for good', async (name) => {
   const client = clientOf(name)
   for (const status of [400, 422]) {
-    for (const ask of [client.ask, () => read(client.stream())]) {
+    for (const sendQuestion of [client.sendQuestion, () => read(client.stream())]) {
       await app.answerBy(refuses(status))
-      const error = await failureOf(ask())
+      const error = await failureOf(sendQuestion())
 
       expect.soft(error?.status ?? error?.statusCode, `${status}`).toBe(400)
       expect.soft(String(error)).not.toContain(canary)
@@ -90,7 +90,7 @@ test.concurrent.for(failingCases)(
     const make = name === 'LangChain' && !inject('soak') ? createLangChain({ maxRetries: 1 }) : clientLibraries[name]
     const client = make({ apiKey: failingApp.token, url: failingApp.svc.url })
 
-    const error = await failureOf(client.ask())
+    const error = await failureOf(client.sendQuestion())
 
     expect(String(error)).not.toContain(canary)
     expect(failingApp.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))

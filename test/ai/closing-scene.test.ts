@@ -5,7 +5,7 @@ import { answers, callsTool, startProvider, writeConfig } from '../kit/ai/provid
 import { startApp } from '../kit/app.ts'
 import { clientOf } from '../kit/json-api/client.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
-import { askRoomModel, buildUserMessage, openContent, waitForAnswer } from '../kit/rooms/ai.ts'
+import { buildUserMessage, openContent, requestRoomAnswer, waitForAnswer } from '../kit/rooms/ai.ts'
 import { sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { salts } from '../kit/web/crypto.ts'
@@ -80,7 +80,7 @@ test('a newcomer asks by the client of OpenAI and in an encrypted room', async (
     { type: 'text', text: QUESTION },
     { type: 'attachment', id: plan },
   ]
-  await askRoomModel(newcomer, room.id, '', {
+  await requestRoomAnswer(newcomer, room.id, '', {
     model,
     key,
     messages: [buildUserMessage('', { content: parts, source: message.id })],

@@ -40,7 +40,7 @@ test('no question or answer remains in memory once all calls are over', async ()
   const snapshots = `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${svc.folder}`
   await using service = startProcess({ ...own, AI_CONFIG: config.file, NODE_OPTIONS: snapshots })
   const url = await service.ready()
-  const ask = async (path: string, body: object, headers: Record<string, string> = {}) => {
+  const sendQuestion = async (path: string, body: object, headers: Record<string, string> = {}) => {
     const authorization = `Bearer ${svc.people.ada.token}`
     const init = { method: 'POST', headers: { authorization, 'content-type': 'application/json', ...headers } }
     const response = await fetch(`${url}${path}`, { ...init, body: JSON.stringify(body) })
@@ -48,15 +48,15 @@ test('no question or answer remains in memory once all calls are over', async ()
   }
   const chatRequest = { model: 'mock-1', max_tokens: 99, messages }
   const messageRequest = { ...chatRequest, messages: [{ role: 'user', content: QUESTION }] }
-  const askEachWay = () => [
-    ask('/v1/chat/completions', chatRequest),
-    ask('/v1/chat/completions', { ...chatRequest, stream: true }),
-    ask('/v1/messages', messageRequest),
-    ask('/api/ai-req', buildQuestion(QUESTION)),
-    ask('/api/ai-req', buildQuestion(QUESTION), { accept: 'text/event-stream' }),
+  const buildAttempts = () => [
+    sendQuestion('/v1/chat/completions', chatRequest),
+    sendQuestion('/v1/chat/completions', { ...chatRequest, stream: true }),
+    sendQuestion('/v1/messages', messageRequest),
+    sendQuestion('/api/ai-req', buildQuestion(QUESTION)),
+    sendQuestion('/api/ai-req', buildQuestion(QUESTION), { accept: 'text/event-stream' }),
   ]
 
-  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: CALLERS }, askEachWay).flat())
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: CALLERS }, buildAttempts).flat())
   await vi.waitFor(async () => {
     const recorded = await svc.rows('select count(*)::int as calls from usage_records')
     expect(recorded).toEqual([{ calls: 3 * CALLERS * 5 }])

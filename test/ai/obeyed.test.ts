@@ -102,8 +102,8 @@ const nameOf = ({ face, model, stream }: Way) => `${face.name}${stream ? ' as a 
 const hasWords = ({ face: { words } }: Way, wish: RequestOptions) => Object.keys(wish).every((name) => name in words)
 
 /** Asks, and expects the model's counts in the record and on the surface. */
-async function ask({ face, model, stream }: Way, text: string, wish: RequestOptions): Promise<ReceivedAnswer> {
-  const { tokens, ...heard } = await face.ask(app.asker, { model, text, wish, stream })
+async function sendQuestion({ face, model, stream }: Way, text: string, wish: RequestOptions): Promise<ReceivedAnswer> {
+  const { tokens, ...heard } = await face.sendQuestion(app.sender, { model, text, wish, stream })
   const { answers: said, records } = await app.take()
   expect(said).toHaveLength(1)
   const { input, output } = said[0]?.tokens ?? {}
@@ -115,30 +115,30 @@ async function ask({ face, model, stream }: Way, text: string, wish: RequestOpti
 const plainAnswers = new Map<string, ReceivedAnswer>()
 
 /** Asks without parameters; the answer is cached, as the same question has the same answer. */
-async function askPlainly(way: Way, text: string): Promise<ReceivedAnswer> {
+async function sendPlain(way: Way, text: string): Promise<ReceivedAnswer> {
   const key = `${nameOf(way)}: ${text}`
-  const known = plainAnswers.get(key) ?? (await ask(way, text, {}))
+  const known = plainAnswers.get(key) ?? (await sendQuestion(way, text, {}))
   plainAnswers.set(key, known)
   return known
 }
 
 /** Chooses for each case, surface and model either the whole or the streamed answer; the soak test runs both. */
-const isAsked = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
+const isIncluded = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
 
 const casesByWay = every.flatMap((way, at) =>
   cases
-    .filter(({ wish }, number) => isAsked(at, number) && hasWords(way, wish({ text: '', calls: [] })))
+    .filter(({ wish }, number) => isIncluded(at, number) && hasWords(way, wish({ text: '', calls: [] })))
     .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
 )
 
 test.for(casesByWay)('%s: a model that is asked for %s obeys, and is billed as counted', async ([, , way, one]) => {
   const { text = 'What do you say?' } = one
-  const plain = await askPlainly(way, text)
+  const plain = await sendPlain(way, text)
   const wish = one.wish(plain)
   const unsupportedMember = one.refused?.[way.model] ?? one.refused?.[way.adapter]
   if (unsupportedMember) {
     const name = way.face.words[unsupportedMember]
-    await expect(ask(way, text, wish)).rejects.toMatchObject({
+    await expect(sendQuestion(way, text, wish)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(`${name}`),
     })
@@ -146,7 +146,7 @@ test.for(casesByWay)('%s: a model that is asked for %s obeys, and is billed as c
     return
   }
 
-  const { end, ...heard } = await ask(way, text, wish)
+  const { end, ...heard } = await sendQuestion(way, text, wish)
 
   const { end: wanted, ...expected } = one.heard(plain) as ReceivedAnswer & { end: 'stop' }
   // Only Anthropic's models report that they ended before a stop sequence.
@@ -159,9 +159,9 @@ const seededWays = every.filter((way) => hasWords(way, { seed: 1 }) && way.adapt
 test.for(seededWays.map((way): [string, Way] => [nameOf(way), way]))(
   '%s: a model repeats itself by the same seed, and differs by another',
   async ([, way]) => {
-    const one = await ask(way, 'What do you say?', { seed: 7 })
+    const one = await sendQuestion(way, 'What do you say?', { seed: 7 })
 
-    expect(await ask(way, 'And what else?', { seed: 7 })).toEqual(one)
-    expect(await ask(way, 'What do you say?', { seed: 8 })).not.toEqual(one)
+    expect(await sendQuestion(way, 'And what else?', { seed: 7 })).toEqual(one)
+    expect(await sendQuestion(way, 'What do you say?', { seed: 8 })).not.toEqual(one)
   },
 )

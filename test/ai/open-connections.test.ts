@@ -46,7 +46,7 @@ function answerWith(text: string, breaks: boolean): void {
   }
 }
 
-const ask = (model: string, stream: boolean) => {
+const sendQuestion = (model: string, stream: boolean) => {
   const body = { model, messages: [{ role: 'user', content: 'Hello' }], stream }
   return app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
 }
@@ -56,7 +56,7 @@ test.for(streams)(
   async ({ adapter, text }) => {
     for (const breaks of [false, true]) {
       answerWith(text, breaks)
-      const received = await (await ask(adapter, true)).text()
+      const received = await (await sendQuestion(adapter, true)).text()
 
       expect(received).toContain('"finish_reason":"stop"')
       expect(received.trimEnd().endsWith('data: [DONE]')).toBe(true)
@@ -67,7 +67,7 @@ test.for(streams)(
 test.for(streams)('a stream of $adapter $last a last word ends as a whole answer', async ({ adapter, text }) => {
   for (const breaks of [false, true]) {
     answerWith(text, breaks)
-    const answer = await ask(adapter, false)
+    const answer = await sendQuestion(adapter, false)
 
     expect([answer.status, await answer.json()]).toMatchObject([200, { choices: [{ finish_reason: 'stop' }] }])
   }

@@ -39,18 +39,18 @@ beforeEach(() => {
   upstream.requests.length = 0
 })
 
-const ask = (more: object = {}) =>
+const sendQuestion = (more: object = {}) =>
   svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages, ...more } })
 
 test('a model of Open WebUI is called by its key, whole and streamed', async () => {
-  expect(await (await ask()).json()).toMatchObject({ choices: [{ message: { content: 'Good day.' } }] })
+  expect(await (await sendQuestion()).json()).toMatchObject({ choices: [{ message: { content: 'Good day.' } }] })
   upstream.behave = (_, response) => {
     beginStream(response)
     response.write(`data: ${JSON.stringify({ sources: [{ source: { name: 'notes' }, document: ['A note.'] }] })}\n\n`)
     response.write(buildChunk({ delta: { content: 'Good evening.' } }))
     endStream(response)
   }
-  expect(await (await ask({ stream: true })).text()).toContain('"content":"Good evening."')
+  expect(await (await sendQuestion({ stream: true })).text()).toContain('"content":"Good evening."')
 
   for (const { path, headers, body } of upstream.requests)
     expect([path, headers.authorization, body.model]).toEqual([
@@ -64,7 +64,9 @@ test('a model of Open WebUI is called by its key, whole and streamed', async () 
 test('a model of Open WebUI calls functions, and refuses ids of tokens', async () => {
   upstream.behave = callsTool('weather', '{"place":"Ulm"}')
   const parameters = { type: 'object', properties: { place: { type: 'string' } } }
-  const answer = await (await ask({ tools: [{ type: 'function', function: { name: 'weather', parameters } }] })).json()
+  const answer = await (
+    await sendQuestion({ tools: [{ type: 'function', function: { name: 'weather', parameters } }] })
+  ).json()
   expect(answer).toMatchObject({ choices: [{ message: { tool_calls: [{ function: { name: 'weather' } }] } }] })
 
   const embedding = { model: 'embedder', input: [[1, 2]] }

@@ -57,7 +57,7 @@ const speaks =
   }
 
 /** Returns the bodies that a provider gets for a model, whole and streamed. */
-async function bodiesAsked(protocol: Protocol, model: object) {
+async function readProviderBodies(protocol: Protocol, model: object) {
   upstream.behave = speaks(protocol)
   const provider = { adapter: protocol.adapter, apiKey: PROVIDER_KEY }
   const id = await addModel({ upstreamId: 'up-1', ...model }, provider)
@@ -122,7 +122,7 @@ const expectedBodies: [Protocol['adapter'], parameters: object, body: object][] 
 test.for(expectedBodies)(
   'a provider of the kind %s receives the parameters %j',
   async ([adapter, parameters, body]) => {
-    const bodies = await bodiesAsked(protocolOf(adapter), { parameters, limits: { maxOutputTokens: 5000 } })
+    const bodies = await readProviderBodies(protocolOf(adapter), { parameters, limits: { maxOutputTokens: 5000 } })
 
     expect(bodies).toHaveLength(2)
     expect(bodies[0]).toMatchObject(body)
@@ -136,18 +136,18 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
   const { token } = admin
   const parameters = { temperature: 0.1, topP: 0.1, maxTokens: 10, top_k: 1, nested: { one: 1 } }
   const id = await addModel({ parameters: { topP: 0.2, maxTokens: 20, nested: { two: 2 } } }, { parameters })
-  const ask = async () => {
+  const sendQuestion = async () => {
     const body = { model: id, messages: [{ role: 'user', content: 'Well?' }], max_tokens: 30 }
     expect((await svc.send('POST', '/v1/chat/completions', { token, body })).status).toBe(200)
     return upstream.requests.at(-1)?.body
   }
   const expectedMembers = { top_p: 0.2, max_tokens: 30, nested: { two: 2 } }
 
-  expect(await ask()).toMatchObject({ ...expectedMembers, temperature: 0.1, top_k: 1 })
+  expect(await sendQuestion()).toMatchObject({ ...expectedMembers, temperature: 0.1, top_k: 1 })
   const providerId = await idOf('ai_providers', `of ${id}`)
   const set = (settings: object) => clientOf(svc, token).update('ai-providers', providerId, { settings })
   expect((await set({ parameters: { temperature: 0.3 } })).status).toBe(200)
-  const body = await ask()
+  const body = await sendQuestion()
   expect(body).toMatchObject({ ...expectedMembers, temperature: 0.3 })
   expect(body).not.toHaveProperty('top_k')
   const refusal = await set({ parameters: { top_p: 1, temperature: 3 } })
@@ -161,13 +161,13 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
 test('a bound of the answer below the limit of the model is kept', async () => {
   const model = { parameters: { maxTokens: 100 }, limits: { maxOutputTokens: 5000 } }
 
-  const bodies = await bodiesAsked(protocolOf('openai-compatible'), model)
+  const bodies = await readProviderBodies(protocolOf('openai-compatible'), model)
 
   expect(bodies.map((body) => body['max_tokens'])).toEqual([100, 100])
 })
 
 test('a model without parameters and limits has none in its requests', async () => {
-  const [body] = await bodiesAsked(protocolOf('openai-compatible'), {})
+  const [body] = await readProviderBodies(protocolOf('openai-compatible'), {})
 
   expect(Object.keys(body ?? {}).sort()).toEqual(['messages', 'model'])
 })
@@ -176,12 +176,12 @@ test('a change of parameters takes effect with the next request', async () => {
   upstream.behave = speaks(protocolOf('mistral'))
   const { token } = admin
   const id = await addModel({ parameters: { seed: 1 } }, { adapter: 'mistral', apiKey: PROVIDER_KEY })
-  const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', id) })
+  const sendQuestion = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', id) })
 
-  await ask()
+  await sendQuestion()
   const modelId = await idOf('ai_models', id)
   const changed = await clientOf(svc, token).update('ai-models', modelId, { parameters: { seed: 2 } })
-  await ask()
+  await sendQuestion()
 
   expect(changed.status).toBe(200)
   expect(upstream.requests.map(({ body }) => body['seed'])).toEqual([1, 2])

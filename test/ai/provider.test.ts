@@ -53,7 +53,7 @@ test.for(providerFailures)('a provider that %s is a 500 that says nothing of it'
   const app = appFor(behave)
   await app.answerBy(behave)
 
-  const response = await app.ask()
+  const response = await app.sendQuestion()
 
   expect(response.status).toBe(500)
   const text = await response.text()
@@ -77,7 +77,7 @@ test.for(providerFailures)('a provider that %s is a plain 500 where a stream was
   const app = appFor(behave)
   await app.answerBy(behave)
 
-  const response = await app.ask(streamHeaders)
+  const response = await app.sendQuestion(streamHeaders)
 
   expect(response.status).toBe(500)
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -104,7 +104,7 @@ test.for(['reset', 'end', 'error'] as const)(
   async (how) => {
     await app.answerBy(breaksOff(how))
 
-    const response = await app.ask(streamHeaders)
+    const response = await app.sendQuestion(streamHeaders)
 
     expect(response.status).toBe(200)
     const text = await response.text()
@@ -132,7 +132,7 @@ test('a provider that falls silent within its stream ends ours with an error', a
   }
   await hasty.answerBy(behave)
 
-  const events = parseEvents(await (await hasty.ask(streamHeaders)).text())
+  const events = parseEvents(await (await hasty.sendQuestion(streamHeaders)).text())
 
   expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
 })
@@ -140,7 +140,7 @@ test('a provider that falls silent within its stream ends ours with an error', a
 test('a provider that is slow throughout is cut off by the total timeout', async () => {
   await using app = await startWithProvider(neverEnds, { timeouts: { total: '4s' } })
 
-  const events = parseEvents(await (await app.ask(streamHeaders)).text())
+  const events = parseEvents(await (await app.sendQuestion(streamHeaders)).text())
 
   expect(events.at(0)?.event).toBe('delta')
   expect(events.at(-1)?.event).toBe('error')
@@ -156,8 +156,8 @@ test('a provider with impossible counts is recorded, and so is everybody else', 
   }
   await app.answerBy(behavesInTurn(replies(JSON.stringify(body)), answers('Hi')))
 
-  expect((await app.ask()).status).toBe(200)
-  expect((await app.ask()).status).toBe(200)
+  expect((await app.sendQuestion()).status).toBe(200)
+  expect((await app.sendQuestion()).status).toBe(200)
 
   const records = await app.takeRecords()
   expect(records.map(({ outcome }) => outcome)).toEqual(['completed', 'completed'])
@@ -171,7 +171,7 @@ test.for<[string, Behaviour]>([
 ])('another try follows %s', async ([, fault]) => {
   await app.answerBy(behavesInTurn(fault, answers('Now.')))
 
-  const response = await app.ask()
+  const response = await app.sendQuestion()
 
   expect(response.status).toBe(200)
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
@@ -182,7 +182,7 @@ test.for<[string, Behaviour]>([
 test('another try follows before the first byte of a stream', async () => {
   await app.answerBy(behavesInTurn(refuses(503), refuses(503), answers('Now.')))
 
-  const events = parseEvents(await (await app.ask(streamHeaders)).text())
+  const events = parseEvents(await (await app.sendQuestion(streamHeaders)).text())
 
   expect(joinDeltas(events)).toBe('Now.')
   expect(app.upstream.requests).toHaveLength(3)
@@ -199,10 +199,10 @@ test('a stream under way goes on where the configuration of its provider changes
     endStream(response)
   }
   await app.answerBy(behavesInTurn(waits, answers('By another client.')))
-  const stream = await app.ask(streamHeaders)
+  const stream = await app.sendQuestion(streamHeaders)
 
   await app.svc.changeCatalogue(`update ai_providers set settings = jsonb_set(settings, '{circuit,failures}', '1001')`)
-  expect(await (await app.ask()).json()).toMatchObject({ content: { text: 'By another client.' } })
+  expect(await (await app.sendQuestion()).json()).toMatchObject({ content: { text: 'By another client.' } })
   changed.resolve()
 
   expect(joinDeltas(parseEvents(await stream.text()))).toBe('Half an answer, and the rest.')
@@ -212,14 +212,14 @@ test('a stream under way goes on where the configuration of its provider changes
 test('another try is the last after two', async () => {
   await app.answerBy(refuses(503))
 
-  expect((await app.ask()).status).toBe(500)
+  expect((await app.sendQuestion()).status).toBe(500)
   expect(app.upstream.requests).toHaveLength(3)
 })
 
 test('another try does not follow a refusal for good', async () => {
   await app.answerBy(refuses(400))
 
-  await app.ask()
+  await app.sendQuestion()
 
   expect(app.upstream.requests).toHaveLength(1)
 })
@@ -227,28 +227,28 @@ test('another try does not follow a refusal for good', async () => {
 test('another try does not follow once something was delivered', async () => {
   await app.answerBy(breaksOff('reset'))
 
-  await (await app.ask(streamHeaders)).text()
+  await (await app.sendQuestion(streamHeaders)).text()
 
   expect(app.upstream.requests).toHaveLength(1)
 })
 
 test('a provider that keeps failing is skipped for a while, then asked again', async () => {
   await using app = await startWithProvider(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
-  expect((await app.ask()).status).toBe(500)
+  expect((await app.sendQuestion()).status).toBe(500)
   expect(app.upstream.requests).toHaveLength(3)
 
-  const skipped = await app.ask()
+  const skipped = await app.sendQuestion()
 
   expect(skipped.status).toBe(500)
   expect(await skipped.json()).toMatchObject({ code: 'provider_failed' })
-  expect((await app.ask(streamHeaders)).status).toBe(500)
+  expect((await app.sendQuestion(streamHeaders)).status).toBe(500)
   expect(app.upstream.requests).toHaveLength(3)
 
   app.upstream.behave = answers('Back again.')
   advanceClock(60_001)
 
-  expect(await (await app.ask()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
-  expect((await app.ask()).status).toBe(200)
+  expect(await (await app.sendQuestion()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
+  expect((await app.sendQuestion()).status).toBe(200)
   expect(await app.takeRecords()).toHaveLength(5)
 })
 
@@ -267,7 +267,7 @@ test.for(['openai-compatible', 'openai'])(
     for (const headers of [{}, streamHeaders]) {
       await app.answerBy(floods)
       sent = 0
-      expect((await app.ask(headers)).status).toBe(500)
+      expect((await app.sendQuestion(headers)).status).toBe(500)
       await vi.waitFor(() => expect(app.upstream.requests[0]?.abortedAt).toBeDefined(), SLOW)
       // The buffers on the way hold far less than the longest answer.
       expect(sent).toBeLessThan(32 * 1024 * 1024)
@@ -278,7 +278,7 @@ test.for(['openai-compatible', 'openai'])(
 test('a provider that keeps failing is not blamed for questions it refuses', async () => {
   await using app = await startWithProvider(refuses(400), { circuit: { failures: 2, openFor: '1m' } })
 
-  for (let count = 0; count < 4; count++) await app.ask()
+  for (let count = 0; count < 4; count++) await app.sendQuestion()
 
   expect(app.upstream.requests).toHaveLength(4)
 })
@@ -287,7 +287,7 @@ test('a provider that keeps failing is not blamed for callers who go away', asyn
   await using app = await startWithProvider(stalls, { circuit: { failures: 2, openFor: '1m' } })
   for (let count = 0; count < 3; count++) {
     const controller = new AbortController()
-    const pendingCall = app.ask({}, controller.signal).catch(() => undefined)
+    const pendingCall = app.sendQuestion({}, controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(count + 1), SLOW)
     controller.abort()
     await pendingCall
@@ -295,5 +295,5 @@ test('a provider that keeps failing is not blamed for callers who go away', asyn
   }
   app.upstream.behave = answers('Here.')
 
-  expect((await app.ask()).status).toBe(200)
+  expect((await app.sendQuestion()).status).toBe(200)
 })

@@ -56,11 +56,11 @@ describe('POST /api/ai-req', () => {
   test('POST /api/ai-req answers from the demo model without any configuration, and always the same', async () => {
     await using svc = await startApp()
     const { token } = await svc.user()
-    const ask = async () =>
+    const sendQuestion = async () =>
       (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'demo') })).json()
 
-    expect(await ask()).toEqual({ success: true, content: { text: expect.stringContaining('not an AI') } })
-    expect(await ask()).toEqual(await ask())
+    expect(await sendQuestion()).toEqual({ success: true, content: { text: expect.stringContaining('not an AI') } })
+    expect(await sendQuestion()).toEqual(await sendQuestion())
   })
 
   test('POST /api/ai-req takes conversations with missing, late and repeated roles', async () => {
@@ -89,10 +89,10 @@ describe('POST /api/ai-req', () => {
 
     expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
 
-    const asked = provider.requests[0]?.body
-    expect(asked).toMatchObject({ temperature: 0.5, max_tokens: 100 })
-    expect(asked).not.toHaveProperty('tools')
-    expect(asked?.stream).toBeFalsy()
+    const sentBody = provider.requests[0]?.body
+    expect(sentBody).toMatchObject({ temperature: 0.5, max_tokens: 100 })
+    expect(sentBody).not.toHaveProperty('tools')
+    expect(sentBody?.stream).toBeFalsy()
   })
 
   test.for(['tools', 'conversation', 'documents'])('POST /api/ai-req takes null as no %s', async (name) => {
@@ -271,12 +271,12 @@ describe('a body that will not do', () => {
     ],
     ['not for talking', 'painting', "update ai_models set model_type = 'image_generation' where model_id = 'painting'"],
   ])('a body that will not do is one with a model that is %s', async ([, model, change]) => {
-    const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
-    expect((await ask()).status).toBe(200)
+    const sendQuestion = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
+    expect((await sendQuestion()).status).toBe(200)
 
     await svc.changeCatalogue(change)
 
-    const response = await ask()
+    const response = await sendQuestion()
     expect(response.status).toBe(422)
     expect(await response.json()).toMatchObject({ errors: notYours })
     expect(provider.requests).toHaveLength(1)
@@ -310,11 +310,11 @@ describe('an unusual body', () => {
   })
 
   test('a body for POST /api/ai-req beyond two mebibytes is 413 by default', async () => {
-    const ask = (length: number) =>
+    const sendText = (length: number) =>
       svc.send('POST', '/api/ai-req', { token, body: buildQuestion('x'.repeat(length), 'demo') })
 
-    expect((await ask(2 * 1024 * 1024 - 1000)).status).toBe(200)
-    expect((await ask(2 * 1024 * 1024)).status).toBe(413)
+    expect((await sendText(2 * 1024 * 1024 - 1000)).status).toBe(200)
+    expect((await sendText(2 * 1024 * 1024)).status).toBe(413)
   })
 
   test('a body for POST /api/ai-req of unannounced length is 413 before its end', async () => {

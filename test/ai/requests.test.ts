@@ -50,14 +50,14 @@ test('every case in the folder has its right outcome in the table', async () => 
 
 describe('a member that is not known', () => {
   const messages = [{ role: 'user', content: 'Hi', mood: 'gay' }]
-  const asking = {
+  const headers = {
     payload: { model: 'mock-1', messages: [{ role: 'user', content: { text: 'Hi', mood: 'gay' } }], top_a: 1 },
   }
   const surfaces: [path: string, body: object, ignored: string][] = [
     ['/v1/chat/completions', { model: 'mock-1', messages, top_a: 1 }, 'top_a, messages.mood'],
     ['/v1/messages', { model: 'mock-1', max_tokens: 9, messages, top_a: 1 }, 'top_a, messages.mood'],
     ['/v1/responses', { model: 'mock-1', input: messages, top_a: 1 }, 'top_a, input.mood'],
-    ['/api/ai-req', { ...asking, version: 2 }, 'version, payload.messages.content.mood, payload.top_a'],
+    ['/api/ai-req', { ...headers, version: 2 }, 'version, payload.messages.content.mood, payload.top_a'],
   ]
 
   test.for(
@@ -78,7 +78,7 @@ describe('a member that is not known', () => {
   })
 
   test('a name with half of a surrogate pair is reported as a replacement character', async () => {
-    const { payload } = asking
+    const { payload } = headers
     const within = await send('/api/ai-req', { payload: { ...payload, '\ud800': 1 } })
     expect([within.status, within.headers.get('x-ignored-parameters')?.split(', ')]).toEqual([
       200,

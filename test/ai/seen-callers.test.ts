@@ -24,14 +24,14 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-const ask = (token: string, body: object = buildQuestion()) =>
+const sendQuestion = (token: string, body: object = buildQuestion()) =>
   calledReplica.send('POST', '/api/ai-req', { token, body })
 const idOf = (token: string) => Number(token.split('_')[1])
 
 /** Creates a person whom the called replica has just answered. */
 async function addSeenCaller() {
   const person = await changingReplica.user()
-  expect((await ask(person.token)).status).toBe(200)
+  expect((await sendQuestion(person.token)).status).toBe(200)
   return { ...person, user: { id: person.id } }
 }
 
@@ -52,7 +52,7 @@ describe('a caller who was just answered is refused by every replica once', () =
     const who = await addSeenCaller()
     const before = upstream.requests.length
     await end(who)
-    expect((await ask(who.token)).status).toBe(401)
+    expect((await sendQuestion(who.token)).status).toBe(401)
     expect(upstream.requests.length).toBe(before)
   })
 
@@ -61,7 +61,7 @@ describe('a caller who was just answered is refused by every replica once', () =
     const { browser } = await signIn(changingReplica, 'learner')
     expect((await establishConnection(browser, await app.connectRequest('learner'), {})).status).toBe(200)
     const { apiToken } = await app.secrets('learner')
-    expect((await ask(apiToken)).status).toBe(200)
+    expect((await sendQuestion(apiToken)).status).toBe(200)
     const before = upstream.requests.length
 
     const { token } = await changingReplica.user({ role: 'admin', abilities: ['write'] })
@@ -70,7 +70,7 @@ describe('a caller who was just answered is refused by every replica once', () =
     const path = `/api/svc/v1/ext-apps/${app.id}`
     expect((await changingReplica.send('PATCH', path, { token, headers, body })).status).toBe(200)
 
-    expect((await ask(apiToken)).status).toBe(401)
+    expect((await sendQuestion(apiToken)).status).toBe(401)
     expect(upstream.requests.length).toBe(before)
   })
 })
@@ -101,7 +101,7 @@ describe('a revoked token asks no model under any limit on any surface', () => {
     const limit = { name: `of ${user.id}`, for: 'user', cap: 1000, unit: 'requests', per: 'day' } as const
     if (mode !== 'no limit') await changingReplica.host.limits.set({ ...limit, mode })
     const send = () => calledReplica.send('POST', path, { token, body })
-    expect((await ask(token)).status).toBe(200)
+    expect((await sendQuestion(token)).status).toBe(200)
     const before = upstream.requests.length
     await changingReplica.host.tokens.revokeFor({ user, tokenId: idOf(token) })
 
@@ -144,7 +144,7 @@ test('a wrong secret for a recently seen token is refused', async () => {
   const { token } = await addSeenCaller()
   const [kind, id, secret = ''] = token.split('_')
   const other = [...secret].reverse().join('')
-  expect((await ask([kind, id, other].join('_'))).status).toBe(401)
+  expect((await sendQuestion([kind, id, other].join('_'))).status).toBe(401)
 })
 
 test('the limits of a group hold from the first question after somebody joined it', async () => {
@@ -152,16 +152,16 @@ test('the limits of a group hold from the first question after somebody joined i
   await changingReplica.host.limits.set({ ...limit, confirm: true })
   const { user, token } = await addSeenCaller()
   await changingReplica.host.admin.setGroups({ user, groups: ['guests'] })
-  expect((await ask(token)).status).toBe(429)
+  expect((await sendQuestion(token)).status).toBe(429)
   await changingReplica.host.admin.setGroups({ user, groups: [] })
-  expect((await ask(token)).status).toBe(200)
+  expect((await sendQuestion(token)).status).toBe(200)
 })
 
 test('of many concurrent callers only the one with the revoked token is refused', async () => {
   const people = await Promise.all(Array.from({ length: 12 }, addSeenCaller))
   const [first] = people as [Seen]
   await changingReplica.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
-  const answered = await Promise.all(people.map(async ({ token }) => (await ask(token)).status))
+  const answered = await Promise.all(people.map(async ({ token }) => (await sendQuestion(token)).status))
   expect(answered).toEqual([401, ...Array(11).fill(200)])
   await calledReplica.services.usageLedger.flush()
   expect(await changingReplica.rows('select id from usage_holds')).toEqual([])
@@ -174,7 +174,7 @@ describe('a question', () => {
     const { token } = await changingReplica.user()
     const names: string[][] = []
     for (let turn = 0; turn < 2; turn++) {
-      expect((await ask(token)).status).toBe(200)
+      expect((await sendQuestion(token)).status).toBe(200)
       await calledReplica.services.usageLedger.flush()
       names.push(statements.take().flatMap(({ name }) => name ?? []))
     }
@@ -191,10 +191,10 @@ test("a revoked token uses nothing of its person's rate limit", async () => {
   })
   const { id, token } = await changingReplica.user()
   const other = await changingReplica.host.tokens.createFor({ user: { id }, name: 'other' })
-  const askBy = async (by: string) =>
+  const sendAs = async (by: string) =>
     (await strict.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })).status
-  expect(await askBy(token)).toBe(200)
+  expect(await sendAs(token)).toBe(200)
   await changingReplica.host.tokens.revokeFor({ user: { id }, tokenId: idOf(token) })
-  for (let turn = 0; turn < 5; turn++) expect(await askBy(token)).toBe(401)
-  expect(await askBy(other.token)).toBe(200)
+  for (let turn = 0; turn < 5; turn++) expect(await sendAs(token)).toBe(401)
+  expect(await sendAs(other.token)).toBe(200)
 })

@@ -41,19 +41,19 @@ test('eight calls at once with ten files of nine megabytes each take little memo
     const { one } = await upload(svc, token, Buffer.concat([PNG, randomBytes(9 * MB)]), { name: `${at}.png` })
     content.push({ type: 'file', file: { file_id: one.id } })
   }
-  const ask = async (parts: readonly object[]) => {
+  const sendQuestion = async (parts: readonly object[]) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const body = JSON.stringify({ model: 'mock-1', messages: [{ role: 'user', content: parts }] })
     const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
     await response.text()
     return response.status
   }
-  const askAtOnce = (parts: readonly object[]) => Promise.all(Array.from({ length: CALLS }, () => ask(parts)))
-  await askAtOnce([{ type: 'text', text: 'Are you there?' }])
+  const sendAtOnce = (parts: readonly object[]) => Promise.all(Array.from({ length: CALLS }, () => sendQuestion(parts)))
+  await sendAtOnce([{ type: 'text', text: 'Are you there?' }])
   await takePeak(service.child.pid)
   const before = await takePeak(service.child.pid)
 
-  expect(await askAtOnce(content)).toEqual(Array(CALLS).fill(200))
+  expect(await sendAtOnce(content)).toEqual(Array(CALLS).fill(200))
 
   const growth = (await takePeak(service.child.pid)) - before
   expect(received / MB).toBeGreaterThan(CALLS * 120)

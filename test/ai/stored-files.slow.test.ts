@@ -85,7 +85,7 @@ const pathOf = (uuid: string) => join(svc.folder, 'files', 'sealed', uuid.slice(
 
 type Part = { file_id: string } | { filename: string; file_data: string }
 
-const ask = (model: string, parts: readonly Part[], more: object = {}, signal?: AbortSignal) => {
+const sendQuestion = (model: string, parts: readonly Part[], more: object = {}, signal?: AbortSignal) => {
   const content = [{ type: 'text', text: 'Größe? “See” \\ ' }, ...parts.map((file) => ({ type: 'file', file }))]
   const body = { model, messages: [{ role: 'user', content }], ...more }
   return svc.send('POST', '/v1/chat/completions', { token, body, ...(signal && { signal }) })
@@ -120,9 +120,9 @@ test.for([
     ...pdf.map(() => inline('a.pdf', document, 'application/pdf')),
   ]
 
-  expect((await ask(model, inlineFiles, more)).status).toBe(200)
-  expect((await ask(model, [...fileIds, ...fileIds], more)).status).toBe(200)
-  expect((await ask(model, [...inlineFiles, ...inlineFiles], more)).status).toBe(200)
+  expect((await sendQuestion(model, inlineFiles, more)).status).toBe(200)
+  expect((await sendQuestion(model, [...fileIds, ...fileIds], more)).status).toBe(200)
+  expect((await sendQuestion(model, [...inlineFiles, ...inlineFiles], more)).status).toBe(200)
 
   const [, streamed, whole] = upstream.requests
   expect(streamed?.sent === whole?.sent).toBe(true)
@@ -142,7 +142,7 @@ test('ten stored files of megabytes are accounted only by their bytes in memory'
   const ids: string[] = []
   for (const bytes of pictures) ids.push((await store(bytes)).id)
 
-  const answer = await ask(
+  const answer = await sendQuestion(
     'openai-compatible',
     ids.map((file_id) => ({ file_id })),
     { stream: true },
@@ -170,7 +170,7 @@ test('a call that is given up while its files are sent closes them', async () =>
     return readBody(request)
   }
   const controller = new AbortController()
-  const answer = ask('openai-compatible', [{ file_id: large.id }], {}, controller.signal).catch(
+  const answer = sendQuestion('openai-compatible', [{ file_id: large.id }], {}, controller.signal).catch(
     (error: Error) => error.name,
   )
   await begun.promise
@@ -194,7 +194,7 @@ test('a call whose file is gone fails with a reason, blaming no provider', async
   }
 
   for (const model of ['two-servers', 'falls-back']) {
-    const answer = await ask(model, [{ file_id: large.id }, { file_id: second.id }])
+    const answer = await sendQuestion(model, [{ file_id: large.id }, { file_id: second.id }])
     expect(answer.status).toBe(500)
     expect(await answer.json()).toMatchObject({ error: { message: 'An attachment cannot be read.', code: 'internal' } })
     upstream.read = readBody
@@ -220,7 +220,7 @@ test.for([
     return undefined
   }
 
-  expect((await ask(model, [{ file_id: large.id }])).status).toBe(200)
+  expect((await sendQuestion(model, [{ file_id: large.id }])).status).toBe(200)
 
   expect(tries).toBe(2)
   expect(upstream.requests[0]?.sent).toContain(`"data:image/png;base64,${large.bytes.toString('base64')}"`)
@@ -233,11 +233,11 @@ test('a provider that speaks HTTP/2 gets stored files over HTTP/1.1', async () =
   const [first, second] = [await store(picture(1_000_000)), await store(picture())]
   const parts = [first, second].map(({ id: file_id }) => ({ file_id }))
 
-  expect((await ask('over-tls', [])).status).toBe(200)
-  expect((await ask('over-tls', parts)).status).toBe(200)
+  expect((await sendQuestion('over-tls', [])).status).toBe(200)
+  expect((await sendQuestion('over-tls', parts)).status).toBe(200)
   await rm(second.path)
-  expect((await ask('over-tls', parts)).status).toBe(500)
-  expect((await ask('over-tls', [])).status).toBe(200)
+  expect((await sendQuestion('over-tls', parts)).status).toBe(500)
+  expect((await sendQuestion('over-tls', [])).status).toBe(200)
 
   expect(versions).toEqual(['2.0', '1.1', '2.0'])
 })

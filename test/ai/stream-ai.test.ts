@@ -184,8 +184,8 @@ test.for<[string, object, string]>([
   ],
   ['a question of a room', buildRequest({}, { broadcast: true }), 'broadcast'],
   ['no word of streaming', buildRequest({ stream: undefined }), 'payload.stream'],
-])('%s is refused by the name of the field, without any call', async ([, asked, field]) => {
-  const { status, body } = await send(asked)
+])('%s is refused by the name of the field, without any call', async ([, question, field]) => {
+  const { status, body } = await send(question)
 
   expect(status).toBe(422)
   expect(body).toMatchObject({

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
 import { completionStreams, type GeneratedStream, type ReadAnswer } from '../kit/ai/stream-grammar.ts'
 import {
-  type Asker,
   procedureSurface,
   type RequestOptions,
   roomSurface,
+  type Sender,
   type Surface,
   surfaces,
 } from '../kit/ai/surfaces.ts'
@@ -17,13 +17,13 @@ const RUNS = 200
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 
 let app: Awaited<ReturnType<typeof startCompletionAdapters>>
-let asker: Asker
+let sender: Sender
 
 beforeAll(async () => {
   app = await startCompletionAdapters()
   const { token } = await app.svc.user()
   const { browser } = await signIn(app.svc, 'ada')
-  asker = { svc: app.svc, token, browser }
+  sender = { svc: app.svc, token, browser }
 })
 
 afterAll(() => app[Symbol.asyncDispose]())
@@ -56,7 +56,7 @@ async function holds(face: Surface, { pieces, expected }: GeneratedStream, strea
   })
   const wish = face.words.tools ? { tools } : {}
 
-  const heard = await face.ask(asker, { model: 'openai-compatible', text: 'Hello', wish, stream })
+  const heard = await face.sendQuestion(sender, { model: 'openai-compatible', text: 'Hello', wish, stream })
 
   const { tokens, ...right } = rightFor(face, expected)
   expect(heard).toEqual({ ...right, ...(heard.tokens && { tokens }) })

@@ -45,8 +45,10 @@ async function read(adapter: string, pieces: readonly Uint8Array[], isStream: bo
   const driver = adapterDrivers[adapter.split(' ')[0] as keyof typeof adapterDrivers]
   const model = driver.model('m', connectionTo(pieces))
   try {
-    const asked = options(adapter)
-    const answer = isStream ? await collectStream((await model.doStream(asked)).stream) : await model.doGenerate(asked)
+    const settings = options(adapter)
+    const answer = isStream
+      ? await collectStream((await model.doStream(settings)).stream)
+      : await model.doGenerate(settings)
     const textOf = (type: 'text' | 'reasoning') =>
       answer.content.map((part) => (part.type === type ? part.text : '')).join('')
     const { input = 0, output = 0 } = fromSdkUsage(answer.usage)

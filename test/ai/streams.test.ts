@@ -12,7 +12,7 @@ afterAll(() => app[Symbol.asyncDispose]())
 test('a stream has deltas, then what it took, then the end', async () => {
   await app.answerBy(answers('Good day to you.'))
 
-  const response = await app.ask(streamHeaders)
+  const response = await app.sendQuestion(streamHeaders)
 
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -39,7 +39,7 @@ test('a stream carries any text unharmed', async () => {
   const text = 'Zeilen\n\ndata: x\r\nevent: done\u2028 "und" \\ 😀 ü \u0000'
   await app.answerBy(answers(text, [...text]))
 
-  expect(joinDeltas(parseEvents(await (await app.ask(streamHeaders)).text()))).toBe(text)
+  expect(joinDeltas(parseEvents(await (await app.sendQuestion(streamHeaders)).text()))).toBe(text)
 })
 
 test('a stream shows that it is alive while the model is silent', async () => {
@@ -53,7 +53,7 @@ test('a stream shows that it is alive while the model is silent', async () => {
   await using app = await startWithProvider(behave, {}, { AI_HEARTBEAT: '50ms' })
 
   let text = ''
-  for await (const piece of (await app.ask(streamHeaders)).body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const piece of (await app.sendQuestion(streamHeaders)).body?.pipeThrough(new TextDecoderStream()) ?? []) {
     text += piece
     if (text.split('\n').filter((line) => line.startsWith(':')).length > 2) isAlive.resolve()
   }
@@ -68,11 +68,11 @@ test('a stream that its provider refuses leaves no timer behind', async () => {
   }
   await app.answerBy(refuses)
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const ask = async () => (await app.ask(streamHeaders)).status
-  expect(await ask()).toBe(422)
+  const sendQuestion = async () => (await app.sendQuestion(streamHeaders)).status
+  expect(await sendQuestion()).toBe(422)
   const before = timers()
 
-  for (let count = 0; count < 20; count++) expect(await ask()).toBe(422)
+  for (let count = 0; count < 20; count++) expect(await sendQuestion()).toBe(422)
 
   expect(timers()).toBeLessThan(before + 10)
 })
@@ -86,7 +86,7 @@ test('a stream counts for itself where the provider does not', async () => {
   }
   await app.answerBy(behave)
 
-  const events = parseEvents(await (await app.ask(streamHeaders)).text())
+  const events = parseEvents(await (await app.sendQuestion(streamHeaders)).text())
 
   expect(events.find(({ event }) => event === 'usage')?.data).toMatchObject({ inputTokens: 2, outputTokens: 6 })
   expect(await readUsageRecords(app.svc)).toEqual([{ outcome: 'completed', input: 2, output: 6 }])

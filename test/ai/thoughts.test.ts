@@ -10,20 +10,25 @@ afterAll(() => kinds[Symbol.asyncDispose]())
 beforeEach(() => kinds.reset())
 
 describe('the effort of thinking', () => {
-  const asks = async (model: string, more: object) => (await kinds.bodyFor(model, { max_tokens: 8000, ...more })).body
+  const requestBody = async (model: string, more: object) =>
+    (await kinds.bodyFor(model, { max_tokens: 8000, ...more })).body
 
   test('thoughts and answer together stay within the longest answer at any effort', async () => {
     for (const effort of ['minimal', 'low', 'medium', 'high', 'xhigh']) {
       for (const model of ['anthropic', 'thinks', 'decides']) {
-        const body = await asks(model, { reasoning_effort: effort })
+        const body = await requestBody(model, { reasoning_effort: effort })
         expect.soft(body, `${model} ${effort}`).toMatchObject({ max_tokens: 8000 })
         const { budget_tokens: most = 0 } = (body?.['thinking'] ?? {}) as { budget_tokens?: number }
         expect.soft(most, `${model} ${effort}`).toBeLessThanOrEqual(4000)
       }
     }
-    expect(await asks('anthropic', { reasoning_effort: 'high' })).toMatchObject({ thinking: { budget_tokens: 3200 } })
-    expect(await asks('thinks', { reasoning_effort: 'high' })).toMatchObject({ thinking: { budget_tokens: 3000 } })
-    expect(await asks('decides', { reasoning_effort: 'high' })).toMatchObject({
+    expect(await requestBody('anthropic', { reasoning_effort: 'high' })).toMatchObject({
+      thinking: { budget_tokens: 3200 },
+    })
+    expect(await requestBody('thinks', { reasoning_effort: 'high' })).toMatchObject({
+      thinking: { budget_tokens: 3000 },
+    })
+    expect(await requestBody('decides', { reasoning_effort: 'high' })).toMatchObject({
       thinking: { type: 'adaptive' },
       output_config: { effort: 'high' },
     })
@@ -32,14 +37,18 @@ describe('the effort of thinking', () => {
   test('a model that is not to think does not, whatever its settings say', async () => {
     const none = { reasoning_effort: 'none' }
 
-    expect(await asks('thinks', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
-    expect(await asks('decides', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
-    expect((await asks('gemini', none))?.['generationConfig']).toMatchObject({ thinkingConfig: { thinkingBudget: 0 } })
-    expect((await asks('gemini', {}))?.['generationConfig']).toMatchObject({ thinkingConfig: { thinkingBudget: 3000 } })
+    expect(await requestBody('thinks', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
+    expect(await requestBody('decides', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
+    expect((await requestBody('gemini', none))?.['generationConfig']).toMatchObject({
+      thinkingConfig: { thinkingBudget: 0 },
+    })
+    expect((await requestBody('gemini', {}))?.['generationConfig']).toMatchObject({
+      thinkingConfig: { thinkingBudget: 3000 },
+    })
   })
 
   test('a model thinks on after tool results where the turn began with thoughts', async () => {
-    const { svc, token, requests: asked } = kinds
+    const { svc, token, requests } = kinds
     const thought = { type: 'reasoning', id: 'rs', summary: [], encrypted_content: 'proof     ' }
     const call = { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{}' }
     const result = { type: 'function_call_output', call_id: 'c', output: 'Rain' }
@@ -47,7 +56,7 @@ describe('the effort of thinking', () => {
     const thinkingOf = async (...input: object[]) => {
       const body = { model: 'thinks', max_output_tokens: 8000, input }
       expect((await svc.send('POST', '/v1/responses', { token, body })).status).toBe(200)
-      return asked.at(-1)?.body['thinking']
+      return requests.at(-1)?.body['thinking']
     }
     const question = { role: 'user', content: 'And now?' }
     const again = [
@@ -65,16 +74,16 @@ describe('the effort of thinking', () => {
     const forced = { reasoning_effort: 'high', tools: [tool], tool_choice: 'required' }
 
     for (const model of ['thinks', 'decides'])
-      expect(await asks(model, forced)).not.toMatchObject({ thinking: expect.anything() })
+      expect(await requestBody(model, forced)).not.toMatchObject({ thinking: expect.anything() })
   })
 })
 
 describe('parameters about thoughts', () => {
   const send = async (path: string, body: object) => {
-    const { svc, token, requests: asked } = kinds
+    const { svc, token, requests } = kinds
     const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
     const { error } = (await response.json()) as { error?: { message: string } }
-    return { status: response.status, message: error?.message, body: asked.at(-1)?.body }
+    return { status: response.status, message: error?.message, body: requests.at(-1)?.body }
   }
   const message = (model: string, more: object) =>
     send('/v1/messages', { model, max_tokens: 8000, messages: [{ role: 'user', content: 'Well?' }], ...more })
@@ -119,11 +128,11 @@ describe('parameters about thoughts', () => {
       'thinking.budget_tokens',
     ],
   ])('%s is refused by its name', async ([, path, body, named]) => {
-    const { requests: asked } = kinds
-    const ask = path === 'messages' ? message : response
+    const { requests } = kinds
+    const requestAnswer = path === 'messages' ? message : response
 
-    expect(await ask('thinks', body)).toMatchObject({ status: 400, message: expect.stringContaining(named) })
-    expect(asked).toEqual([])
+    expect(await requestAnswer('thinks', body)).toMatchObject({ status: 400, message: expect.stringContaining(named) })
+    expect(requests).toEqual([])
   })
 
   test('a result with a file reports that its tool failed like text', async () => {

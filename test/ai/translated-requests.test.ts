@@ -21,7 +21,7 @@ beforeEach(() => {
 })
 
 /** Sends a request that must be accepted; returns the answer and the body that the provider got. */
-async function ask(path: string, body: object) {
+async function sendQuestion(path: string, body: object) {
   const response = await service.send(path, body)
   const text = await response.text()
   expect(response.status, text).toBe(200)
@@ -37,7 +37,7 @@ const patch = { id: 'call00000', name: 'apply_patch', input: { input: '*** Begin
 test.for([false, true])('a custom tool of a response is called by text and answered (streamed: %s)', async (stream) => {
   service.upstream.behave = answerInDialect(() => callAnswer(patch))
   const tools = [{ type: 'custom', name: 'apply_patch' }]
-  const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
+  const { text } = await sendQuestion('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools, stream })
 
   const all = stream ? events(text) : []
   const { output } = stream ? all.at(-1).response : JSON.parse(text)
@@ -45,7 +45,11 @@ test.for([false, true])('a custom tool of a response is called by text and answe
   if (stream) expect(all.map(({ type }) => type)).toContain('response.custom_tool_call_input.done')
   service.upstream.behave = answerInDialect(() => plain)
   const result = { type: 'custom_tool_call_output', call_id: output[0].call_id, output: 'Done' }
-  const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, ...output, result], tools })
+  const { sent } = await sendQuestion('/v1/responses', {
+    model: 'openai-compatible',
+    input: [hi, ...output, result],
+    tools,
+  })
   expect(JSON.parse(sent).messages).toMatchObject([
     hi,
     { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] },
@@ -56,7 +60,12 @@ test.for([false, true])('a custom tool of a response is called by text and answe
 test.for([false, true])('a custom tool of a chat completion is called by its text (streamed: %s)', async (stream) => {
   service.upstream.behave = answerInDialect(() => callAnswer(patch))
   const tools = [{ type: 'custom', custom: { name: 'apply_patch' } }]
-  const { text } = await ask('/v1/chat/completions', { model: 'openai-compatible', messages: [hi], tools, stream })
+  const { text } = await sendQuestion('/v1/chat/completions', {
+    model: 'openai-compatible',
+    messages: [hi],
+    tools,
+    stream,
+  })
 
   const found = stream
     ? events(text).flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
@@ -70,13 +79,13 @@ test('tools of a namespace are called by both names, and accepted back', async (
   )
   const inner = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} }, strict: false }
   const tools = [{ type: 'namespace', name: 'mcp__mail__', description: 'Mail', tools: [inner] }]
-  const { text } = await ask('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools })
+  const { text } = await sendQuestion('/v1/responses', { model: 'openai-compatible', input: 'Hi', tools })
 
   const [call] = JSON.parse(text).output
   expect(call).toMatchObject({ type: 'function_call', name: 'find', namespace: 'mcp__mail__' })
   const result = { type: 'function_call_output', call_id: call.call_id, output: 'None' }
   service.upstream.behave = answerInDialect(() => plain)
-  const { sent } = await ask('/v1/responses', { model: 'openai-compatible', input: [hi, call, result], tools })
+  const { sent } = await sendQuestion('/v1/responses', { model: 'openai-compatible', input: [hi, call, result], tools })
   expect(JSON.parse(sent).messages[1].tool_calls[0].function.name).toBe('mcp__mail__find')
 })
 
@@ -90,9 +99,9 @@ test("a web search is the model's own, or left out where missing", async () => {
     ['/v1/chat/completions', { messages: [hi], web_search_options: {} }],
   ]
   for (const [path, body] of requests) {
-    expect((await ask(path, { ...body, model: 'openai' })).sent).not.toContain('web_search')
-    expect((await ask(path, { ...body, model: 'searching openai' })).sent).toContain('"type":"web_search"')
-    expect((await ask(path, { ...body, model: 'searching anthropic' })).sent).toContain('web_search_20250305')
+    expect((await sendQuestion(path, { ...body, model: 'openai' })).sent).not.toContain('web_search')
+    expect((await sendQuestion(path, { ...body, model: 'searching openai' })).sent).toContain('"type":"web_search"')
+    expect((await sendQuestion(path, { ...body, model: 'searching anthropic' })).sent).toContain('web_search_20250305')
   }
 })
 
@@ -109,7 +118,7 @@ test.for(adapters)('a picture in the result of a tool reaches the model of %s', 
     ]),
   ]
   const tools = [{ name: 'shoot', input_schema: { type: 'object', properties: {} } }]
-  const { sent } = await ask('/v1/messages', { model, max_tokens: 2000, messages, tools })
+  const { sent } = await sendQuestion('/v1/messages', { model, max_tokens: 2000, messages, tools })
 
   expect(sent).toContain(png)
   expect(sent).toContain('image/png')
@@ -122,7 +131,11 @@ test('an inline document for a model that reads none is read as text', async () 
   const data = makePdf({ lines: ['The cat sat.'] }).toString('base64')
   const source = { type: 'base64', media_type: 'application/pdf', data }
   const document = user([{ type: 'document', source, title: 'cats.pdf' }])
-  const { sent } = await ask('/v1/messages', { model: 'openai-compatible', max_tokens: 50, messages: [document] })
+  const { sent } = await sendQuestion('/v1/messages', {
+    model: 'openai-compatible',
+    max_tokens: 50,
+    messages: [document],
+  })
 
   expect(sent).toContain('The cat sat.')
   expect(sent).not.toContain(data)
@@ -150,14 +163,14 @@ test.for(faces)('office documents in a request of %s become text for every model
   const carry = carriers[path] as (typeof carriers)[string]
   const letter = makeDocx(['The cat sat.']).toString('base64')
   for (const model of path === '/v1/messages' ? adapters : ['openai-compatible', 'openai']) {
-    const { sent } = await ask(path, { model, ...carry(word, letter, 'cats.docx') })
+    const { sent } = await sendQuestion(path, { model, ...carry(word, letter, 'cats.docx') })
     expect(sent, model).toContain('The cat sat.')
     expect(sent, model).not.toContain(letter)
   }
   const costs = makeXlsx([['Rent', '500']]).toString('base64')
-  expect((await ask(path, { model: 'anthropic', ...carry(sheet, costs, 'costs.xlsx') })).sent).toContain('500')
+  expect((await sendQuestion(path, { model: 'anthropic', ...carry(sheet, costs, 'costs.xlsx') })).sent).toContain('500')
   const named = carry('application/octet-stream', letter, 'cats.docx')
-  expect((await ask(path, { model: 'google', ...named })).sent).toContain('The cat sat.')
+  expect((await sendQuestion(path, { model: 'google', ...named })).sent).toContain('The cat sat.')
 })
 
 test.for(faces)('an unreadable file in a request of %s is refused with its reason', async (path) => {
@@ -191,7 +204,7 @@ test.for(adapters)('instructions alone, empty texts and the beginning of an answ
     [hi, { role: 'assistant', content: null }, hi],
     [hi, said],
   ]) {
-    const { sent } = await ask('/v1/chat/completions', { model, messages })
+    const { sent } = await sendQuestion('/v1/chat/completions', { model, messages })
     expect(sent).not.toContain('"text":""')
     if (messages.includes(said)) expect(sent).toContain('Once upon')
   }
@@ -203,16 +216,16 @@ test.for([
   [31_999, 'high'],
 ] as const)('a budget of %i tokens of thoughts is the effort %s', async ([budget_tokens, effort]) => {
   const body = { max_tokens: 64_000, messages: [hi], thinking: { type: 'enabled', budget_tokens } }
-  expect((await ask('/v1/messages', { ...body, model: 'openai-compatible' })).sent).toContain(
+  expect((await sendQuestion('/v1/messages', { ...body, model: 'openai-compatible' })).sent).toContain(
     `"reasoning_effort":"${effort}"`,
   )
-  expect((await ask('/v1/messages', { ...body, model: 'anthropic' })).sent).toContain(
+  expect((await sendQuestion('/v1/messages', { ...body, model: 'anthropic' })).sent).toContain(
     `"budget_tokens":${budget_tokens}`,
   )
 })
 
 test('an unsupported parameter is left out, and reported', async () => {
-  const { headers, sent } = await ask('/v1/chat/completions', {
+  const { headers, sent } = await sendQuestion('/v1/chat/completions', {
     model: 'anthropic',
     messages: [hi],
     max_tokens: 50,
@@ -226,16 +239,16 @@ test('an unsupported parameter is left out, and reported', async () => {
 })
 
 test('template options reach servers of open models, and are reported as ignored elsewhere', async () => {
-  const asked = { messages: [hi], chat_template_kwargs: { enable_thinking: false, depth: { of: [1] } } }
-  const open = await ask('/v1/chat/completions', { ...asked, model: 'openai-compatible' })
-  expect(JSON.parse(open.sent)).toMatchObject({ chat_template_kwargs: asked.chat_template_kwargs })
+  const body = { messages: [hi], chat_template_kwargs: { enable_thinking: false, depth: { of: [1] } } }
+  const open = await sendQuestion('/v1/chat/completions', { ...body, model: 'openai-compatible' })
+  expect(JSON.parse(open.sent)).toMatchObject({ chat_template_kwargs: body.chat_template_kwargs })
   expect(open.headers.get('x-ignored-parameters')).toBeNull()
 
-  const templated = await ask('/v1/chat/completions', { ...asked, model: 'templated' })
-  expect(JSON.parse(templated.sent).chat_template_kwargs).toEqual({ ...asked.chat_template_kwargs, builtin: true })
+  const templated = await sendQuestion('/v1/chat/completions', { ...body, model: 'templated' })
+  expect(JSON.parse(templated.sent).chat_template_kwargs).toEqual({ ...body.chat_template_kwargs, builtin: true })
 
   for (const model of ['openai', 'anthropic', 'google', 'mistral']) {
-    const { sent, headers } = await ask('/v1/chat/completions', { ...asked, model })
+    const { sent, headers } = await sendQuestion('/v1/chat/completions', { ...body, model })
     expect([model, headers.get('x-ignored-parameters')]).toEqual([model, 'chat_template_kwargs'])
     expect(sent).not.toContain('enable_thinking')
   }
@@ -251,7 +264,9 @@ test.for([false, true])(
     service.upstream.behave = answerInDialect(() => ({ ...plain, stop: 'END' }))
     const body = { model: 'anthropic', max_tokens: 50, messages: [hi], stop_sequences: ['END'], stream }
 
-    expect((await ask('/v1/messages', body)).text).toContain('"stop_reason":"stop_sequence","stop_sequence":"END"')
+    expect((await sendQuestion('/v1/messages', body)).text).toContain(
+      '"stop_reason":"stop_sequence","stop_sequence":"END"',
+    )
   },
 )
 
@@ -260,8 +275,8 @@ test('refusals and thoughts are accepted back unchanged', async () => {
   const messages = [hi, { role: 'assistant', content: [refusal], reasoning: 'Hm' }, hi]
   const input = [hi, { type: 'message', role: 'assistant', content: [refusal] }, hi]
 
-  expect((await ask('/v1/chat/completions', { model: 'openai-compatible', messages })).sent).toContain('No.')
-  expect((await ask('/v1/responses', { model: 'openai-compatible', input })).sent).toContain('No.')
+  expect((await sendQuestion('/v1/chat/completions', { model: 'openai-compatible', messages })).sent).toContain('No.')
+  expect((await sendQuestion('/v1/responses', { model: 'openai-compatible', input })).sent).toContain('No.')
 })
 
 const picture = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'low' } })

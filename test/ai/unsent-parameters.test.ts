@@ -63,7 +63,7 @@ beforeEach(() => {
   failingModels.clear()
 })
 
-const ask = async (model: string, more: object, path = '/v1/chat/completions') => {
+const sendQuestion = async (model: string, more: object, path = '/v1/chat/completions') => {
   const body = { model, messages: [{ role: 'user', content: 'Well?' }], ...more }
   const response = await svc.send('POST', path, { token, headers: { 'anthropic-version': '2023-06-01' }, body })
   const { error } = (await response.json()) as { error?: { param?: string; message: string } }
@@ -113,7 +113,7 @@ test.for<[model: string, parameters: object, param: string, problem: string]>([
 ])('%s with the parameters %j is refused without a call', async ([model, parameters, param, problem]) => {
   const records = await readUsageRecords(svc)
 
-  expect(await ask(model, parameters)).toEqual({ status: 400, param, message: `'${param}' ${problem}.` })
+  expect(await sendQuestion(model, parameters)).toEqual({ status: 400, param, message: `'${param}' ${problem}.` })
   expect(requests).toEqual([])
   expect(await readUsageRecords(svc)).toEqual(records)
 })
@@ -122,7 +122,10 @@ test('each surface names an unsupported parameter in its own way', async () => {
   const response = { messages: undefined, input: 'Well?', reasoning: { summary: 'concise' } }
   const message = { max_tokens: 100, top_p: 0.5 }
 
-  expect(await ask('gpt-4.1', response, '/v1/responses')).toMatchObject({ status: 400, param: 'reasoning.summary' })
+  expect(await sendQuestion('gpt-4.1', response, '/v1/responses')).toMatchObject({
+    status: 400,
+    param: 'reasoning.summary',
+  })
   const thinking = { type: 'enabled', budget_tokens: 2000 }
   const output_config = { format: { type: 'json_schema', schema: open } }
   const thought = { max_tokens: 8000, thinking, output_config }
@@ -131,7 +134,7 @@ test('each surface names an unsupported parameter in its own way', async () => {
     ['claude-sonnet-4-5', thought, 'thinking.budget_tokens'],
     ['claude-opus-5-5', { max_tokens: 100, output_config }, 'output_config.format'],
   ] as const)
-    expect(await ask(model, body, '/v1/messages')).toMatchObject({
+    expect(await sendQuestion(model, body, '/v1/messages')).toMatchObject({
       status: 400,
       message: expect.stringMatching(new RegExp(`^${name}: `)),
     })
@@ -164,7 +167,7 @@ test.for<[model: string, parameters: object, body: object]>([
   ['gemini-2.5-flash', { temperature: 1.7, top_p: 0.5 }, { generationConfig: { temperature: 1.7, topP: 0.5 } }],
   ['mistral-large-latest', { temperature: 1.2, top_p: 0.5, seed: 7 }, { temperature: 1.2, top_p: 0.5, random_seed: 7 }],
 ])('%s gets a request that fits the parameters %j', async ([model, parameters, body]) => {
-  expect(await ask(model, parameters)).toMatchObject({ status: 200 })
+  expect(await sendQuestion(model, parameters)).toMatchObject({ status: 200 })
   expect(requests[0]?.body).toMatchObject(body)
 })
 
@@ -178,33 +181,36 @@ test('a model that continues without thoughts gets the parameters of non-thinkin
   ]
   const parameters = { temperature: 0.5, max_tokens: 8000, tools: [tool] }
 
-  expect(await ask('thinking', { ...parameters, messages })).toMatchObject({ status: 200 })
+  expect(await sendQuestion('thinking', { ...parameters, messages })).toMatchObject({ status: 200 })
   expect(requests[0]?.body).toMatchObject({ temperature: 0.5 })
   const again = [...messages, { role: 'assistant', content: 'It rains.' }, question]
-  expect(await ask('thinking', { ...parameters, messages: again })).toMatchObject({ status: 400, param: 'temperature' })
+  expect(await sendQuestion('thinking', { ...parameters, messages: again })).toMatchObject({
+    status: 400,
+    param: 'temperature',
+  })
 })
 
 test('an unsupported default is left out and logged once, unless callers override it', async () => {
-  expect(await ask('warm', {})).toMatchObject({ status: 200 })
+  expect(await sendQuestion('warm', {})).toMatchObject({ status: 200 })
   expect(requests[0]?.body).not.toHaveProperty('temperature')
-  expect(await ask('warm', {})).toMatchObject({ status: 200 })
-  expect(await ask('warm', { reasoning_effort: 'low' })).toMatchObject({ status: 200 })
+  expect(await sendQuestion('warm', {})).toMatchObject({ status: 200 })
+  expect(await sendQuestion('warm', { reasoning_effort: 'low' })).toMatchObject({ status: 200 })
   const warnings = svc.log
     .filter((line) => line.includes('does not support its default'))
     .map((line) => JSON.parse(line))
   expect(warnings).toMatchObject([{ model: 'warm', parameters: ['temperature', 'topP'] }])
 
-  expect(await ask('set', { top_p: 0.5 })).toMatchObject({ status: 200 })
+  expect(await sendQuestion('set', { top_p: 0.5 })).toMatchObject({ status: 200 })
   expect(requests.at(-1)?.body).toMatchObject({ top_p: 0.5 })
   expect(requests.at(-1)?.body).not.toHaveProperty('temperature')
-  expect(await ask('set', {})).toMatchObject({ status: 200 })
+  expect(await sendQuestion('set', {})).toMatchObject({ status: 200 })
   expect(requests.at(-1)?.body).toMatchObject({ temperature: 0.5 })
 })
 
 test("a model is a fallback only where it supports the request's parameters", async () => {
   failingModels.add('gpt-4.1')
 
-  expect(await ask('gpt-4.1', { temperature: 0.5 })).toMatchObject({ status: 200 })
+  expect(await sendQuestion('gpt-4.1', { temperature: 0.5 })).toMatchObject({ status: 200 })
   expect(new Set(requests.map(({ body }) => body.model))).toEqual(new Set(['gpt-4.1', 'mistral-large-latest']))
 })
 

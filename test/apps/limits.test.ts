@@ -20,7 +20,7 @@ const command = (...argv: string[]) => {
 }
 
 /** Asks a question; returns the status and, for a refusal, its code and reason. */
-async function ask(token: string) {
+async function sendQuestion(token: string) {
   const answer = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
   const { code, message } = (await answer.json()) as { code?: string; message?: string }
   return { status: answer.status, ...(code && { code, message }) }
@@ -55,12 +55,13 @@ test('a call of an app counts for app, token and person under each limit', async
   await limit('each person', 'user', '5')
   await limit('each token', 'token', '5')
 
-  expect((await ask(portal.token)).status).toBe(200)
-  const refusal = await ask(portal.token)
+  expect((await sendQuestion(portal.token)).status).toBe(200)
+  const refusal = await sendQuestion(portal.token)
   expect(refusal).toMatchObject({ status: 429, code: 'limit_reached' })
   expect(refusal.message).toContain("'the portal'")
-  expect((await ask(ada.token)).status, 'by their own token').toBe(200)
-  for (const status of [200, 200, 200]) expect((await ask(library.token)).status, 'by another app').toBe(status)
+  expect((await sendQuestion(ada.token)).status, 'by their own token').toBe(200)
+  for (const status of [200, 200, 200])
+    expect((await sendQuestion(library.token)).status, 'by another app').toBe(status)
 
   await svc.services.usageLedger.flush()
   expect(await readUsage(portal.token)).toEqual({ 'the portal': 1, 'each app': 1, 'each person': 5, 'each token': 1 })
@@ -71,7 +72,7 @@ test('a call of an app counts for app, token and person under each limit', async
     [portal.id, 0],
     [library.id, 1],
   ])
-  expect(await ask(ada.token), 'the fifth was the last of this month').toMatchObject({ status: 429 })
+  expect(await sendQuestion(ada.token), 'the fifth was the last of this month').toMatchObject({ status: 429 })
 
   expect(await svc.rows('select context, count(*)::int as calls from usage_records group by 1 order by 1')).toEqual([
     { context: 'api', calls: 1 },

@@ -133,8 +133,8 @@ describe('an external app and a person', () => {
     const { passkey, privateKey, apiToken } = await app.secrets('learner')
     expect({ passkey, privateKey }).toEqual({ passkey: null, privateKey: null })
     expect((await me(apiToken)).status).toBe(200)
-    const asked = await svc.send('POST', '/api/ai-req', { token: apiToken, body: buildQuestion() })
-    expect([asked.status, await asked.json()]).toMatchObject([403, { code: 'missing_ability' }])
+    const response = await svc.send('POST', '/api/ai-req', { token: apiToken, body: buildQuestion() })
+    expect([response.status, await response.json()]).toMatchObject([403, { code: 'missing_ability' }])
   })
 
   test("an app cannot use another app's links, and its user is one person", async () => {
@@ -165,7 +165,7 @@ describe('an external app and a person', () => {
     const { person, app, token } = await linkPerson({ abilities: ['read', 'write'] })
     await svc.host.admin.setRole({ user: { id: person.id }, role: 'admin' })
     const made = { name: `Made ${app.id}`, url: 'https://a.example', redirectUrls: ['https://a.example'] }
-    const ask = async (method: string, path: string, by: string, data?: object) => {
+    const sendRequest = async (method: string, path: string, by: string, data?: object) => {
       const headers = data && { 'content-type': 'application/vnd.api+json' }
       const answer = await svc.send(method, path, { token: by, ...(headers && { headers, body: { data } }) })
       return [answer.status, errorOf(await answer.json().catch(() => ({})))]
@@ -191,14 +191,14 @@ describe('an external app and a person', () => {
     ]
 
     for (const [method, path, data, refusal] of requests)
-      expect([method, path, ...(await ask(method, path, token, data))]).toEqual([method, path, ...refusal])
+      expect([method, path, ...(await sendRequest(method, path, token, data))]).toEqual([method, path, ...refusal])
     const { token: own } = await svc.host.tokens.createFor({
       user: { id: person.id },
       name: 'own',
       abilities: ['write', 'read', 'admin'],
     })
     for (const [method, path, data, , status] of requests)
-      expect([method, path, ...(await ask(method, path, own, data))], 'by their own').toEqual([
+      expect([method, path, ...(await sendRequest(method, path, own, data))], 'by their own').toEqual([
         method,
         path,
         status,

@@ -33,8 +33,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const ask = async (token: string) => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
-const askTwice = async (token: string) => [await ask(token), await ask(token)]
+const sendQuestion = async (token: string) =>
+  (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
+const sendTwice = async (token: string) => [await sendQuestion(token), await sendQuestion(token)]
 const holder = async (name: string) =>
   (await svc.rows<{ of: string }>('select subject_id as of from usage_limits where name = $1', [name]))[0]?.of
 
@@ -47,7 +48,7 @@ async function linkedApp(browser: TestBrowser, name: string) {
 
 test("a limit of the file holds for an erased person's username when created again", async () => {
   const before = await svc.user({ username: 'ada' })
-  expect(await askTwice(before.token)).toEqual([200, 429])
+  expect(await sendTwice(before.token)).toEqual([200, 429])
   await svc.host.limits.set({ name: 'by hand', for: 'user:ada', cap: 9, unit: 'tokens', per: 'day' } as never)
 
   await svc.host.admin.removeUser({ user: { username: 'ada' } })
@@ -55,37 +56,37 @@ test("a limit of the file holds for an erased person's username when created aga
   expect(await holder('user ada')).toBe('name:ada')
   expect(await holder('by hand'), 'of an administrator').not.toBe('name:ada')
   const after = await svc.user({ username: 'ada' })
-  expect(await askTwice(after.token)).toEqual([200, 429])
+  expect(await sendTwice(after.token)).toEqual([200, 429])
 })
 
 test("a limit of the file holds for a deleted app's name when created again", async () => {
   const { browser } = await signIn(svc, 'cleo')
   const before = await linkedApp(browser, 'Gone')
-  expect(await askTwice(before.token)).toEqual([200, 429])
+  expect(await sendTwice(before.token)).toEqual([200, 429])
 
   await svc.host.extApps.delete({ id: before.id })
 
   expect(await holder('app Gone')).toBe('name:Gone')
   const after = await linkedApp(browser, 'Gone')
-  expect(await askTwice(after.token)).toEqual([200, 429])
+  expect(await sendTwice(after.token)).toEqual([200, 429])
 })
 
 test('a limit of the file follows the name when apps are renamed', async () => {
   const { browser } = await signIn(svc, 'dora')
   const first = await linkedApp(browser, 'Portal')
   const second = await linkedApp(browser, 'Library')
-  expect(await askTwice(first.token)).toEqual([200, 429])
+  expect(await sendTwice(first.token)).toEqual([200, 429])
 
   await svc.host.extApps.update({ id: first.id, name: 'Old portal', description: 'Used before' })
   expect(await holder('app Portal')).toBe('name:Portal')
-  expect(await ask(first.token)).toBe(200)
-  expect(await askTwice(second.token)).toEqual([200, 200])
+  expect(await sendQuestion(first.token)).toBe(200)
+  expect(await sendTwice(second.token)).toEqual([200, 200])
   await svc.host.extApps.update({ id: second.id, name: 'Portal' })
 
   expect(await holder('app Portal')).toBe(second.id)
-  expect(await askTwice(second.token)).toEqual([200, 429])
+  expect(await sendTwice(second.token)).toEqual([200, 429])
   await svc.host.extApps.update({ id: second.id, name: 'Portal', description: 'The same name' })
-  expect(await ask(second.token)).toBe(429)
+  expect(await sendQuestion(second.token)).toBe(429)
 })
 
 test('a limit of the file holds for an app imported while the service runs', async () => {
@@ -112,7 +113,7 @@ test('a limit of the file holds for an app imported while the service runs', asy
     return ((await answer.json()) as { data: { attributes: Connection } }).data.attributes
   }
   await establishConnection(browser, (await connection()).extAppConnectRequest, {})
-  expect(await askTwice(openSealed((await connection()).extAppSecrets.apiToken))).toEqual([200, 429])
+  expect(await sendTwice(openSealed((await connection()).extAppSecrets.apiToken))).toEqual([200, 429])
 })
 
 interface Connection {

@@ -96,9 +96,9 @@ test("documents and pages send browsers back with the service's own configured n
   await using acme = await startApp({ ...APPS_ON, BRAND: 'acme' })
   const app = await addApp(acme, { needsKeys: false })
   const { browser } = await signIn(acme)
-  const asked = { appId: app.id, version: '1', extAppUserId: 'learner' }
+  const query = { appId: app.id, version: '1', extAppUserId: 'learner' }
   const made = { publicKey: app.publicKey, expiresAt: new Date(Date.now() + 60_000) }
-  const request = acme.services.connectRequests.write(asked, made)
+  const request = acme.services.connectRequests.write(query, made)
   const back = (status: string) => `https://portal.example/back?acme-connect-status=${status}`
   const redirects = { redirectOnConnectionAccepted: back('success'), redirectOnConnectionDeclined: back('declined') }
 

@@ -24,12 +24,12 @@ const body = JSON.stringify({
 })
 
 function requests(tokens: readonly string[]): BenchRequest[] {
-  const ask = { method: 'POST', path: '/api/ai-req', body, tokens } as const
+  const common = { method: 'POST', path: '/api/ai-req', body, tokens } as const
   const headers = { 'content-type': 'application/json' }
   return [
-    { ...ask, name: 'whole', headers, isWhole: (end) => end.includes('think of it."}}') },
+    { ...common, name: 'whole', headers, isWhole: (end) => end.includes('think of it."}}') },
     {
-      ...ask,
+      ...common,
       name: 'streamed',
       headers: { ...headers, accept: 'text/event-stream' },
       isWhole: (end) => end.includes('event: done'),
@@ -37,7 +37,7 @@ function requests(tokens: readonly string[]): BenchRequest[] {
   ]
 }
 
-interface AskingOptions {
+interface ServiceOptions {
   limits?: readonly object[]
   /** The abilities of the tokens, if not the usual ones. */
   abilities?: readonly Ability[]
@@ -48,7 +48,7 @@ interface AskingOptions {
 export async function openWith(
   { databaseUrl, folder, start }: World,
   requests: (tokens: readonly string[]) => BenchRequest[],
-  { limits = [], abilities, more }: AskingOptions = {},
+  { limits = [], abilities, more }: ServiceOptions = {},
 ): Promise<Contest> {
   const upstream = await start('upstream.ts', {})
   const config = join(folder, 'ai.json')

@@ -34,7 +34,7 @@ const about = (files: readonly object[]) => ({
   messages: [{ role: 'user', content: [{ type: 'text', text: 'See these.' }, ...files] }],
 })
 
-const ask = (tokens: readonly string[], body: object): Omit<BenchRequest, 'name' | 'isWhole'> => ({
+const buildRequest = (tokens: readonly string[], body: object): Omit<BenchRequest, 'name' | 'isWhole'> => ({
   method: 'POST',
   path: '/v1/chat/completions',
   headers: { 'content-type': 'application/json' },
@@ -45,9 +45,9 @@ const stream = { stream: true, stream_options: { include_usage: true } }
 const isEnded = (end: string) => end.includes('[DONE]')
 
 const requests = (tokens: readonly string[]): BenchRequest[] => [
-  { ...ask(tokens, question), name: 'whole', isWhole: (end) => end.includes('total_tokens') },
-  { ...ask(tokens, { ...question, ...stream }), name: 'streamed', isWhole: isEnded, timesFirstByte: true },
-  { ...ask(tokens, { ...about(files), ...stream }), name: TEN_FILES, isWhole: isEnded },
+  { ...buildRequest(tokens, question), name: 'whole', isWhole: (end) => end.includes('total_tokens') },
+  { ...buildRequest(tokens, { ...question, ...stream }), name: 'streamed', isWhole: isEnded, timesFirstByte: true },
+  { ...buildRequest(tokens, { ...about(files), ...stream }), name: TEN_FILES, isWhole: isEnded },
 ]
 
 const TEN_FILES = 'ten files'
@@ -67,7 +67,7 @@ async function open(world: World): Promise<Contest> {
     const { one } = await upload(subject, token, picture, { name: `${at}.png` })
     stored.push({ type: 'file', file: { file_id: one.id } })
   }
-  const named = { ...ask([token], { ...about(stored), ...stream }), name: TEN_STORED, isWhole: isEnded }
+  const named = { ...buildRequest([token], { ...about(stored), ...stream }), name: TEN_STORED, isWhole: isEnded }
   // Comes before the files in requests, which need more memory, as a peak stays.
   return { ...contest, requests: contest.requests.toSpliced(-1, 0, named) }
 }

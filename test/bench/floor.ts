@@ -63,8 +63,8 @@ servePart(async ({ databaseUrl, upstreamUrl }: Input) => {
       const { rows } = await database.query({ ...findToken, values: [tokenId] })
       if (!rows[0]) return reply.code(401).send({ error: {} })
       const { model, stream } = request.body
-      const asked = { method: 'POST', path: `${pathname}/chat/completions`, headers } as const
-      const { body } = await upstream.request({ ...asked, body: JSON.stringify(request.body) })
+      const options = { method: 'POST', path: `${pathname}/chat/completions`, headers } as const
+      const { body } = await upstream.request({ ...options, body: JSON.stringify(request.body) })
       const record = ({ prompt_tokens, completion_tokens }: Usage) => {
         const ms = Math.round(performance.now() - started)
         const values = [rows[0].user_id, tokenId, model, prompt_tokens, completion_tokens, ms, request.id]

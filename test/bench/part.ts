@@ -44,14 +44,14 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
       NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/svc'),
     },
   })
-  const { url, ...details } = await ask<Record<string, string>>(child, { start: input })
+  const { url, ...details } = await requestReply<Record<string, string>>(child, { start: input })
   return {
     url: url ?? '',
     details,
-    usage: () => ask<PartUsage>(child, 'usage'),
-    heap: () => ask<number>(child, 'heap'),
-    watch: () => ask<true>(child, 'watch'),
-    seen: () => ask<Seen>(child, 'seen'),
+    usage: () => requestReply<PartUsage>(child, 'usage'),
+    heap: () => requestReply<number>(child, 'heap'),
+    watch: () => requestReply<true>(child, 'watch'),
+    seen: () => requestReply<Seen>(child, 'seen'),
     async stop() {
       if (child.exitCode !== null) return
       child.disconnect()
@@ -60,7 +60,7 @@ export async function startPart<Input>(file: string, input: Input, { log, profil
   }
 }
 
-async function ask<Reply>(child: ChildProcess, question: object | string): Promise<Reply> {
+async function requestReply<Reply>(child: ChildProcess, question: object | string): Promise<Reply> {
   const over = new AbortController()
   const gone = once(child, 'exit', { signal: over.signal }).then(() => {
     throw new Error(`${child.spawnargs.at(-1)} ended early`)

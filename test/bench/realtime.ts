@@ -146,7 +146,7 @@ async function* reconnect({ part, tokens }: Side, sockets: readonly BenchSocket[
   for (const socket of sockets) socket.drop()
   let isOver = false
   const statuses: number[] = []
-  const asking = (async () => {
+  const reading = (async () => {
     while (!isOver) {
       const headers = { authorization: `Bearer ${tokens[0]}` }
       const { statusCode, body } = await request(`${part.url}/api/svc/v1/rooms`, { headers })
@@ -158,7 +158,7 @@ async function* reconnect({ part, tokens }: Side, sockets: readonly BenchSocket[
   const back = await Promise.all(sockets.map((_, n) => untilOpen(part.url, tokens[n % tokens.length])))
   const seconds = (performance.now() - begun) / 1000
   isOver = true
-  await asking
+  await reading
   for (const socket of back) socket.drop()
   const refused = statuses.filter((status) => status !== 200).length
   yield count('sockets that came back of 2000', back.length, back.length === IDLE)

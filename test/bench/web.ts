@@ -120,13 +120,13 @@ async function* measureFirstView(page: Page, requests: { url: string }[]): Async
   requests.length = 0
   await page.goto('/chat')
   await page.getByRole('combobox', { name: 'Model: Mock 1' }).waitFor()
-  const asked = requests.filter(({ url }) => !url.includes('users.changes'))
+  const counted = requests.filter(({ url }) => !url.includes('users.changes'))
   await page.unroute('**/trpc/users.changes**')
   const kilobytes = (ending: string) =>
     [...sizes].reduce((sum, [url, size]) => sum + (url.endsWith(ending) ? size : 0), 0) / 1024
   yield bounded('script of the first view', 'KiB', kilobytes('.js'), 170)
   yield bounded('style of the first view', 'KiB', kilobytes('.css'), 15)
-  yield bounded('requests before one can type', 'requests', asked.length, 8)
+  yield bounded('requests before one can type', 'requests', counted.length, 8)
 }
 
 const compared = (what: string, unit: string, [subject, floor]: [number, number], most: number): Figure => {

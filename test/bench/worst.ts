@@ -52,7 +52,7 @@ const bare = (input: string) => input
 const document = (type: string) => (input: string) => `{"data":{"type":"${type}","id":"2","attributes":${input}}}`
 const jsonApi = 'application/vnd.api+json'
 const base = '/api/svc/v1'
-const asking = ['model', 'messages']
+const questionMembers = ['model', 'messages']
 const keychain = ['clean', 'publicKey', 'set', 'remove']
 
 /** The largest bodies there are, on every surface, and the smallest. */
@@ -61,16 +61,16 @@ const targets: Target[] = [
     what: 'ai-req',
     method: 'POST',
     path: '/api/ai-req',
-    names: asking,
+    names: questionMembers,
     bytes: 2048 * KB,
     bodyOf: (input) => `{"payload":${input}}`,
   },
-  { what: 'tRPC ai.ask', method: 'POST', path: '/trpc/ai.ask', names: asking, bytes: 2048 * KB, bodyOf: bare },
+  { what: 'tRPC ai.ask', method: 'POST', path: '/trpc/ai.ask', names: questionMembers, bytes: 2048 * KB, bodyOf: bare },
   {
     what: 'tRPC batch',
     method: 'POST',
     path: `/trpc/${Array(50).fill('ai.ask').join()}?batch=1`,
-    names: asking,
+    names: questionMembers,
     bytes: 40 * KB,
     bodyOf: (input) => `{${Array.from({ length: 50 }, (_, index) => `"${index}":${input}`).join()}}`,
   },

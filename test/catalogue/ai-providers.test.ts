@@ -74,7 +74,7 @@ describe('providers', () => {
   test('an added provider and model answer programs from being allowed until switched off', async () => {
     await using upstream = await startProvider(answers('Good day.'))
     const { admin, people } = svc
-    const ask = async () => {
+    const sendQuestion = async () => {
       const response = await svc.send('POST', '/api/ai-req', {
         token: people.ada.token,
         body: buildQuestion('Hello', 'new-1'),
@@ -82,22 +82,22 @@ describe('providers', () => {
       return response.status
     }
     const provider = (await admin.create('ai-providers', { ...provided, apiUrl: upstream.url, apiKey: secret })).one.id
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     const relation = { provider: toOne('ai-providers', provider) }
     const model = (await admin.create('ai-models', { modelId: 'new-1', label: 'New', upstreamId: 'real-1' }, relation))
       .one.id
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     await admin.update('ai-models', model, { usageTypes: ['main', 'external'] })
-    expect(await ask()).toBe(200)
+    expect(await sendQuestion()).toBe(200)
     expect(upstream.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`)
     expect(upstream.requests[0]?.body.model).toBe('real-1')
 
     await admin.update('ai-providers', provider, { apiKey: 'another-key' })
-    expect(await ask()).toBe(200)
+    expect(await sendQuestion()).toBe(200)
     expect(upstream.requests[1]?.headers.authorization).toBe('Bearer another-key')
 
     await admin.update('ai-providers', provider, { active: false })
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     // The provider's models are no longer listed.
     expect(
       await svc.rows(`select kind, subject from change_log where stream = 'all' order by seq desc limit 2`),
@@ -106,15 +106,15 @@ describe('providers', () => {
       { kind: 'ai-providers.updated', subject: provider },
     ])
     await admin.update('ai-providers', provider, { active: true })
-    expect(await ask()).toBe(200)
+    expect(await sendQuestion()).toBe(200)
     await admin.update('ai-models', model, { active: false })
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     await admin.update('ai-models', model, { active: true, usageTypes: ['main'] })
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     await admin.update('ai-models', model, { usageTypes: ['external'] })
-    expect(await ask()).toBe(200)
+    expect(await sendQuestion()).toBe(200)
     expect((await admin.delete(`/ai-providers/${provider}`)).status).toBe(200)
-    expect(await ask()).toBe(422)
+    expect(await sendQuestion()).toBe(422)
     expect((await admin.get(`/ai-models/${model}`)).status).toBe(404)
     expect(upstream.requests).toHaveLength(4)
   })

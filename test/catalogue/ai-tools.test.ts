@@ -61,8 +61,8 @@ describe('tools', () => {
       mappedCapabilityKey: null,
     })
     // A sparse fieldset that names the hidden attribute does not reveal it.
-    const asked = await svc.ada.get(`/ai-tools/${tool.fetch}?fields[ai-tools]=active,name`)
-    expect([asked.status, asked.one.attributes]).toEqual([200, { name: 'fetch' }])
+    const read = await svc.ada.get(`/ai-tools/${tool.fetch}?fields[ai-tools]=active,name`)
+    expect([read.status, read.one.attributes]).toEqual([200, { name: 'fetch' }])
   })
 
   test('tools are filtered by model and by state, each alone and both together', async () => {

@@ -26,7 +26,7 @@ test('production switches off the demo providers of development, and they can on
   await using database = await cloneDatabase()
   await using config = await writeConfig('http://127.0.0.1:9/v1')
   const settings = { ...productionSettings, DATABASE_URL: database.url, AI_CONFIG: config.file }
-  const ask = (svc: Awaited<ReturnType<typeof startApp>>, token: string, model: string) =>
+  const sendQuestion = (svc: Awaited<ReturnType<typeof startApp>>, token: string, model: string) =>
     svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
   const made = await (async () => {
     await using svc = await startApp({ ...settings, NODE_ENV: 'development' })
@@ -36,14 +36,14 @@ test('production switches off the demo providers of development, and they can on
     const relation = { provider: toOne('ai-providers', id) }
     const model = { modelId: 'toy', label: 'Toy', usageTypes: ['main', 'external'] }
     expect((await admin.create('ai-models', model, relation)).status).toBe(201)
-    expect((await ask(svc, token, 'toy')).status).toBe(200)
+    expect((await sendQuestion(svc, token, 'toy')).status).toBe(200)
     return { id, token }
   })()
 
   await using svc = await startApp(settings)
   const admin = clientOf(svc, made.token)
 
-  expect((await ask(svc, made.token, 'toy')).status).toBe(422)
+  expect((await sendQuestion(svc, made.token, 'toy')).status).toBe(422)
   expect((await admin.get(`/ai-providers/${made.id}`)).one.attributes).toMatchObject({ active: false })
   expect(svc.log.join('')).toContain('"deactivated":["mine"]')
   const active = await admin.update('ai-providers', made.id, { active: true })

@@ -79,18 +79,18 @@ test('browser and token are told apart, as the service treats them', async () =>
   const { token } = await svc.user({ username: 'fay' })
   const [rule] = await svc.rows<{ model_id: number }>(`delete from ai_model_usage_rules where usage_type = 'main'
     and model_id = (select id from ai_models where model_id = 'open') returning model_id`)
-  const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'open') })
+  const sendQuestion = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'open') })
 
   expect([(await explain('fay', 'open')).codes, (await explain('fay', 'open', 'token')).codes]).toEqual([
     ['other_surface'],
     [],
   ])
-  expect((await ask()).status).toBe(200)
+  expect((await sendQuestion()).status).toBe(200)
 
   // The limit counts what is recorded when it is set.
   await svc.services.usageLedger.flush()
   await svc.host.limits.set({ name: 'each token', for: 'token', cap: 1, unit: 'requests', per: 'day' })
-  expect((await ask()).status).toBe(429)
+  expect((await sendQuestion()).status).toBe(429)
   expect((await explain('fay', 'open', 'token')).codes).toEqual(['token_limit_reached'])
   await svc.host.limits.remove({ name: 'each token' })
   await svc.rows('delete from access_tokens where user_id = (select id from users where username = $1)', ['fay'])

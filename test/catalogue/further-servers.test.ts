@@ -303,12 +303,12 @@ describe('calls', () => {
     const relation = { provider: toOne('ai-providers', id) }
     await svc.admin.create('ai-models', { modelId: 'new-1', label: 'New', usageTypes: ['external'] }, relation)
     await svc.admin.update('ai-providers', id, { servers: [{ apiUrl: added.url, apiKey }] })
-    const ask = () =>
+    const sendQuestion = () =>
       svc.send('POST', '/api/ai-req', { token: svc.people.ada.token, body: buildQuestion('Hello', 'new-1') })
 
-    await ask()
+    await sendQuestion()
     await svc.admin.update('ai-providers', id, { apiUrl: second.url, apiKey: 'new-own-key' })
-    await ask()
+    await sendQuestion()
 
     expect(authorizations(first)).toEqual(['Bearer own-key'])
     expect(authorizations(second)).toEqual(['Bearer new-own-key'])

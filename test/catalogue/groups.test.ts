@@ -5,7 +5,7 @@ import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn, type TestBrowser } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { clientOf } from '../kit/json-api/client.ts'
-import { askRoomModel as askInRoom, createAiRoom } from '../kit/rooms/ai.ts'
+import { createAiRoom, requestRoomAnswer } from '../kit/rooms/ai.ts'
 
 const resources = new AsyncDisposableStack()
 let svc: TestApp
@@ -66,7 +66,7 @@ async function listModels(browser: TestBrowser, path = '/api/svc/v1/ai-models') 
   return data.map(({ attributes }) => attributes.modelId)
 }
 
-async function ask(token: string, model: string) {
+async function sendQuestion(token: string, model: string) {
   const body = { payload: { model, messages: [{ role: 'user', content: { text: 'Hello' } }] } }
   const answer = await svc.send('POST', '/api/ai-req', { token, body })
   return { status: answer.status, text: await answer.text() }
@@ -102,10 +102,10 @@ test('programs are listed the same models on every surface', async () => {
 
 test('a model for other groups is like a missing one on every surface', async () => {
   for (const name of ['for-staff', 'behind']) {
-    expect(await ask(ada.token, name)).toMatchObject({ status: 200 })
-    expect(await ask(root.token, name)).toMatchObject({ status: 200 })
-    const refusal = await ask(bob.token, name)
-    const unknown = await ask(bob.token, 'nowhere')
+    expect(await sendQuestion(ada.token, name)).toMatchObject({ status: 200 })
+    expect(await sendQuestion(root.token, name)).toMatchObject({ status: 200 })
+    const refusal = await sendQuestion(bob.token, name)
+    const unknown = await sendQuestion(bob.token, 'nowhere')
     expect(refusal.status).toBe(422)
     const normalize = ({ text }: { text: string }) => text.replace(/"requestId":"[^"]*"/, '')
     expect(normalize(refusal)).toBe(normalize(unknown))
@@ -127,8 +127,8 @@ test('a model for other groups is like a missing one on every surface', async ()
 })
 
 test('a model for other groups never answers in place of one that fails', async () => {
-  expect((await ask(ada.token, 'frail')).text).toContain('By for-staff.')
-  expect((await ask(bob.token, 'frail')).text).toContain('By open.')
+  expect((await sendQuestion(ada.token, 'frail')).text).toContain('By for-staff.')
+  expect((await sendQuestion(bob.token, 'frail')).text).toContain('By open.')
 })
 
 test('the rights of groups are found by other resources, too', async () => {
@@ -152,7 +152,7 @@ test('in a room the groups of the person who asks decide', async () => {
   await svc.host.admin.setGroups({ user: { id: room.editor.id }, groups: ['staff'] })
 
   const [outsider, insider] = await Promise.all(
-    clients.map((by) => askInRoom(clientOf(svc as never, by.token), room.id, 'Hello', { model: 'for-staff' })),
+    clients.map((by) => requestRoomAnswer(clientOf(svc as never, by.token), room.id, 'Hello', { model: 'for-staff' })),
   )
 
   expect([outsider?.status, insider?.status]).toEqual([422, 200])
@@ -163,7 +163,7 @@ test('an app asks for its person the models that are for them', async () => {
     const app = await addApp(svc, { name, needsKeys: false, abilities: ['ai', 'read'] })
     await establishConnection(person.browser, await app.connectRequest('learner'), {})
     const { apiToken } = await app.secrets('learner')
-    return [(await ask(apiToken, 'for-staff')).status, (await ask(apiToken, 'open')).status]
+    return [(await sendQuestion(apiToken, 'for-staff')).status, (await sendQuestion(apiToken, 'open')).status]
   }
   expect(await statuses(ada, 'Portal of Ada')).toEqual([200, 200])
   expect(await statuses(bob, 'Portal of Bob')).toEqual([422, 200])
@@ -181,14 +181,14 @@ test('changes by administrators hold for the next call, and outlast the file', a
       headers: { 'content-type': 'application/vnd.api+json' },
       body: { data: { type: 'ai-models', id: `${id}`, attributes: { groups } } },
     })
-  expect((await ask(eve.token, 'open')).status).toBe(200)
+  expect((await sendQuestion(eve.token, 'open')).status).toBe(200)
 
   expect((await patch(['chess'])).status).toBe(200)
-  expect((await ask(eve.token, 'open')).status).toBe(422)
+  expect((await sendQuestion(eve.token, 'open')).status).toBe(422)
   await svc.host.models.sync()
-  expect((await ask(eve.token, 'open')).status).toBe(422)
+  expect((await sendQuestion(eve.token, 'open')).status).toBe(422)
   await svc.host.admin.setGroups({ user: { id: eve.id }, groups: ['chess'] })
-  expect((await ask(eve.token, 'open')).status).toBe(200)
+  expect((await sendQuestion(eve.token, 'open')).status).toBe(200)
   expect((await patch([])).status).toBe(200)
   expect((await patch(['a\nb'])).status).toBe(422)
 })
@@ -199,8 +199,8 @@ test('svc models groups says who may use a model, or those of a provider', async
 
   const changed = await command('models', 'groups', 'special', '--provider', '--groups', 'students')
   expect(changed.stdout).toContain('People in students may use the models of special.')
-  expect((await ask(bob.token, 'behind')).status).toBe(200)
-  expect((await ask(ada.token, 'behind')).status).toBe(422)
+  expect((await sendQuestion(bob.token, 'behind')).status).toBe(200)
+  expect((await sendQuestion(ada.token, 'behind')).status).toBe(422)
   expect((await command('models', 'list')).stdout).toMatch(/behind.*students/)
   expect((await command('models', 'groups', 'special', '--provider', '--groups', '')).stdout).toContain('Everybody may')
   expect((await command('models', 'groups', 'nowhere', '--groups', 'x')).stderr).toContain('There is no model nowhere.')

@@ -75,7 +75,7 @@ describe("a provider's key", () => {
         /** Asks a question and returns the keys that each provider was sent. */
         async keys() {
           await app.svc.send('POST', '/api/ai-req', { token: ada.token, body: buildQuestion() })
-          const sentTo = ({ requests: asked }: typeof first) => asked.map(({ headers }) => headers.authorization)
+          const sentTo = ({ requests }: typeof first) => requests.map(({ headers }) => headers.authorization)
           return { first: sentTo(first), second: sentTo(second) }
         },
         servers: () =>
@@ -158,7 +158,7 @@ describe("a provider's key", () => {
     const [first, second] = [appKey(), appKey()]
     const settings = { DATABASE_URL: database.url, AI_CONFIG: config.file }
     const start = (keys: Record<string, string>) => startApp({ ...settings, ...keys })
-    const ask = async (svc: TestApp, token: string) =>
+    const sendQuestion = async (svc: TestApp, token: string) =>
       (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
     let token = ''
     let before = ''
@@ -179,12 +179,12 @@ describe("a provider's key", () => {
     }
     {
       await using svc = await start({ APP_KEY: second, APP_PREVIOUS_KEYS: first })
-      expect(await ask(svc, token)).toBe(200)
+      expect(await sendQuestion(svc, token)).toBe(200)
       expect(await keyOf(svc)).not.toBe(before)
     }
     await using svc = await start({ APP_KEY: second })
 
-    expect(await ask(svc, token)).toBe(200)
+    expect(await sendQuestion(svc, token)).toBe(200)
     expect(upstream.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill('Bearer provider-key'))
     const [own] = await svc.rows<{ key: string }>(`select api_key as key from ai_providers where provider_id = 'own'`)
     expect(svc.services.vault.open(own?.key ?? '', 'ai_providers.api_key')).toBe('own-key')

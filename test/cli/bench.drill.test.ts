@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { root } from '../kit/service-process.ts'
 
 test('every suite of the bench has a floor that sends the same', async () => {
-  const asked = ['test/bench/main.ts', '--check']
+  const argv = ['test/bench/main.ts', '--check']
 
-  const { stdout } = await promisify(execFile)(process.execPath, asked, { cwd: root })
+  const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd: root })
 
   expect(stdout.match(/can be measured$/gm)).toHaveLength(8)
 }, 600_000)

@@ -98,10 +98,10 @@ test('the programs run by their files as under npx, and never prompt there', asy
   await using machine = await dataFolder()
 
   const help = await machine.execute(file('cli/svc.ts'), ['--help'])
-  const asking = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
+  const command = await machine.execute(file('cli/svc-console.ts'), ['app:token'])
 
   expect(help).toMatchObject({ exitCode: 0, stderr: '', stdout: expect.stringContaining('update-avatar') })
-  expect(asking).toEqual({
+  expect(command).toEqual({
     exitCode: 2,
     stdout: '',
     stderr: '--username, --email or --id is missing.\n--name is missing.\n',

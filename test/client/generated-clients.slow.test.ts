@@ -72,13 +72,13 @@ const body: Asking['requestBody']['content']['application/json'] = {
 }
 const models = (await (await fetch(url + '/api/svc/v1/ai-models', { headers })).json()) as Models
 const label: string | undefined = models.data[0]?.attributes.label
-const asked = await fetch(url + '/api/ai-req', {
+const result = await fetch(url + '/api/ai-req', {
   method: 'POST',
   headers: { ...headers, 'content-type': 'application/json' },
   body: JSON.stringify(body),
 })
-const answer = (await asked.json()) as Asking['responses'][200]['content']['application/json']
-console.log(JSON.stringify({ status: asked.status, text: answer.content.text, label }))
+const answer = (await result.json()) as Asking['responses'][200]['content']['application/json']
+console.log(JSON.stringify({ status: result.status, text: answer.content.text, label }))
 `
 
     expect(await outcomeOf('types-program', program)).toMatchObject({
@@ -98,15 +98,15 @@ console.log(JSON.stringify({ status: asked.status, text: answer.content.text, la
 
     const program = `import { aiModelsList, apiAiReq, health } from './client.ts'
 ${head}
-const asked = await apiAiReq(
+const result = await apiAiReq(
   { payload: { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] } },
   { headers },
 )
-const text = asked.status === 200 && typeof asked.data === 'object' ? asked.data.content.text : ''
+const text = result.status === 200 && typeof result.data === 'object' ? result.data.content.text : ''
 const listed = await aiModelsList({ sort: ['-label'], 'page[size]': 1 }, { headers })
 const models = listed.status === 200 ? listed.data.data.length : 0
 const report = await health()
-console.log(JSON.stringify({ status: asked.status, text, models, health: report.status === 200 ? report.data.status : '', url: url.length > 0 }))
+console.log(JSON.stringify({ status: result.status, text, models, health: report.status === 200 ? report.data.status : '', url: url.length > 0 }))
 `
 
     expect(await outcomeOf('orval-program', program)).toEqual({

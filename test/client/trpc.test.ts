@@ -23,7 +23,10 @@ afterAll(async () => {
 })
 
 const clientOf = (svc: TestApp, token: string) => createClient({ url: svc.url, token })
-const ask = (text = 'Hello', model = 'mock-1') => ({ model, messages: [{ role: 'user' as const, content: { text } }] })
+const buildInput = (text = 'Hello', model = 'mock-1') => ({
+  model,
+  messages: [{ role: 'user' as const, content: { text } }],
+})
 
 interface Shape {
   message: string
@@ -62,7 +65,7 @@ test('a procedure over HTTP asks a model', async () => {
   provider.behave = answers('Good day to you.')
   const { token } = await svc.user()
 
-  expect(await clientOf(svc, token).ai.ask.mutate(ask())).toEqual({ text: 'Good day to you.' })
+  expect(await clientOf(svc, token).ai.ask.mutate(buildInput())).toEqual({ text: 'Good day to you.' })
 })
 
 test('a procedure over HTTP streams the pieces of an answer, then its usage', async () => {
@@ -80,7 +83,7 @@ test('a procedure over HTTP streams the pieces of an answer, then its usage', as
   const { token } = await svc.user()
 
   const parts = []
-  for await (const part of await clientOf(svc, token).ai.stream.mutate(ask())) {
+  for await (const part of await clientOf(svc, token).ai.stream.mutate(buildInput())) {
     parts.push(part)
     goOn()
   }
@@ -102,7 +105,7 @@ test('a procedure over HTTP reports a failure after the first piece in the strea
   const { token } = await svc.user()
 
   const reading = (async () => {
-    for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask()));
+    for await (const _ of await clientOf(svc, token).ai.stream.mutate(buildInput()));
   })()
 
   const failure = await reading.catch((error: unknown) => error)
@@ -115,7 +118,7 @@ test('a procedure over HTTP fails as a whole where nothing came before the failu
   const { token } = await svc.user()
 
   const failure = await clientOf(svc, token)
-    .ai.stream.mutate(ask())
+    .ai.stream.mutate(buildInput())
     .catch((error: unknown) => error)
 
   expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
@@ -245,7 +248,7 @@ test('an error comes with 413 for a body that is too large', async () => {
   const { token } = await svc.user()
   const client = clientOf(svc, token)
 
-  const error = await client.ai.ask.mutate(ask('x'.repeat(3000))).catch((thrown: unknown) => thrown)
+  const error = await client.ai.ask.mutate(buildInput('x'.repeat(3000))).catch((thrown: unknown) => thrown)
 
   expect(error).toMatchObject({ status: 413, code: 'too_large', requestId: expect.any(String) })
 })
@@ -294,7 +297,7 @@ test("a departing caller ends the provider's call, and the record says so", asyn
   const { id, token } = await svc.user()
   const controller = new AbortController()
 
-  const pendingCall = clientOf(svc, token).ai.ask.mutate(ask(), { signal: controller.signal })
+  const pendingCall = clientOf(svc, token).ai.ask.mutate(buildInput(), { signal: controller.signal })
   const gone = expect(pendingCall).rejects.toThrow()
   await expect.poll(() => provider.requests.length).toBe(1)
   controller.abort()
@@ -313,7 +316,7 @@ test('a caller who goes away in the middle of a stream ends the call', async () 
   }
   const { id, token } = await svc.user()
 
-  for await (const _ of await clientOf(svc, token).ai.stream.mutate(ask())) break
+  for await (const _ of await clientOf(svc, token).ai.stream.mutate(buildInput())) break
 
   await expect.poll(() => provider.requests[0]?.abortedAt).toBeDefined()
   await expect

@@ -101,17 +101,20 @@ function noAnswer(at: string, cause: unknown): never {
   throw new Failure([{ at, seen: `no answer: ${message || code}` }])
 }
 
-async function readAnswer(response: Response, asked: Pick<Answer, 'method' | 'url' | 'at' | 'sent'>): Promise<Answer> {
+async function readAnswer(
+  response: Response,
+  request: Pick<Answer, 'method' | 'url' | 'at' | 'sent'>,
+): Promise<Answer> {
   const written = await response.text()
   const body = parse(written)
   return {
-    ...asked,
+    ...request,
     status: response.status,
     headers: response.headers,
     text: written,
     body,
     document: object(body),
-    isLinkage: /\/relationships\/[^/?]+(\?|$)/.test(asked.url),
+    isLinkage: /\/relationships\/[^/?]+(\?|$)/.test(request.url),
   }
 }
 

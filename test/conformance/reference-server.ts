@@ -8,10 +8,10 @@ import { Store } from './reference/model.ts'
 import { type Applied, contentType, negotiate } from './reference/negotiation.ts'
 import { description } from './reference/openapi.ts'
 import { Refusal } from './reference/refusal.ts'
-import { type Asked, type Reply, Requests } from './reference/requests.ts'
+import { type ApiRequest, type Reply, Requests } from './reference/requests.ts'
 
 /** Manipulates the traffic between a client and the server. */
-export type Spoil = (asked: Asked, answer: (asked: Asked) => Reply) => Reply
+export type Spoil = (request: ApiRequest, answer: (request: ApiRequest) => Reply) => Reply
 
 interface Options {
   /** The one obligation that it does not meet. */
@@ -22,15 +22,15 @@ interface Options {
 /** A small JSON:API server in memory that meets all obligations, but for what it is told to break. */
 export async function startReferenceServer({
   break: breakage,
-  spoil = (asked, answer) => answer(asked),
+  spoil = (request, answer) => answer(request),
 }: Options = {}) {
   const broken: Broken = (name) => name === breakage
   const store = new Store()
   const server = createServer(async (request, response) => {
-    const asked = await read(request)
+    const apiRequest = await read(request)
     send(
       response,
-      spoil(asked, (it) => answer(it, store, broken)),
+      spoil(apiRequest, (it) => answer(it, store, broken)),
     )
   })
   server.listen(0, '127.0.0.1')
@@ -45,7 +45,7 @@ export async function startReferenceServer({
   }
 }
 
-async function read(request: IncomingMessage): Promise<Asked> {
+async function read(request: IncomingMessage): Promise<ApiRequest> {
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`)
   const segments = url.pathname.split('/').slice(2).map(decodeURIComponent)
   const written = await readText(request)
@@ -63,13 +63,13 @@ function send(response: ServerResponse, { status, headers, document }: Reply): v
   response.end(document && JSON.stringify(document))
 }
 
-function answer(asked: Asked, store: Store, broken: Broken): Reply {
-  const { url, headers, body } = asked
-  if (asked.segments[0] === 'openapi.json') return { status: 200, document: description(url.origin) }
+function answer(request: ApiRequest, store: Store, broken: Broken): Reply {
+  const { url, headers, body } = request
+  if (request.segments[0] === 'openapi.json') return { status: 200, document: description(url.origin) }
   let applied: Applied = { ext: [], profile: [] }
   try {
     applied = negotiate(headers, body !== undefined, broken)
-    return dress(new Requests(store, `${url.origin}/api`, broken).answer(asked), applied, broken)
+    return dress(new Requests(store, `${url.origin}/api`, broken).answer(request), applied, broken)
   } catch (cause) {
     return dress(refusal(cause, broken), applied, broken)
   }

@@ -44,9 +44,9 @@ export class TargetReader extends Client {
 
   /** The collection as it comes by default; asked for once. */
   list(type: TargetType): Promise<Answer> {
-    const asked = this.#lists.get(type.name) ?? this.get(type.path)
-    this.#lists.set(type.name, asked)
-    return asked
+    const pending = this.#lists.get(type.name) ?? this.get(type.path)
+    this.#lists.set(type.name, pending)
+    return pending
   }
 
   /** Collections are asked for anew, as there may be more in them. */

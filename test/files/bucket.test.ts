@@ -88,13 +88,13 @@ test("a model gets files from the bucket, whose outage is not its provider's fau
   const { one } = await upload(svc, token, picture, { name: 'dot.png' })
   const content = [{ type: 'file', file: { file_id: one.id } }]
   const body = { model: 'mock-1', messages: [{ role: 'user', content }] }
-  const ask = () => svc.send('POST', '/v1/chat/completions', { token, body })
+  const sendQuestion = () => svc.send('POST', '/v1/chat/completions', { token, body })
 
-  const first = await ask()
+  const first = await sendQuestion()
   await server.stop()
-  const second = await ask()
+  const second = await sendQuestion()
   await server.start()
-  const third = await ask()
+  const third = await sendQuestion()
 
   expect([first.status, second.status, third.status]).toEqual([200, 503, 200])
   expect(await second.json()).toMatchObject({ error: { code: 'unavailable' } })

@@ -291,8 +291,8 @@ test('the host has an export made for somebody, or writes it into a file', async
   const env = { DATABASE_URL, DATA_DIR }
   const file = join(svc.folder, 'tom.zip')
 
-  const asked = await runCommand(['export-user', '--username', 'tom'], { env })
-  expect(asked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('tom is being made') })
+  const result = await runCommand(['export-user', '--username', 'tom'], { env })
+  expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('tom is being made') })
   await expect.poll(async () => (await readCurrentExport(browser))?.state, { timeout: 60_000 }).toBe('ready')
 
   const written = await runCommand(['export-user', '--username', 'tom', '--file', file], { env })

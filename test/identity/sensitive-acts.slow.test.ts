@@ -147,7 +147,7 @@ afterAll(() => svc[Symbol.asyncDispose]())
  * Makes a call as each caller in turn, and returns what came of it: `ok`, or the code of the refusal. The last one sets
  * another value than the others, because an unchanged one needs no permission.
  */
-async function askAll(call: (send: TestBrowser['send'], n: number) => Promise<string>) {
+async function callTogether(call: (send: TestBrowser['send'], n: number) => Promise<string>) {
   const outcomes: [CallerName, string][] = []
   const [first, last] = [++valueNumber, ++valueNumber]
   for (const name of callerNames) {
@@ -207,7 +207,7 @@ test('each update of an administrator asks for what its member needs', async () 
   for (const { of, member } of rows) {
     const id = await findId(of)
     const isSensitive = sensitiveMembers[of.type]?.includes(member)
-    const outcomes = await askAll((send, n) =>
+    const outcomes = await callTogether((send, n) =>
       callProcedure(send, `${toRouterName(of.type)}.update`, { id, [member]: changes[of.type]?.[member]?.(n) }),
     )
     expect([of.type, member, outcomes]).toEqual([of.type, member, isSensitive ? GUARDED : OPEN])
@@ -218,7 +218,7 @@ test('JSON:API asks for the same as tRPC', async () => {
   for (const { of, member } of rows) {
     const id = await findId(of)
     if (!sensitiveMembers[of.type]?.includes(member)) continue
-    const outcomes = await askAll((send, n) =>
+    const outcomes = await callTogether((send, n) =>
       patchResource(send, of.type, id, { [member]: changes[of.type]?.[member]?.(n) }),
     )
     expect([of.type, member, outcomes]).toEqual([of.type, member, GUARDED])
@@ -228,30 +228,33 @@ test('JSON:API asks for the same as tRPC', async () => {
 test('a new row is open to write, unless it sets what is sensitive', async () => {
   for (const [type, createRow] of Object.entries(newRows)) {
     const create = `${toRouterName(type)}.create`
-    expect([type, await askAll((send) => callProcedure(send, create, createRow(++rowCount)))]).toEqual([type, OPEN])
+    expect([type, await callTogether((send) => callProcedure(send, create, createRow(++rowCount)))]).toEqual([
+      type,
+      OPEN,
+    ])
     for (const member of sensitiveMembers[type] ?? []) {
-      const outcomes = await askAll((send, n) =>
+      const outcomes = await callTogether((send, n) =>
         callProcedure(send, create, { ...createRow(++rowCount), [member]: changes[type]?.[member]?.(n) }),
       )
       expect([type, member, outcomes]).toEqual([type, member, GUARDED])
     }
   }
   const server = (n: number) => ({ serverLabel: 'New', url: `https://new.example/${n}` })
-  expect(await askAll((send) => callProcedure(send, 'mcpServers.create', server(++rowCount)))).toEqual(GUARDED)
+  expect(await callTogether((send) => callProcedure(send, 'mcpServers.create', server(++rowCount)))).toEqual(GUARDED)
   const app = (n: number) => ({ ...portal, name: `New ${n}` })
-  expect(await askAll((send) => callProcedure(send, 'extApps.create', app(++rowCount)))).toEqual(GUARDED)
+  expect(await callTogether((send) => callProcedure(send, 'extApps.create', app(++rowCount)))).toEqual(GUARDED)
 })
 
 test('removing people and rotating credentials needs a fresh session or the ability admin', async () => {
   const [app] = await svc.rows<{ id: number }>('select min(id) as id from ext_apps')
   const rotate = (send: TestBrowser['send']) => callProcedure(send, 'extApps.rotateCredential', { id: String(app?.id) })
-  expect(await askAll(rotate)).toEqual(GUARDED)
+  expect(await callTogether(rotate)).toEqual(GUARDED)
 
   const removeSomebody = async (send: TestBrowser['send']) => {
     const { id } = await svc.user({ username: `leaver${++rowCount}` })
     return callProcedure(send, 'users.delete', { id: String(id) })
   }
-  expect(await askAll(removeSomebody)).toEqual(GUARDED)
+  expect(await callTogether(removeSomebody)).toEqual(GUARDED)
 })
 
 test('a row that is sent back as it was read needs no fresh sign-in', async () => {

@@ -46,12 +46,12 @@ test('the cookie of a session is secure only where the service uses HTTPS', asyn
 
 test('the cookie of a session is sent again once a minute at most', async () => {
   const { browser } = await signIn(svc, newName())
-  const ask = async () => readSessionCookie((await browser.send('GET', '/api/svc/v1/users/me')).headers)
+  const readNewCookie = async () => readSessionCookie((await browser.send('GET', '/api/svc/v1/users/me')).headers)
 
-  expect(await ask()).toBe('')
+  expect(await readNewCookie()).toBe('')
   advanceClock(61_000)
-  expect(await ask()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
-  expect(await ask()).toBe('')
+  expect(await readNewCookie()).toContain(`svc_session=${browser.session}; Max-Age=7200; Path=/`)
+  expect(await readNewCookie()).toBe('')
 })
 
 test.for([

@@ -23,7 +23,7 @@ afterAll(async () => {
   await rateLimitedApp[Symbol.asyncDispose]()
 })
 
-const ask = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
+const sendQuestion = (svc: TestApp, token: string | undefined, headers: Record<string, string> = {}) =>
   svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', 'demo') })
 
 const secretOf = (token: string) => token.split('_')[2] ?? ''
@@ -32,7 +32,7 @@ describe('a personal access token', () => {
   test('a personal access token opens the AI request and the profile', async () => {
     const { token } = await svc.user()
 
-    expect((await ask(svc, token)).status).toBe(200)
+    expect((await sendQuestion(svc, token)).status).toBe(200)
     expect((await svc.send('GET', '/api/user', { token })).status).toBe(200)
   })
 
@@ -54,7 +54,7 @@ describe('a personal access token', () => {
     const { token } = await svc.user()
 
     for (const [name, spoil] of spoiled) {
-      const response = await ask(svc, spoil(token))
+      const response = await sendQuestion(svc, spoil(token))
 
       expect.soft(response.status, name).toBe(401)
       expect.soft(response.headers.get('www-authenticate'), name).toBe('Bearer')
@@ -65,7 +65,7 @@ describe('a personal access token', () => {
         requestId: response.headers.get('x-request-id'),
       })
     }
-    expect((await ask(svc, token)).status).toBe(200)
+    expect((await sendQuestion(svc, token)).status).toBe(200)
   })
 
   test.for([
@@ -87,12 +87,12 @@ describe('a personal access token', () => {
     const { token } = await svc.user()
 
     for (const authorization of [`Basic ${token}`, 'Bearer', 'Bearer ', 'bearer  ', `Token ${token}`, token, '']) {
-      expect.soft((await ask(svc, undefined, { authorization })).status, authorization).toBe(401)
+      expect.soft((await sendQuestion(svc, undefined, { authorization })).status, authorization).toBe(401)
     }
   })
 
   test('a personal access token is asked for when there is none', async () => {
-    const response = await ask(svc, undefined)
+    const response = await sendQuestion(svc, undefined)
 
     expect(response.status).toBe(401)
     expect(await response.json()).toMatchObject({ success: false, code: 'signed_out' })
@@ -102,7 +102,7 @@ describe('a personal access token', () => {
     const { id, token } = await svc.user()
     await svc.rows("update access_tokens set expires_at = now() - interval '1 second' where user_id = $1", [id])
 
-    expect((await ask(svc, token)).status).toBe(401)
+    expect((await sendQuestion(svc, token)).status).toBe(401)
   })
 
   test('a personal access token is logged by ids when it is made and revoked', async () => {
@@ -133,7 +133,7 @@ describe('a personal access token', () => {
     const expireToken = (id: number | undefined, ago: string) =>
       svc.rows('update access_tokens set expires_at = now() - $2::interval where user_id = $1', [id, ago])
     const owners = () => svc.rows('select user_id as id from access_tokens where user_id = any($1) order by id', [ids])
-    for (const { token } of people) expect((await ask(svc, token)).status).toBe(200)
+    for (const { token } of people) expect((await sendQuestion(svc, token)).status).toBe(200)
     const records = () =>
       svc.rows<{ token_id: number | null }>(
         'select token_id from usage_records where user_id = any($1) order by user_id',
@@ -171,12 +171,12 @@ describe('a personal access token', () => {
   test('a personal access token is invalid on every replica once it is revoked', async () => {
     await using replica = await startApp({ APP_KEY, DATABASE_URL: svc.env.DATABASE_URL ?? '' })
     const { id, token } = await svc.user()
-    expect((await ask(replica, token)).status).toBe(200)
+    expect((await sendQuestion(replica, token)).status).toBe(200)
 
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
 
-    expect((await ask(svc, token)).status).toBe(401)
-    expect((await ask(replica, token)).status).toBe(401)
+    expect((await sendQuestion(svc, token)).status).toBe(401)
+    expect((await sendQuestion(replica, token)).status).toBe(401)
   })
 
   test('a personal access token dies with the user', async () => {
@@ -184,7 +184,7 @@ describe('a personal access token', () => {
 
     await svc.host.admin.removeUser({ user: { id } })
 
-    expect((await ask(svc, token)).status).toBe(401)
+    expect((await sendQuestion(svc, token)).status).toBe(401)
   })
 
   test('a personal access token of another installation is refused', async () => {
@@ -193,7 +193,7 @@ describe('a personal access token', () => {
     const last = async () => Number((await svc.user()).token.split('_')[1])
     while ((await last()) < tokenId);
 
-    expect((await ask(svc, token)).status).toBe(401)
+    expect((await sendQuestion(svc, token)).status).toBe(401)
   })
 
   test('a personal access token that was imported works in its own form', async () => {
@@ -204,8 +204,8 @@ describe('a personal access token', () => {
       [id, hashSecret(secret)],
     )
 
-    expect((await ask(svc, `${row?.id}|${secret}`)).status).toBe(200)
-    expect((await ask(svc, `${row?.id}|${secret}x`)).status).toBe(401)
+    expect((await sendQuestion(svc, `${row?.id}|${secret}`)).status).toBe(200)
+    expect((await sendQuestion(svc, `${row?.id}|${secret}x`)).status).toBe(401)
   })
 
   test('a personal access token keeps only the hash of its secret in the database', async () => {
@@ -225,14 +225,14 @@ describe('a personal access token', () => {
     await runAdminStatement(`alter database ${nameOf(svc)} with allow_connections false`)
     await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
-    expect((await ask(svc, spoiled)).status).toBe(401)
-    expect((await ask(svc, 'garbage')).status).toBe(401)
-    expect((await ask(svc, token)).status).toBe(503)
+    expect((await sendQuestion(svc, spoiled)).status).toBe(401)
+    expect((await sendQuestion(svc, 'garbage')).status).toBe(401)
+    expect((await sendQuestion(svc, token)).status).toBe(503)
   })
 
   test('a personal access token records its last use without delaying the request', async () => {
     const { id, token } = await svc.user()
-    await ask(svc, token)
+    await sendQuestion(svc, token)
 
     await svc.authenticator.flush()
 
@@ -291,11 +291,11 @@ describe('the checks before a model is asked', () => {
   test('the checks before a model is asked name the ability that a token lacks', async () => {
     const { token } = await svc.user({ abilities: ['read'] })
 
-    const asking = await ask(svc, token)
+    const answer = await sendQuestion(svc, token)
     const profile = await svc.send('GET', '/api/user', { token })
 
-    expect(asking.status).toBe(403)
-    expect(await asking.json()).toMatchObject({
+    expect(answer.status).toBe(403)
+    expect(await answer.json()).toMatchObject({
       code: 'missing_ability',
       message: "The access token lacks the ability 'ai'.",
     })
@@ -311,11 +311,11 @@ describe('the checks before a model is asked', () => {
     const [{ last } = { last: 0 }] = await svc.rows<{ last: number }>(
       'select coalesce(max(id), 0)::int as last from usage_records',
     )
-    for (const bearer of [undefined, 'bad', reader]) await ask(svc, bearer)
+    for (const bearer of [undefined, 'bad', reader]) await sendQuestion(svc, bearer)
     await svc.send('POST', '/api/ai-req', { token, body: bodies.wrong })
     await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'unknown') })
-    expect((await ask(svc, token)).status).toBe(200)
-    expect((await ask(svc, token)).status).toBe(429)
+    expect((await sendQuestion(svc, token)).status).toBe(200)
+    expect((await sendQuestion(svc, token)).status).toBe(429)
 
     await svc.services.usageLedger.flush()
 

@@ -37,11 +37,11 @@ test('a compound document has an empty included list only where inclusion was re
   const { server } = catalogue
   const empty = await svc.admin.get(`/mcp-servers/${server.up}?include=`)
   const nothing = await svc.admin.get('/system-models?include=model')
-  const unasked = await svc.admin.get('/mcp-servers')
+  const plain = await svc.admin.get('/mcp-servers')
 
   expect(JSON.parse(empty.text).included).toEqual([])
   expect(JSON.parse(nothing.text).included).toEqual([])
-  expect(JSON.parse(unasked.text)).not.toHaveProperty('included')
+  expect(JSON.parse(plain.text)).not.toHaveProperty('included')
 })
 
 test('a compound document shows only the requested fields of primary and included resources', async () => {

@@ -84,8 +84,8 @@ async function compare(one: App, other: App, caller: (typeof callers)[number], r
   for (const input of buildInputs(route, caller)) {
     const called = await callProcedure(one, tokenOf(one, caller), route, input)
     const answered = await callDocument(other[caller], route, input)
-    const [asked, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]
-    expect({ ...asked, ...judged(answered) }).toEqual({ ...asked, ...judged(called) })
+    const [call, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]
+    expect({ ...call, ...judged(answered) }).toEqual({ ...call, ...judged(called) })
     if ('refused' in called) continue
     done = true
     shown += called.objects.length

@@ -170,12 +170,12 @@ test('earlier programs find apps and people in connections', async () => {
     ),
   }
 
-  const asked = await connection()
-  expect(asked).toMatchObject({
+  const response = await connection()
+  expect(response).toMatchObject({
     id: 'lms-4711',
-    attributes: { type: 'external_app', version: z.string().parse(asked.attributes['version']), locale: 'en_US' },
+    attributes: { type: 'external_app', version: z.string().parse(response.attributes['version']), locale: 'en_US' },
   })
-  const connectRequest = String(asked.attributes['ext_app_connect_request'])
+  const connectRequest = String(response.attributes['ext_app_connect_request'])
   const shown = await browser.send('GET', `${SNAKE}/ext-apps/${connectRequest}`)
   expect(shown.body).toMatchObject({ data: { type: 'ext-apps', id: app.id, attributes } })
   const agreed = await browser.send('POST', `${SNAKE}/ext-apps/actions/establish-connection`, {

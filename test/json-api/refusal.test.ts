@@ -22,10 +22,10 @@ test('a refusal has the same sentence wherever it has the same code', async () =
     unsupported_sort: ['/ai-models?sort=a', '/ai-tools?sort=b'],
     invalid_page: ['/ai-models?page[size]=x', '/ai-tools?page[number]=0'],
   }
-  for (const [code, asked] of Object.entries(paths)) {
-    const answers = await Promise.all(asked.map((path) => svc.ada.get(path)))
+  for (const [code, list] of Object.entries(paths)) {
+    const answers = await Promise.all(list.map((path) => svc.ada.get(path)))
     const errors = answers.flatMap(({ errors }) => errors)
-    expect(errors.map((error) => error.code)).toEqual(asked.map(() => code))
+    expect(errors.map((error) => error.code)).toEqual(list.map(() => code))
     expect(new Set(errors.map(({ title }) => title)).size, code).toBe(1)
   }
 })

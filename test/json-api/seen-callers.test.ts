@@ -7,7 +7,7 @@ import { watchStatements } from '../kit/statements.ts'
 const resources = new AsyncDisposableStack()
 /** Two replicas: one changes access rights, and the other one, which has seen each caller, gets the requests. */
 let changing: TestApp
-let asked: TestApp
+let svc: TestApp
 
 beforeAll(async () => {
   const config = resources.use(await writeConfig(''))
@@ -15,11 +15,11 @@ beforeAll(async () => {
   await config.write({ providers: [buildProvider('local', models)], systemModels: {} })
   changing = resources.use(await startApp({ AI_CONFIG: config.file }))
   const { DATABASE_URL = '', DATA_DIR, AI_CONFIG = '' } = changing.env
-  asked = resources.use(await startApp({ DATABASE_URL, DATA_DIR, AI_CONFIG }))
+  svc = resources.use(await startApp({ DATABASE_URL, DATA_DIR, AI_CONFIG }))
 })
 afterAll(() => resources.disposeAsync())
 
-const read = (token: string, path = '/ai-models') => asked.send('GET', `/api/svc/v1${path}`, { token })
+const read = (token: string, path = '/ai-models') => svc.send('GET', `/api/svc/v1${path}`, { token })
 const idOf = (token: string) => Number(token.split('_')[1])
 
 /** A person whose token the other replica has just seen. */
@@ -59,7 +59,7 @@ describe('a token that was revoked a moment ago reads nothing on any replica', (
   test('nor by HEAD, nor to be told that it knows the answer already', async () => {
     const { user, token } = await seen()
     const etag = (await read(token)).headers.get('etag') ?? ''
-    const send = (method: string, headers = {}) => asked.send(method, '/api/svc/v1/ai-models', { token, headers })
+    const send = (method: string, headers = {}) => svc.send(method, '/api/svc/v1/ai-models', { token, headers })
     const known = { 'if-none-match': etag }
     expect([(await send('HEAD')).status, (await send('GET', known)).status]).toEqual([200, 304])
     await changing.host.tokens.revokeFor({ user, tokenId: idOf(token) })

@@ -110,14 +110,14 @@ test('who asks in one turn sees what they would see alone, whoever else asks', a
     '/ai-providers',
     '/system-prompts',
   ]
-  const asked = callers.flatMap((client) =>
+  const reads = callers.flatMap((client) =>
     paths.flatMap((path) => ['de_DE', 'en_US'].map((locale) => () => client.get(path, { 'x-app-locale': locale }))),
   )
   const alone = []
-  for (const ask of asked) alone.push(withoutRequest(await ask()))
+  for (const read of reads) alone.push(withoutRequest(await read()))
 
   for (let round = 0; round < 5; round++) {
-    const atOnce = await Promise.all(asked.map((ask) => ask()))
+    const atOnce = await Promise.all(reads.map((read) => read()))
     expect(atOnce.map(withoutRequest)).toEqual(alone)
   }
   // Otherwise all callers would have got the same.
@@ -164,13 +164,13 @@ test('runs of a statement that are stuck hold up nobody who asks after them', as
     return runs.length <= 2 ? stuck.promise : []
   })
   const rows = coalescedStatement<never>('rows', 'select', { idsAt: 0, idOf: () => 0 })
-  const ask = (id: number) => sql(rows, [[id]])
-  const first = [ask(1)]
+  const readRow = (id: number) => sql(rows, [[id]])
+  const first = [readRow(1)]
   await setImmediate()
-  first.push(ask(2))
+  first.push(readRow(2))
   await setImmediate()
 
-  expect(await Promise.all([ask(3), ask(4), ask(3)])).toEqual([[], [], []])
+  expect(await Promise.all([readRow(3), readRow(4), readRow(3)])).toEqual([[], [], []])
   expect(runs).toEqual([[[1]], [[2]], [[3, 4]]])
   stuck.resolve([])
   await Promise.all(first)

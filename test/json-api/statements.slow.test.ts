@@ -177,15 +177,15 @@ test('a statement has a name, and is prepared once per connection', async () => 
   await using small = await startJsonApi({ DATABASE_POOL: '2' })
   await fill(small, 3)
   const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
-  const askAll = async () => {
-    const asked = await Promise.all(paths.map((path) => small.ada.get(path)))
-    expect(asked.map(({ status }) => status)).toEqual(paths.map(() => 200))
+  const readAll = async () => {
+    const documents = await Promise.all(paths.map((path) => small.ada.get(path)))
+    expect(documents.map(({ status }) => status)).toEqual(paths.map(() => 200))
   }
-  for (let round = 0; round < 10; round++) await askAll()
+  for (let round = 0; round < 10; round++) await readAll()
   const before = await preparedIn(small)
 
   statements.take()
-  for (let round = 0; round < 10; round++) await askAll()
+  for (let round = 0; round < 10; round++) await readAll()
   const sent = statements.take()
   const after = await preparedIn(small)
 

@@ -6,7 +6,7 @@ export const readTokens = (text: string) =>
   [...text.matchAll(/^ {4}Token +(svc_\S+)$/gm)].map(([, token]) => token ?? '')
 
 /** Asks as a script does; a refused connection is the status 0. */
-export async function askService(url: string, token: string, model = 'demo') {
+export async function fetchAnswer(url: string, token: string, model = 'demo') {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const body = JSON.stringify(buildQuestion('Hello', model))
   const response = await fetch(`${url}/api/ai-req`, { method: 'POST', headers, body }).catch(() => undefined)

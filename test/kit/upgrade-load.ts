@@ -30,7 +30,7 @@ export function startUpgradeLoad(target: Target, token: string, room: string) {
       await pause(5)
     }
   }
-  const ask = async () => {
+  const sendQuestion = async () => {
     const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     if (response.status !== 200) return `call ${response.status} ${await response.text()}`
     await response.text()
@@ -49,7 +49,7 @@ export function startUpgradeLoad(target: Target, token: string, room: string) {
     accepted.files.push(one.id)
     return undefined
   }
-  const clients = [ask, ask, ask, ask, write, write, send].map(repeat)
+  const clients = [sendQuestion, sendQuestion, sendQuestion, sendQuestion, write, write, send].map(repeat)
   const stop = async () => {
     going = false
     await Promise.all(clients)

@@ -53,7 +53,7 @@ const answer = async (by: By | undefined, body: object) =>
   (await svc.send('POST', '/trpc/ai.approve', { ...proofOf(by), body })).status
 
 /** Sends a question and runs a function when approval is requested; returns the names of the events. */
-async function asked(
+async function sendUntilApproval(
   atQuestion: (question: { id: string }) => unknown,
   signal = new AbortController().signal,
   { by = ada.token, conversation }: { by?: string; conversation?: string | undefined } = {},
@@ -70,13 +70,13 @@ async function asked(
 }
 
 /** Returns whether a question in a conversation asks for approval, and answers it. */
-async function isAsked(by: By, conversation: string | undefined, given: object = { allow: false }) {
+async function needsApproval(by: By, conversation: string | undefined, given: object = { allow: false }) {
   const atQuestion = ({ id }: { id: string }) => answer(by, { id, ...given })
-  if (typeof by === 'object') return isAskedInBrowser(by, conversation, atQuestion)
-  return (await asked(atQuestion, undefined, { by, conversation })).includes('approval')
+  if (typeof by === 'object') return needsApprovalInBrowser(by, conversation, atQuestion)
+  return (await sendUntilApproval(atQuestion, undefined, { by, conversation })).includes('approval')
 }
 
-async function isAskedInBrowser(
+async function needsApprovalInBrowser(
   by: TestBrowser,
   conversation: string | undefined,
   atQuestion: (question: { id: string }) => unknown,
@@ -97,7 +97,7 @@ const calls = () => server.seen.filter(({ method }) => method === 'tools/call').
 const lastToolResult = () => String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
 
 test('a call waits until its person has seen and approved it', async () => {
-  const events = await asked(async (part) => {
+  const events = await sendUntilApproval(async (part) => {
     expect(part).toEqual({ id: expect.any(String), tool: 'mail_echo', server: 'Mail', input: { text: 'to Bob' } })
     const body = { id: part.id, allow: true }
     expect([await answer(undefined, body), await answer(eve.token, body), calls()]).toEqual([401, 404, []])
@@ -108,9 +108,9 @@ test('a call waits until its person has seen and approved it', async () => {
 })
 
 test('a call that is refused, unanswered or cannot be asked reaches no server', async () => {
-  await asked(({ id }) => answer(ada.token, { id, allow: false }))
+  await sendUntilApproval(({ id }) => answer(ada.token, { id, allow: false }))
   expect(lastToolResult()).toMatch(/does not allow/)
-  await asked(() => {})
+  await sendUntilApproval(() => {})
   expect(lastToolResult()).toMatch(/did not answer in time/)
   expect((await svc.send('POST', '/api/ai-req', { token: ada.token, body: buildQuestion() })).status).toBe(200)
   expect(lastToolResult()).toMatch(/cannot be asked/)
@@ -119,13 +119,13 @@ test('a call that is refused, unanswered or cannot be asked reaches no server', 
 
 test('a remembered approval holds for further rounds of the same response', async () => {
   const once = callsTool('mail_echo', '{"text":"again"}')
-  upstream.behave = (asked, response) => {
-    const results = asked.body.messages.filter(({ role }) => role === 'tool').length
-    const messages = results < 3 ? asked.body.messages.filter(({ role }) => role !== 'tool') : asked.body.messages
-    return once({ ...asked, body: { ...asked.body, messages } }, response)
+  upstream.behave = (request, response) => {
+    const results = request.body.messages.filter(({ role }) => role === 'tool').length
+    const messages = results < 3 ? request.body.messages.filter(({ role }) => role !== 'tool') : request.body.messages
+    return once({ ...request, body: { ...request.body, messages } }, response)
   }
   let questions = 0
-  await asked(({ id }) => {
+  await sendUntilApproval(({ id }) => {
     questions++
     return answer(ada.token, { id, allow: true, remember: true })
   })
@@ -135,7 +135,7 @@ test('a remembered approval holds for further rounds of the same response', asyn
 test('a remembered approval settles the other calls of the same round', async () => {
   upstream.behave = callsTools(Array(3).fill({ name: 'mail_echo', input: '{"text":"all"}' }))
   let isAnswered = false
-  const events = await asked(({ id }) => {
+  const events = await sendUntilApproval(({ id }) => {
     if (isAnswered) return
     isAnswered = true
     return answer(ada.token, { id, allow: true, remember: true })
@@ -145,17 +145,17 @@ test('a remembered approval settles the other calls of the same round', async ()
 
 test('a tool that is approved for a conversation still asks in others', async () => {
   const other = (await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'other', abilities: ['ai'] })).token
-  expect(await isAsked(ada.token, 'one', { allow: false, remember: true })).toBe(true)
-  expect(await isAsked(ada.token, 'one', { allow: true })).toBe(true)
-  expect(await isAsked(ada.token, 'one', { allow: true, remember: true })).toBe(true)
-  expect(await isAsked(ada.token, 'one')).toBe(false)
+  expect(await needsApproval(ada.token, 'one', { allow: false, remember: true })).toBe(true)
+  expect(await needsApproval(ada.token, 'one', { allow: true })).toBe(true)
+  expect(await needsApproval(ada.token, 'one', { allow: true, remember: true })).toBe(true)
+  expect(await needsApproval(ada.token, 'one')).toBe(false)
   for (const [by, conversation] of [
     [ada.token, 'two'],
     [ada.token, undefined],
     [eve.token, 'one'],
     [other, 'one'],
   ] as const)
-    expect(await isAsked(by, conversation)).toBe(true)
+    expect(await needsApproval(by, conversation)).toBe(true)
 
   server.seen.length = 0
   const whole = { payload: { ...buildQuestion().payload, conversation: 'one' } }
@@ -167,7 +167,7 @@ test('a tool that is approved for a conversation still asks in others', async ()
   server.tools = [buildTool('echo', { description: 'Sends mail to everybody.' })]
   await svc.host.mcp.sync()
   await approve()
-  expect(await isAsked(ada.token, 'one')).toBe(true)
+  expect(await needsApproval(ada.token, 'one')).toBe(true)
 })
 
 test('approvals for a conversation belong to one session and can be revoked elsewhere', async () => {
@@ -185,13 +185,13 @@ test('approvals for a conversation belong to one session and can be revoked else
     (await svc.send('POST', '/trpc/ai.revokeApproval', { ...proofOf(by), body: { id: approval } })).status
   const always = { allow: true, remember: true }
 
-  expect(await isAsked(first, 'one', always)).toBe(true)
-  expect([await isAsked(first, 'one'), await isAsked(second, 'one'), await isAsked(token, 'one')]).toEqual([
-    false,
-    true,
-    true,
-  ])
-  await Promise.all(['one', 'two', 'three', 'four'].map((conversation) => isAsked(token, conversation, always)))
+  expect(await needsApproval(first, 'one', always)).toBe(true)
+  expect([
+    await needsApproval(first, 'one'),
+    await needsApproval(second, 'one'),
+    await needsApproval(token, 'one'),
+  ]).toEqual([false, true, true])
+  await Promise.all(['one', 'two', 'three', 'four'].map((conversation) => needsApproval(token, conversation, always)))
 
   const [mine, ...scripts] = await listed(second)
   expect(mine).toEqual({
@@ -211,22 +211,22 @@ test('approvals for a conversation belong to one session and can be revoked else
   expect(await listed(other)).toEqual([])
   const name = mine?.id ?? ''
   expect([await revoke(undefined, name), await revoke(token, name), await revoke(other, name)]).toEqual([401, 403, 404])
-  expect(await isAsked(first, 'one')).toBe(false)
+  expect(await needsApproval(first, 'one')).toBe(false)
 
   expect([await revoke(second, name), await revoke(second, name)]).toEqual([200, 404])
-  expect([await isAsked(first, 'one'), await isAsked(token, 'one')]).toEqual([true, false])
+  expect([await needsApproval(first, 'one'), await needsApproval(token, 'one')]).toEqual([true, false])
   await svc.host.tokens.revokeFor({ user: { id }, tokenId })
   expect(await listed(first)).toEqual([])
 })
 
 test('an API without approvals refuses the tool by its field', async () => {
   const messages = [{ role: 'user', content: 'Hello' }]
-  const asking: [path: string, body: object, status: number, names: RegExp][] = [
+  const refusals: [path: string, body: object, status: number, names: RegExp][] = [
     ['/api/ai-req', { payload: { ...buildQuestion().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
     ['/v1/chat/completions', { model: 'mock-1', messages, tools: ['mail_echo'] }, 400, /"param":"tools/],
     ['/trpc/ai.complete', { model: 'mock-1', messages: [said], modelTools: ['mail_echo'] }, 422, /modelTools/],
   ]
-  for (const [path, body, status, names] of asking) {
+  for (const [path, body, status, names] of refusals) {
     const response = await svc.send('POST', path, { token: ada.token, body })
     const text = await response.text()
     expect([path, response.status, text]).toEqual([path, status, expect.stringMatching(/cannot be asked here/)])
@@ -249,7 +249,7 @@ test('an API without approvals refuses the tool by its field', async () => {
 test('a person who goes away leaves no question behind', async () => {
   const gone = new AbortController()
   let left = ''
-  await asked(({ id }) => {
+  await sendUntilApproval(({ id }) => {
     left = id
     gone.abort()
   }, gone.signal).catch(() => {})

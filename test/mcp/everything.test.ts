@@ -17,13 +17,13 @@ describe('tools of tool servers', () => {
       })
       await using svc = await startApp({ AI_CONFIG: config.file })
       const { token } = await svc.user()
-      const ask = async () => {
+      const sendQuestion = async () => {
         upstream.requests.length = 0
         const response = await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
         return {
           status: response.status,
           body: await response.json(),
-          asked: upstream.requests.map(({ body }) => body),
+          bodies: upstream.requests.map(({ body }) => body),
         }
       }
 
@@ -32,14 +32,16 @@ describe('tools of tool servers', () => {
       expect(report?.added).toContain('everything_echo')
       const [row] = await svc.rows('select transport, protocol_version as protocol from mcp_servers')
       expect(row).toEqual({ transport, protocol: '2025-11-25' })
-      expect((await ask()).asked[0]?.tools).toBeUndefined()
+      expect((await sendQuestion()).bodies[0]?.tools).toBeUndefined()
 
       const echo = (await svc.host.mcp.tools()).find(({ name }) => name === 'everything_echo')
       await svc.host.mcp.approve({ name: 'everything_echo', hash: echo?.hash ?? '' })
-      const { status, body, asked } = await ask()
+      const { status, body, bodies } = await sendQuestion()
       expect([status, body]).toEqual([200, { success: true, content: { text: 'The tool was of help.' } }])
-      expect(asked[0]?.tools).toMatchObject([{ function: { name: 'everything_echo', parameters: { type: 'object' } } }])
-      expect(asked[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: from afar' })
+      expect(bodies[0]?.tools).toMatchObject([
+        { function: { name: 'everything_echo', parameters: { type: 'object' } } },
+      ])
+      expect(bodies[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Echo: from afar' })
 
       await config.write({ ...config.config, mcpServers: [{ ...mcpServers[0], requireApproval: 'always' }] })
       await svc.host.models.sync()

@@ -53,10 +53,10 @@ async function toldOf(input = '{"text":"hi"}') {
   return String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
 }
 
-const onCall = (behave: (asked: ToolServerRequest) => void) => {
-  server.behave = (asked) => {
-    if (asked.rpc.method !== 'tools/call') return false
-    behave(asked)
+const onCall = (behave: (request: ToolServerRequest) => void) => {
+  server.behave = (request) => {
+    if (request.rpc.method !== 'tools/call') return false
+    behave(request)
     return true
   }
 }
@@ -360,7 +360,7 @@ test('a result beyond the limit ends the connection, not the answer', async () =
   expect(await toldOf()).toMatch(/70002 bytes, of which 65536 are taken/)
 })
 
-test.each<[string, (asked: ToolServerRequest) => void, RegExp]>([
+test.each<[string, (request: ToolServerRequest) => void, RegExp]>([
   ['drips', ({ response }) => drip(response), /did not answer in time/],
   ['says nothing', () => {}, /did not answer in time/],
   [
@@ -419,9 +419,9 @@ test('a caller who goes away ends the call of the tool', async () => {
   })
   upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
   const gone = new AbortController()
-  const asked = svc.send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal }).catch(() => {})
+  const pending = svc.send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal }).catch(() => {})
   await called.promise
   gone.abort()
-  await Promise.all([closed.promise, asked])
+  await Promise.all([closed.promise, pending])
   await expect.poll(() => server.seen.map(({ method }) => method)).toContain('notifications/cancelled')
 })

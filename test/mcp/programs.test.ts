@@ -86,7 +86,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-const ask = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
+const sendQuestion = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
 /** The tool results that the model got. */
 const toolResults = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
 
@@ -121,7 +121,7 @@ test('an unusable program is reported with its reason, and retried after a pause
 test('a program sees the variables of its file and none of the service', async () => {
   upstream.behave = callsTool('everything_get-env', '{}')
 
-  expect((await ask()).status).toBe(200)
+  expect((await sendQuestion()).status).toBe(200)
 
   const seen = JSON.parse(String(toolResults())) as Record<string, string>
   expect(seen).toMatchObject({ SHOWN: 'to the program' })
@@ -131,7 +131,7 @@ test('a program sees the variables of its file and none of the service', async (
 test('a call is answered by a program that answers it twice', async () => {
   upstream.behave = callsTool('twice_wait', '{}')
 
-  expect((await ask()).status).toBe(200)
+  expect((await sendQuestion()).status).toBe(200)
 
   expect(toolResults()).toEqual(['done'])
 })
@@ -145,11 +145,11 @@ test("one person's programs leave room for those of others", async () => {
   upstream.behave = callsTools(Array(4).fill({ name: 'slow_wait', input: '{}' }))
   const called = async () => (await readFile(calls, 'utf8').catch(() => '')).length
 
-  const first = ask()
+  const first = sendQuestion()
   await expect.poll(called).toBe(4)
-  expect((await ask()).status).toBe(200)
+  expect((await sendQuestion()).status).toBe(200)
   expect(toolResults()).toEqual(Array(4).fill(expect.stringContaining('already for the same person')))
-  const other = ask((await svc.user()).token)
+  const other = sendQuestion((await svc.user()).token)
   await expect.poll(called).toBe(8)
   await writeFile(go, '')
   expect([(await first).status, (await other).status]).toEqual([200, 200])

@@ -56,21 +56,21 @@ test.each(['whole', 'streamed'])(
   'calls that wait for the person (%s) keep the proofs of their provider',
   async (how) => {
     const { ada } = mail
-    const asking = (input: Input) =>
+    const createAnswer = (input: Input) =>
       how === 'whole' ? createResponse(ada, input) : ada.responses.stream({ model: 'mock-1', input }).finalResponse()
-    const asked = await asking(HELLO)
-    const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)]
-    const next = await asking(input)
+    const response = await createAnswer(HELLO)
+    const input = [...appendOutput(HELLO, response), ...buildApprovals(response, true)]
+    const next = await createAnswer(input)
     expect([sentBack(), mail.calls()]).toEqual([first, [{ text: 'to Bob' }, { text: 'to Eve' }]])
 
     const ran = next.output.filter((item) => item.type === 'mcp_call')
     expect(ran.map((item) => item.approval_request_id).sort()).toEqual(
-      findApprovalRequests(asked)
+      findApprovalRequests(response)
         .map(({ id }) => id)
         .sort(),
     )
     const whole = [...appendOutput(input, next), ...buildApprovals(next, false, 'Mia is away.')]
-    const { output_text } = await asking(whole)
+    const { output_text } = await createAnswer(whole)
     expect([output_text, sentBack()]).toEqual(['All are sent.', second])
   },
 )
@@ -90,9 +90,9 @@ test('parts of approval requests carry the signatures of their calls', async () 
   const { token } = await mail.svc.user()
   const messages: object[] = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }]
   const body = { model: 'mock-1', messages, mayAsk: true }
-  const asking = async (): Promise<Answered> =>
+  const completeChat = async (): Promise<Answered> =>
     JSON.parse(await (await mail.svc.send('POST', '/trpc/ai.complete', { token, body })).text())
-  const questions = (await asking()).result.data.content
+  const questions = (await completeChat()).result.data.content
   const called = questions.map(({ id, tool: name, input, signature }) => ({
     type: 'tool-call',
     id,
@@ -103,14 +103,14 @@ test('parts of approval requests carry the signatures of their calls', async () 
   messages.push({ role: 'assistant', content: called })
   messages.push({ role: 'tool', content: questions.map(({ id }) => ({ type: 'tool-approval', id, allow: true })) })
 
-  await asking()
+  await completeChat()
 
   expect([sentBack(), mail.calls().length]).toEqual([first, 2])
 })
 
 test('an approval id of somebody else sends nothing to the provider', async () => {
   for (const id of ['abc', 'mcpr_abc~', 'abc~cHJvb2Y', 'mcpr_a~b c']) {
-    const asked = {
+    const request = {
       type: 'mcp_approval_request',
       id,
       server_label: 'Mail',
@@ -118,7 +118,7 @@ test('an approval id of somebody else sends nothing to the provider', async () =
       arguments: '{}',
     } as const
     const no = { type: 'mcp_approval_response', approval_request_id: id, approve: false } as const
-    await createResponse(mail.ada, [...HELLO, asked, no])
+    await createResponse(mail.ada, [...HELLO, request, no])
     expect([id, sentBack()]).toEqual([id, [[{}, undefined]]])
   }
 })

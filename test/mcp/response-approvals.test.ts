@@ -22,9 +22,9 @@ beforeEach(() => mail.reset())
 
 test('a response ends with an approval request, which the next request answers once', async () => {
   const { upstream, ada, calls, lastModelMessage: told, buildApprovedInput: allowed } = mail
-  const { asked, input } = await allowed()
-  expect(asked).toMatchObject({ status: 'completed', output_text: '' })
-  expect(asked.output).toEqual([
+  const { response, input } = await allowed()
+  expect(response).toMatchObject({ status: 'completed', output_text: '' })
+  expect(response.output).toEqual([
     {
       type: 'mcp_approval_request',
       id: expect.stringMatching(/^mcpr_\w{9}$/),
@@ -42,7 +42,7 @@ test('a response ends with an approval request, which the next request answers o
       name: 'mail_echo',
       arguments: '{"text":"to Bob"}',
       server_label: 'Mail',
-      approval_request_id: findApprovalRequest(asked).id,
+      approval_request_id: findApprovalRequest(response).id,
       status: 'completed',
       output: 'done',
       error: null,
@@ -67,8 +67,8 @@ test('a response ends with an approval request, which the next request answers o
 
 test('a model hears that the person does not allow a call, and why', async () => {
   const { ada, calls, lastModelMessage: told } = mail
-  const asked = await createResponse(ada, HELLO)
-  const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, false, 'Bob is away.')]
+  const response = await createResponse(ada, HELLO)
+  const input = [...appendOutput(HELLO, response), ...buildApprovals(response, false, 'Bob is away.')]
   const { output_text } = await createResponse(ada, input)
   expect([output_text, calls()]).toEqual(['The tool was of help.', []])
   expect(told()).toMatchObject({ content: 'The person does not allow this call. They say: Bob is away.' })
@@ -79,7 +79,7 @@ test('a model hears that the person does not allow a call, and why', async () =>
 
 test('an approval holds for the very call, person and token alone', async () => {
   const { svc, upstream, adaId, ada, eve, clientOf, calls, buildApprovedInput: allowed } = mail
-  const { asked, input } = await allowed()
+  const { response, input } = await allowed()
   const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
   const changed = input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item))
   for (const [client, said] of [
@@ -88,12 +88,12 @@ test('an approval holds for the very call, person and token alone', async () => 
     [ada, changed],
   ] as const) {
     const question = findApprovalRequest(await createResponse(client, said))
-    expect(question.id).not.toBe(findApprovalRequest(asked).id)
+    expect(question.id).not.toBe(findApprovalRequest(response).id)
     expect(question.arguments).toBe(said === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
   }
   await expect(createResponse(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
   expect([calls(), upstream.requests.length]).toEqual([[], 1])
-  await createResponse(clientOf(other), [...appendOutput(HELLO, asked), ...buildApprovals(asked, false)])
+  await createResponse(clientOf(other), [...appendOutput(HELLO, response), ...buildApprovals(response, false)])
 
   const anew = await createResponse(ada, changed)
   const done = await createResponse(ada, [...appendOutput(changed, anew), ...buildApprovals(anew, true)])
@@ -120,13 +120,13 @@ test('several calls are allowed one by one; beside a question no other call runs
     { name: 'mail_echo', input: '{"text":1}' },
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
   ])
-  const asked = await createResponse(eve, HELLO)
-  expect(findApprovalRequests(asked).map((question) => question.arguments)).toEqual([
+  const response = await createResponse(eve, HELLO)
+  expect(findApprovalRequests(response).map((question) => question.arguments)).toEqual([
     '{"text":"to Bob"}',
     '{"text":"to Eve"}',
   ])
-  const [yes, other] = buildApprovals(asked, true)
-  const input: Input = [...appendOutput(HELLO, asked), ...(yes ? [yes] : [])]
+  const [yes, other] = buildApprovals(response, true)
+  const input: Input = [...appendOutput(HELLO, response), ...(yes ? [yes] : [])]
   await expect(createResponse(eve, input)).rejects.toMatchObject({
     status: 400,
     message: expect.stringMatching(/has no result/),
@@ -142,9 +142,9 @@ test('several approval requests may be answered at once, and all approved calls 
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
   ])
-  const asked = await createResponse(eve, HELLO)
-  const words = buildApprovals(asked, true)
-  const input = [...HELLO, ...asked.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
+  const response = await createResponse(eve, HELLO)
+  const words = buildApprovals(response, true)
+  const input = [...HELLO, ...response.output.flatMap((item, at) => [item, ...words.slice(at, at + 1)])] as Input
   const done = await createResponse(eve, input)
   expect(done.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_call', 'message'])
   expect(calls()).toHaveLength(2)
@@ -220,9 +220,13 @@ test('a tool that asks can be named, and runs beside functions of the caller', a
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
     { name: 'weather', input: '{}' },
   ])
-  const asked = await createResponse(ada, HELLO, more)
-  expect(asked.output.map(({ type }) => type)).toEqual(['function_call', 'mcp_approval_request'])
+  const response = await createResponse(ada, HELLO, more)
+  expect(response.output.map(({ type }) => type)).toEqual(['function_call', 'mcp_approval_request'])
   const result = { type: 'function_call_output', call_id: 'call-2', output: 'Rain' } as const
-  const done = await createResponse(ada, [...appendOutput(HELLO, asked), result, ...buildApprovals(asked, true)], more)
+  const done = await createResponse(
+    ada,
+    [...appendOutput(HELLO, response), result, ...buildApprovals(response, true)],
+    more,
+  )
   expect([done.output.map(({ type }) => type), calls()]).toEqual([['mcp_call', 'message'], [{ text: 'to Bob' }]])
 })

@@ -62,7 +62,7 @@ test('a repeated request waits for its running call, unless the process died', a
     await isFree.promise
     return false
   }
-  const { asked, input } = await allowed()
+  const { response, input } = await allowed()
   const first = createResponse(ada, input)
   await isCalled.promise
   const [again, meanwhile] = [createResponse(ada, input), createResponse(ada, HELLO)]
@@ -73,7 +73,7 @@ test('a repeated request waits for its running call, unless the process died', a
     expect(output).toMatchObject([{ type: 'mcp_call', status: 'completed', output: 'done' }, { type: 'message' }])
   expect(calls()).toHaveLength(1)
 
-  const id = `${adaId}:${findApprovalRequest(asked).id.replace('mcpr_', '')}`
+  const id = `${adaId}:${findApprovalRequest(response).id.replace('mcpr_', '')}`
   await svc.services.answers.delete(`tool-outcome:${id}`)
   const late = createResponse(ada, input)
   await createResponse(ada, HELLO)
@@ -165,9 +165,9 @@ test('an approved call runs whatever tools are allowed then, or is reported fail
 test('a fallback model gets the result of an approved call, which ran once', async () => {
   const { server, upstream, ada, calls, lastModelMessage: told, buildApprovedInput: allowed } = mail
   const calling = callsTool('mail_echo', '{"text":"to Bob"}')
-  upstream.behave = (asked, response) => {
-    const isOver = asked.body.model === 'mock-1' && asked.body.messages.length > 1
-    return (isOver ? refuses(404) : calling)(asked, response)
+  upstream.behave = (request, response) => {
+    const isOver = request.body.model === 'mock-1' && request.body.messages.length > 1
+    return (isOver ? refuses(404) : calling)(request, response)
   }
   for (const types of [
     async (input: Input) => (await createResponse(ada, input)).output.map(({ type }) => type),
@@ -203,8 +203,8 @@ test('a result that no limit has room for goes to no model', async () => {
 
 test('a call that ran before the model failed is reported, and runs once', async () => {
   const { upstream, ada, calls, buildApprovedInput: allowed } = mail
-  upstream.behave = (asked, response) =>
-    (asked.body.messages.length > 1 ? refuses(404) : callsTool('mail_echo', '{"text":"to Bob"}'))(asked, response)
+  upstream.behave = (request, response) =>
+    (request.body.messages.length > 1 ? refuses(404) : callsTool('mail_echo', '{"text":"to Bob"}'))(request, response)
   const { input } = await allowed()
   const failed = await createResponse(ada, input)
   expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })

@@ -62,8 +62,8 @@ test('approved calls run concurrently, and a stream reports their start and end'
     { name: 'mail_echo', input: '{"text":"to Eve"}' },
     { name: 'mail_echo', input: '{"text":"to Bob"}' },
   ])
-  const asked = await createResponse(eve, HELLO)
-  const input = [...appendOutput(HELLO, asked), ...buildApprovals(asked, true)]
+  const response = await createResponse(eve, HELLO)
+  const input = [...appendOutput(HELLO, response), ...buildApprovals(response, true)]
   const events: { type: string; output_index?: number; item_id?: string; item?: { id?: string | undefined } }[] = []
   for await (const event of await eve.responses.create({ model: 'mock-1', input, stream: true })) {
     events.push(event as (typeof events)[number])

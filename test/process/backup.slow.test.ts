@@ -113,7 +113,7 @@ describeWith('chromium')('the drill', () => {
     await using lost = await startApp({ APP_KEY })
     {
       await using chat = await openChat(lost, 'ada')
-      await chat.ask('What is a canary?')
+      await chat.sendQuestion('What is a canary?')
       await chat.answered()
       await chat.messages().filter({ hasText: 'You wrote' }).waitFor()
       // The page shows a message a moment before it is stored.

@@ -49,20 +49,20 @@ const typing = [
   [/[Pp]assword; none|New password|The same again/g, `${PASSWORD}\r`],
   [/everything they own\?/g, 'y'],
 ] as const
-const asks = /svc -- (add-user|set-password|remove-user) /
+const confirmed = /svc -- (add-user|set-password|remove-user) /
 
 async function type(command: string) {
-  const [program = '', ...args] = asks.test(command)
+  const [program = '', ...args] = confirmed.test(command)
     ? ['script', '--quiet', '--flush', '--return', '--command', `stty cols 100 rows 30; ${command}`, '/dev/null']
     : ['sh', '-c', command]
   const child = spawn(program, args, { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] })
   let said = ''
   let typed = 0
   const answer = () => {
-    const asked = typing.flatMap(([question, keys]) =>
+    const expected = typing.flatMap(([question, keys]) =>
       [...stripVTControlCharacters(said).matchAll(question)].map(({ index }) => ({ index, keys })),
     )
-    const next = asked.toSorted((a, b) => a.index - b.index).find(({ index }) => index > typed)
+    const next = expected.toSorted((a, b) => a.index - b.index).find(({ index }) => index > typed)
     if (!next) return
     typed = next.index
     child.stdin.write(next.keys)

@@ -173,8 +173,8 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
   })
 
   test('the counter of a limit, by a command', async () => {
-    const ask = request('POST', '/api/ai-req', svc.people.ada.token, buildQuestion('Hello', 'external'))
-    expect((await ask(svc.url)).status).toBe(200)
+    const sendQuestion = request('POST', '/api/ai-req', svc.people.ada.token, buildQuestion('Hello', 'external'))
+    expect((await sendQuestion(svc.url)).status).toBe(200)
     await expect.poll(() => svc.rows('select id from usage_holds')).toEqual([])
     await using held = await holdLock(svc, 'select from usage_counters order by id limit 1 for update')
     const argv = [process.execPath, join(root, 'cli/svc.ts'), 'limits', 'top-up', 'ada', '--amount', '10']
@@ -184,7 +184,7 @@ describe('a replica that freezes with a lock lets the other one go on:', () => {
     await freeze(command)
     await held.passTo(waiting)
 
-    expect((await ask(svc.url)).status).toBe(200)
+    expect((await sendQuestion(svc.url)).status).toBe(200)
     command.kill('SIGCONT')
     expect(await command.ended).not.toBe(0)
   })

@@ -145,9 +145,9 @@ describe('a call that loses its database connection answers 503, and the service
 
   test('a question to a model', async () => {
     const { token } = app.svc.people.ada
-    const ask = () => ({ method: 'POST', path: '/api/ai-req', body: buildQuestion('Hello', 'external') })
+    const buildRequest = () => ({ method: 'POST', path: '/api/ai-req', body: buildQuestion('Hello', 'external') })
     await app.send(app.token, patch('ai-models', app.catalogue.model.external, { usageTypes: ['external'] }))
-    expect(await cutEverywhere(ask, { authorization: `Bearer ${token}` })).toBeGreaterThan(1)
+    expect(await cutEverywhere(buildRequest, { authorization: `Bearer ${token}` })).toBeGreaterThan(1)
   })
 
   test('the addresses that are read', async () => {

@@ -24,18 +24,18 @@ const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64
 type Body = Record<string, unknown>
 
 /** All requested routes, as method and path. */
-const asked: string[] = []
+const routes: string[] = []
 
-const wasAsked = (route: string) => {
+const wasRequested = (route: string) => {
   const pattern = new RegExp(`^${route.replaceAll('*', '[^/]+')}$`)
-  return asked.some((path) => pattern.test(path))
+  return routes.some((path) => pattern.test(path))
 }
 
 /** Sends a request like a front end, records its route, and expects a status. */
 async function expectOf(by: TestBrowser, route: string, given: Body | undefined, answer: unknown, status = 200) {
   const [method = '', path = ''] = route.split(' ')
   const { status: was, body, text: raw } = await by.send(method, path, given && { body: given })
-  asked.push(route)
+  routes.push(route)
   expect([route, was, body ?? raw]).toEqual([route, status, answer])
   return (body ?? {}) as Body
 }
@@ -142,7 +142,7 @@ describeWith(
     const { slug: conv } = made['conv'] as { slug: string }
     await expectOf(ada, `POST /req/conv/updateInfo/${conv}`, { conv_name: 'Chess' }, { ...done, response: any })
     const file = await uploadFile(site, ada, '/req/conv/attachment/upload')
-    asked.push('POST /req/conv/attachment/upload')
+    routes.push('POST /req/conv/attachment/upload')
     const saying = { isAi: false, threadId: 0, completion: true }
     const content = { text: text('Hi'), attachments: [file] }
     const message = like({ message_id: '1.000', message_role: 'user', content: like({ text: text('Hi') }) })
@@ -205,7 +205,7 @@ describeWith(
       { ...done, room: like({ slug, room_name: 'Chess' }) },
     )
     const given = await uploadFile(site, ada, `/req/room/attachment/upload/${slug}`)
-    asked.push('POST /req/room/attachment/upload/x')
+    routes.push('POST /req/room/attachment/upload/x')
     const words = { text: text('Look'), attachments: [given] }
     await expectOf(
       ada,
@@ -240,8 +240,8 @@ describeWith(
     await expectOf(bob, `GET /req/room/attachment/getLink/${given}`, undefined, { ...done, url: any })
     await expectOf(ada, 'DELETE /req/room/attachment/delete', { fileId: given }, done)
     const key = randomBytes(32).toString('base64')
-    const askedInRoom = { payload, broadcast: true, slug, key, threadIndex: 0 }
-    await expectOf(bob, `POST /req/room/streamAI/${slug}`, askedInRoom, done)
+    const body = { payload, broadcast: true, slug, key, threadIndex: 0 }
+    await expectOf(bob, `POST /req/room/streamAI/${slug}`, body, done)
     const answered = () => bob.send('GET', `/req/room/message/get/${slug}/2.000`)
     await expect
       .poll(async () => (await answered()).body, { timeout: 60_000 })
@@ -252,7 +252,7 @@ describeWith(
       status: 200,
       body: { ...done, url: any, uuid: any },
     })
-    asked.push('POST /req/room/uploadAvatar/x')
+    routes.push('POST /req/room/uploadAvatar/x')
     await expectOf(bob, `DELETE /req/room/removeRoom/${slug}`, undefined, like({ response: 'Forbidden' }), 403)
     const viewer = { username: 'bob', role: 'viewer' }
     await expectOf(ada, `POST /req/room/addMember/${slug}`, viewer, expect.arrayContaining([like({ role: 'viewer' })]))
@@ -283,7 +283,7 @@ describeWith(
     await expectOf(ada, 'POST /req/profile/update', { displayName: 'Ada L.' }, { ...done, response: any })
     const portrait = await sendFile(site, ada, '/req/profile/uploadAvatar', form)
     expect(portrait).toEqual({ status: 200, body: { ...done, url: any } })
-    asked.push('POST /req/profile/uploadAvatar')
+    routes.push('POST /req/profile/uploadAvatar')
     await expectOf(ada, 'POST /req/profile/validatePasskey', { passkey: 'secret' }, { ...done, message: any })
     await expectOf(ada, 'GET /req/profile/requestPasskeyBackup', undefined, isRefused('404'), 404)
     const { token, id: tokenId } = await expectOf(
@@ -310,7 +310,7 @@ describeWith(
     await expectOf(ada, 'POST /req/changeLanguage', { inputLang: 'de_DE' }, isWell)
     await expectOf(ada, 'GET /check-session', undefined, { expired: false, remaining: expect.any(Number) })
 
-    expect(olderRoutes.filter((route) => !wasAsked(route))).toEqual([])
+    expect(olderRoutes.filter((route) => !wasRequested(route))).toEqual([])
   })
 })
 

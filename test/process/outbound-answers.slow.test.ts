@@ -112,16 +112,17 @@ afterAll(async () => {
   process.off('uncaughtException', record).off('unhandledRejection', record)
 })
 
-const ask = (path: string, body: object, headers: Record<string, string> = {}) =>
+const sendQuestion = (path: string, body: object, headers: Record<string, string> = {}) =>
   svc.send('POST', path, { token, body, headers }).then((response) => response.text())
 
 const messages = [{ role: 'user', content: 'Hello' }]
 
 /** Every way by which the service asks another server, with what it asks for one answer, or for all at once. */
 const doors: Record<string, (answer: Answer, url: string) => Promise<unknown>> = {
-  'a whole chat': (answer) => ask('/v1/chat/completions', { model: nameOf(answer), messages }),
-  'a streamed chat': (answer) => ask('/v1/chat/completions', { model: nameOf(answer), messages, stream: true }),
-  embeddings: (answer) => ask('/v1/embeddings', { model: `embed-${nameOf(answer)}`, input: 'a' }),
+  'a whole chat': (answer) => sendQuestion('/v1/chat/completions', { model: nameOf(answer), messages }),
+  'a streamed chat': (answer) =>
+    sendQuestion('/v1/chat/completions', { model: nameOf(answer), messages, stream: true }),
+  embeddings: (answer) => sendQuestion('/v1/embeddings', { model: `embed-${nameOf(answer)}`, input: 'a' }),
   'a link preview': (_, url) =>
     svc.send(
       'GET',
@@ -173,17 +174,17 @@ const allAtOnce: Record<string, () => Promise<unknown>> = {
   'lists of models': () => svc.host.models.watch(),
   'tool servers': () => svc.host.mcp.sync(),
   ...Object.fromEntries(
-    Object.entries(doors).map(([name, ask]) => [
+    Object.entries(doors).map(([name, sendQuestion]) => [
       name,
-      () => Promise.allSettled(answers.map((answer) => ask(answer, server.addressOf(answer)))),
+      () => Promise.allSettled(answers.map((answer) => sendQuestion(answer, server.addressOf(answer)))),
     ]),
   ),
 }
 
-test.for(Object.entries(allAtOnce))('%s may be answered with anything: the process lives', async ([, askAll]) => {
+test.for(Object.entries(allAtOnce))('%s may be answered with anything: the process lives', async ([, sendAll]) => {
   const before = server.countRequests()
 
-  await askAll()
+  await sendAll()
 
   // Whatever is not read to its end is left, even a body that has none.
   await expect.poll(() => server.open.size).toBe(0)

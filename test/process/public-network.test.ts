@@ -24,7 +24,7 @@ const questions: string[] = []
 
 async function resolve(hostname: string): Promise<string[]> {
   const answers = names[hostname] ?? [[]]
-  const before = questions.filter((asked) => asked === hostname).length
+  const before = questions.filter((question) => question === hostname).length
   questions.push(hostname)
   return answers[Math.min(before, answers.length - 1)] ?? []
 }
@@ -178,7 +178,7 @@ describe('a request whose address a stranger chose', () => {
 
   test('asks for a name once, so that a second answer cannot lead it elsewhere', async () => {
     expect(await read(at('rebinding.test'))).toBe('public')
-    expect(questions.filter((asked) => asked === 'rebinding.test')).toHaveLength(1)
+    expect(questions.filter((question) => question === 'rebinding.test')).toHaveLength(1)
     expect(secret.requestedPaths).toEqual([])
   })
 

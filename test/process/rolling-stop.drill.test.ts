@@ -16,9 +16,9 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
   test('are restarted one after the other under load, and no request fails', async () => {
     await using database = await createEmptyDatabase()
     await using folder = await createDataFolder()
-    await using provider = await startProvider(async (asked, response) => {
+    await using provider = await startProvider(async (request, response) => {
       await pause(100)
-      await answers('Good day.')(asked, response)
+      await answers('Good day.')(request, response)
     })
     await using config = await writeConfig(provider.url)
     const ports = [await findFreePort(), await findFreePort()]

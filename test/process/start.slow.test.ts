@@ -11,7 +11,7 @@ import { startApp } from '../kit/app.ts'
 import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
-import { askService, readTokens, SLOW } from '../kit/service-client.ts'
+import { fetchAnswer, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 const run = promisify(execFile)
@@ -58,7 +58,7 @@ describe('the first start', () => {
 
     expect(second.output.out).not.toContain('svc_')
     expect(lastLine(second.output.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- token' })
-    expect((await askService(url, readTokens(first.output.out)[0] ?? '')).status).toBe(200)
+    expect((await fetchAnswer(url, readTokens(first.output.out)[0] ?? '')).status).toBe(200)
     // The thread pool has eight threads, so that long work leaves some free.
     const tasks = `/proc/${second.child.pid}/task`
     // A thread may have ended after the list was read.
@@ -139,9 +139,9 @@ describe('the first start', () => {
     const urls = await Promise.all([first.ready(), other.ready()])
     const [mine = '', theirs = ''] = [first, other].flatMap(({ output: said }) => readTokens(said.out))
     expect(new Set(urls).size).toBe(2)
-    expect((await askService(urls[0], mine)).status).toBe(200)
-    expect((await askService(urls[1], theirs)).status).toBe(200)
-    expect((await askService(urls[0], theirs)).status).toBe(401)
+    expect((await fetchAnswer(urls[0], mine)).status).toBe(200)
+    expect((await fetchAnswer(urls[1], theirs)).status).toBe(200)
+    expect((await fetchAnswer(urls[0], theirs)).status).toBe(401)
 
     await using second = startProcess(settings)
     await using third = startProcess(settings)
@@ -190,7 +190,7 @@ describe('the first start', () => {
     const tokens = [one, two].flatMap(({ output: said }) => readTokens(said.out))
 
     expect(tokens).toHaveLength(1)
-    for (const url of urls) expect((await askService(url, tokens[0] ?? '')).status).toBe(200)
+    for (const url of urls) expect((await fetchAnswer(url, tokens[0] ?? '')).status).toBe(200)
     expect(await rowsOf(database.url, 'select id, username from users order by id')).toEqual([
       { id: 1, username: 'svc' },
       { id: 2, username: 'demo' },

@@ -20,7 +20,7 @@ import {
 import { createEmptyDatabase } from '../kit/database.ts'
 import { waitForLocks } from '../kit/locks.ts'
 import { openClient, rowsOf } from '../kit/postgres-client.ts'
-import { askService, readTokens, SLOW } from '../kit/service-client.ts'
+import { fetchAnswer, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
 /** Starts a service with an open request, whose provider waits for `release`. */
@@ -41,10 +41,10 @@ async function busy(settings: Record<string, string> = {}, command?: string[]) {
   )
   const url = await service.ready()
   const [token = ''] = readTokens(service.output.out)
-  const asked = askService(url, token, 'mock-1')
+  const answer = fetchAnswer(url, token, 'mock-1')
   await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
   const parts = stack.move()
-  return { service, folder, provider, release, url, token, asked, [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  return { service, folder, provider, release, url, token, answer, [Symbol.asyncDispose]: () => parts.disposeAsync() }
 }
 
 const readiness = (url: string) =>
@@ -60,7 +60,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     await vi.waitFor(async () => expect(await readiness(svc.url)).toEqual([503, { status: 'draining' }]), SLOW)
     // An idle connection may close just as it is used again.
     const late = await vi.waitFor(async () => {
-      const refused = await askService(svc.url, svc.token, 'mock-1')
+      const refused = await fetchAnswer(svc.url, svc.token, 'mock-1')
       expect(refused.status).toBe(503)
       return refused
     }, SLOW)
@@ -69,7 +69,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     svc.release()
 
     expect(late.body).toMatchObject({ success: false, code: 'unavailable' })
-    expect(await svc.asked).toEqual({ status: 200, body: { success: true, content: { text: 'Good day.' } } })
+    expect(await svc.answer).toEqual({ status: 200, body: { success: true, content: { text: 'Good day.' } } })
     expect(await svc.service.ended).toBe(0)
     expect(svc.service.output.err).toBe('')
     expect(await svc.folder.postgres()).toBeUndefined()
@@ -90,11 +90,11 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
   svc.service.kill('SIGTERM')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   const during = [await fetch(`${svc.url}/health/live`), await fetch(`${svc.url}/login`)]
-  const served = askService(svc.url, svc.token, 'mock-1')
+  const served = fetchAnswer(svc.url, svc.token, 'mock-1')
   await vi.waitFor(() => expect(svc.provider.requests).toHaveLength(3), SLOW)
   idle.resume()
   await idleEnded
-  await vi.waitFor(async () => expect((await askService(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
+  await vi.waitFor(async () => expect((await fetchAnswer(svc.url, svc.token, 'mock-1')).status).toBe(503), SLOW)
   svc.release()
 
   expect(String(before)).toMatch(/^connection: keep-alive/im)
@@ -104,7 +104,7 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
   ])
   const begun = await begunBefore
   expect([begun.status, begun.headers.get('connection')]).toEqual([200, 'close'])
-  expect([(await served).status, (await svc.asked).status]).toEqual([200, 200])
+  expect([(await served).status, (await svc.answer).status]).toEqual([200, 200])
   expect(await svc.service.ended).toBe(0)
 })
 
@@ -168,7 +168,7 @@ test('a stop by Ctrl-C finishes open requests with a database of its own', async
   expect(await svc.folder.postgres()).toBeDefined()
   svc.release()
 
-  expect((await svc.asked).status).toBe(200)
+  expect((await svc.answer).status).toBe(200)
   expect(await svc.service.ended).toBe(0)
   expect(await svc.folder.postgres()).toBeUndefined()
 })
@@ -183,7 +183,7 @@ test('a stop by a closed terminal finishes open requests', async () => {
   await vi.waitFor(async () => expect((await readiness(terminal.url))[0]).toBe(503), SLOW)
   terminal.release()
 
-  expect((await terminal.asked).status).toBe(200)
+  expect((await terminal.answer).status).toBe(200)
   await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), SLOW)
   expect(await terminal.folder.postgres()).toBeUndefined()
 })
@@ -195,7 +195,7 @@ test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their recor
   svc.service.kill('SIGTERM')
 
   expect(await svc.service.ended).toBe(0)
-  expect((await svc.asked).status).toBe(0)
+  expect((await svc.answer).status).toBe(0)
   expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
@@ -232,11 +232,11 @@ test('a stop is not held up by a database that does not let go', async () => {
   await using locker = await openClient(database.url)
   await locker.query('begin; lock table users, access_tokens, usage_records in access exclusive mode')
 
-  const asked = askService(url, readTokens(service.output.out)[0] ?? '')
+  const answer = fetchAnswer(url, readTokens(service.output.out)[0] ?? '')
   await waitForLocks(database.url)
 
   expect(await service.stop()).toBe(0)
-  expect((await asked).status).toBe(0)
+  expect((await answer).status).toBe(0)
 })
 
 test('a stop that comes during the start lets it finish, and leaves nothing behind', async () => {
@@ -256,7 +256,7 @@ test('a stop of `npm start` reaches the service', async () => {
   await npm.stop()
 
   await vi.waitFor(async () => expect(await folder.postgres()).toBeUndefined(), SLOW)
-  expect((await askService(url, 'x')).status).toBe(0)
+  expect((await fetchAnswer(url, 'x')).status).toBe(0)
   expect(npm.output.out).toContain('"msg":"stopping"')
 })
 
@@ -315,7 +315,7 @@ test('after SIGKILL the next start has all acknowledged writes', async () => {
   await using killed = startProcess(settings)
   const before = await killed.ready()
   const [token = ''] = readTokens(killed.output.out)
-  expect((await askService(before, token, 'mock-1')).status).toBe(200)
+  expect((await fetchAnswer(before, token, 'mock-1')).status).toBe(200)
   const orphan = await folder.postgres()
   killed.kill('SIGKILL')
   await killed.ended
@@ -324,7 +324,7 @@ test('after SIGKILL the next start has all acknowledged writes', async () => {
   await using service = startProcess(settings)
   const url = await service.ready()
 
-  expect((await askService(url, token, 'mock-1')).status).toBe(200)
+  expect((await fetchAnswer(url, token, 'mock-1')).status).toBe(200)
   expect(await folder.postgres()).not.toBe(orphan)
   expect(await service.stop()).toBe(0)
   expect(await folder.postgres()).toBeUndefined()
@@ -343,5 +343,5 @@ test('a stop of machine and database at once is recovered from, too', async () =
 
   await using service = startProcess(settings)
 
-  expect((await askService(await service.ready(), token)).status).toBe(200)
+  expect((await fetchAnswer(await service.ready(), token)).status).toBe(200)
 })

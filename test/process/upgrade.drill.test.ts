@@ -12,7 +12,7 @@ import { runCommand } from '../kit/command-line.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
 import { base, clientOf, mediaType } from '../kit/json-api/client.ts'
 import { rowsOf } from '../kit/postgres-client.ts'
-import { askService } from '../kit/service-client.ts'
+import { fetchAnswer } from '../kit/service-client.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 import { findAccepted, startUpgradeLoad } from '../kit/upgrade-load.ts'
 
@@ -72,7 +72,7 @@ test('the earlier version goes on beside the newer one that has upgraded its ins
 
   for (const url of urls) {
     const messages = await messagesIn(url, token, room)
-    expect((await askService(url, token)).status).toBe(200)
+    expect((await fetchAnswer(url, token)).status).toBe(200)
     expect(await write(url, token, room)).toBe(201)
     // Both versions read the data of either.
     for (const other of urls) expect(await messagesIn(other, token, room)).toBe(messages + 1)
@@ -84,9 +84,9 @@ test('an upgrade under load loses no call, message or file', async ({ skip }) =>
   if (!earlier) return skip('the checkout has no history')
   await using database = await createEmptyDatabase()
   await using folder = await createDataFolder()
-  await using provider = await startProvider(async (asked, response) => {
+  await using provider = await startProvider(async (request, response) => {
     await pause(20)
-    await answers('Good day.')(asked, response)
+    await answers('Good day.')(request, response)
   })
   await using config = await writeConfig(provider.url)
   const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, AI_CONFIG: config.file, PORT: '0' }

@@ -39,9 +39,9 @@ test('where everybody subscribes to all their rooms, a few statements per person
 
   const subscribed = opened.flatMap(({ frames }) => frames.filter(({ event }) => event.endsWith('succeeded')))
   expect(subscribed).toHaveLength(PEOPLE * ROOMS)
-  const asked = statements.take()
-  const others = asked.filter(({ name }) => name !== 'find-token-owners')
-  expect(asked.length - others.length).toBeLessThan(PEOPLE * ROOMS)
+  const names = statements.take()
+  const others = names.filter(({ name }) => name !== 'find-token-owners')
+  expect(names.length - others.length).toBeLessThan(PEOPLE * ROOMS)
   // The service also checks for expired rows and missed notices more than twice a second.
   const seconds = (performance.now() - begun) / 1000
   expect(others.length).toBeLessThan(4 * PEOPLE + 3 * seconds)

@@ -204,8 +204,8 @@ describe('an invitation for keys that its person has no more', () => {
       { stream: `user:${cyd.id}`, subject: one.id },
     ])
     // Invited people do not have the key of the room yet.
-    const asking = 'select from rooms where rekey_required_since is not null and id = any($1)'
-    expect(await svc.rows(asking, [[room, second]])).toEqual([])
+    const sql = 'select from rooms where rekey_required_since is not null and id = any($1)'
+    expect(await svc.rows(sql, [[room, second]])).toEqual([])
     expect((await accept(svc.cyd, byLink.one.id)).status).toBe(200)
   })
 

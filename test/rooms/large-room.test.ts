@@ -67,8 +67,8 @@ describe('with hundreds of thousands of messages', () => {
   test.for(['?sort=-number', '?sort=number', '', '?sort=-number&page[size]=200'])(
     'a page of a room (%j) reads the rows of that page alone',
     async (query) => {
-      const asked = await statementFor(room.viewer, `/rooms/${room.id}/messages${query}`, 'room_messages t')
-      const plan = await planOf(asked)
+      const statement = await statementFor(room.viewer, `/rooms/${room.id}/messages${query}`, 'room_messages t')
+      const plan = await planOf(statement)
 
       expect(plan).toMatch(/Index Scan (Backward )?using room_messages_room_id/)
       expect(plan).not.toMatch(/Seq Scan on room_messages/)
@@ -79,13 +79,13 @@ describe('with hundreds of thousands of messages', () => {
   test('a page of a room keeps its plan, however often it is requested', async () => {
     const path = `/rooms/${room.id}/messages?sort=-number`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
-    const asked = await statementFor(room.viewer, path, 'room_messages t')
+    const statement = await statementFor(room.viewer, path, 'room_messages t')
     const [prepared] = await svc.rows<{ name: string }>(
       'select name from pg_prepared_statements where statement = $1',
-      [asked.statement.text],
+      [statement.statement.text],
     )
 
-    const call = `explain (costs off) execute "${prepared?.name}" (${asked.values.join()})`
+    const call = `explain (costs off) execute "${prepared?.name}" (${statement.values.join()})`
     const lines = await svc.rows<{ 'QUERY PLAN': string }>(call)
 
     expect(lines.map((line) => line['QUERY PLAN']).join('\n')).toMatch(
@@ -97,12 +97,12 @@ describe('with hundreds of thousands of messages', () => {
     const { list } = await room.viewer.get(`/rooms/${room.id}/messages?sort=-number&page[size]=1`)
     const path = `/room-messages/${list[0]?.id}`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
-    const asked = await statementFor(room.viewer, path, 'room_messages t')
-    const plan = await planOf(asked)
+    const statement = await statementFor(room.viewer, path, 'room_messages t')
+    const plan = await planOf(statement)
     const look = () =>
       svc.rows<{ custom: number }>(
         'select custom_plans::int as custom from pg_prepared_statements, pg_sleep(0.3) where statement = $1',
-        [asked.statement.text],
+        [statement.statement.text],
       )
     const kept = (await Promise.all([look(), look()])).flat()
 

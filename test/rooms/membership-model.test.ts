@@ -131,14 +131,14 @@ class RoomInService {
     const [client, svc] = [this.#svc[by], this.#svc]
     const member = this.#ids.get(`${who} member`) ?? '999999'
     const invitation = `invitation-${this.#ids.get(`${who} invited`) ?? '999999'}`
-    const asked = {
+    const request = {
       invite: () => invite(client, this.#room, svc.people[who].id, role),
       accept: () => accept(svc[who], invitation),
       withdraw: () => client.delete(`/room-members/${invitation}`),
       name: () => client.update('room-members', member, { role }),
       remove: () => client.delete(`/room-members/${member}`),
     }
-    return (await asked[kind]()).status
+    return (await request[kind]()).status
   }
 
   async rows(): Promise<string[]> {

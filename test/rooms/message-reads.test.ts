@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('who has read a message', () => {
-  const asking = 'fields[room-messages]=number,readBy'
+  const fields = 'fields[room-messages]=number,readBy'
   const readsOf = ({ attributes }: { attributes: Record<string, unknown> }) => [
     attributes['number'],
     attributes['readBy'],
@@ -26,7 +26,7 @@ describe('who has read a message', () => {
     const [admin, editor, viewer] = [room.admin, room.editor, room.viewer].map(({ id }) => id)
     await markRead(room.viewer, room.id, first)
     const seenBy = async (by: RoomPerson) =>
-      (await by.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(readsOf)
+      (await by.get(`/rooms/${room.id}/messages?sort=number&${fields}`)).list.map(readsOf)
 
     const ofFirst = [admin, viewer].toSorted((a = 0, b = 0) => a - b)
     expect(await seenBy(room.editor)).toEqual([
@@ -35,17 +35,17 @@ describe('who has read a message', () => {
     ])
     expect((await seenBy(room.viewer))[0]).toEqual(['1.000', [viewer, admin]])
     await markRead(room.viewer, room.id, reply)
-    const one = await room.viewer.get(`/room-messages/${reply}?include=thread&${asking}`)
+    const one = await room.viewer.get(`/room-messages/${reply}?include=thread&${fields}`)
     expect([one.one, ...one.included].map(readsOf)).toEqual([
       ['1.001', [viewer, editor]],
       ['1.000', [viewer, admin]],
     ])
-    expect(readsOf((await room.viewer.get(`/room-messages/${reply}/thread?${asking}`)).one)).toEqual([
+    expect(readsOf((await room.viewer.get(`/room-messages/${reply}/thread?${fields}`)).one)).toEqual([
       '1.000',
       [viewer, admin],
     ])
-    const unasked = await room.viewer.get(`/room-messages?include=thread`)
-    for (const { attributes } of [...unasked.list, ...unasked.included]) expect(attributes).not.toHaveProperty('readBy')
+    const plain = await room.viewer.get(`/room-messages?include=thread`)
+    for (const { attributes } of [...plain.list, ...plain.included]) expect(attributes).not.toHaveProperty('readBy')
 
     const { position } = await room.changes(room.admin)
     const [membership] = await svc.rows<{ id: number }>('select id from room_members where user_id = $1', [viewer])
@@ -63,10 +63,10 @@ describe('who has read a message', () => {
     const { one } = await room.send()
     const outsider = await createPerson(svc)
     for (const by of [outsider, svc.admin]) {
-      expect((await by.get(`/room-messages/${one.id}?${asking}`)).status).toBe(404)
-      expect(idsOf((await by.get(`/room-messages?${asking}`)).list)).not.toContain(one.id)
+      expect((await by.get(`/room-messages/${one.id}?${fields}`)).status).toBe(404)
+      expect(idsOf((await by.get(`/room-messages?${fields}`)).list)).not.toContain(one.id)
     }
-    expect((await svc.guest.get(`/room-messages/${one.id}?${asking}`)).status).toBe(401)
+    expect((await svc.guest.get(`/room-messages/${one.id}?${fields}`)).status).toBe(401)
 
     await svc.rows(
       `with people as (
@@ -78,7 +78,7 @@ describe('who has read a message', () => {
     )
     const last = await addMember(svc, room.id, 'viewer')
     await markRead(last, room.id, one.id)
-    const readBy = (await last.get(`/room-messages/${one.id}?${asking}`)).one.attributes['readBy'] as number[]
+    const readBy = (await last.get(`/room-messages/${one.id}?${fields}`)).one.attributes['readBy'] as number[]
     expect([readBy.length, readBy[0], new Set(readBy).size]).toEqual([200, last.id, 200])
     expect(readBy).toContain(room.admin.id)
   })
@@ -93,7 +93,7 @@ describe('who has read a message', () => {
       return accepted.one.id
     }
     const readers = async () =>
-      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${asking}`)).list.map(readsOf)
+      (await room.admin.get(`/rooms/${room.id}/messages?sort=number&${fields}`)).list.map(readsOf)
     const admin = room.admin.id
     await room.send()
     const member = await enter()
@@ -117,7 +117,7 @@ describe('who has read a message', () => {
   test('is no reason to refuse a change, though the answer has another entity tag', async () => {
     const room = await createRoom(svc, ['viewer'])
     const { id } = (await room.send()).one
-    const path = `/room-messages/${id}?${asking}`
+    const path = `/room-messages/${id}?${fields}`
     const tag = async () => (await room.admin.get(path)).headers.get('etag') ?? ''
     const plain = (await room.admin.get(`/room-messages/${id}`)).headers.get('etag') ?? ''
     const before = await tag()

@@ -7,7 +7,7 @@ import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { clientOf, toOne } from '../kit/json-api/client.ts'
-import { askRoomModel, waitForAnswer } from '../kit/rooms/ai.ts'
+import { requestRoomAnswer, waitForAnswer } from '../kit/rooms/ai.ts'
 import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
 import { followRooms, type RoomView, readView } from '../kit/rooms/follower.ts'
 import { sendRoomMessage } from '../kit/rooms/messages.ts'
@@ -58,9 +58,9 @@ async function answered(room: string) {
   })
   const values = { modelId, label: 'Demo', usageTypes: ['main', 'external'] }
   await svc.admin.create('ai-models', values, { provider: toOne('ai-providers', provider.id) })
-  const asked = await askRoomModel(svc.ada, room, 'Hello', { model: modelId })
+  const answer = await requestRoomAnswer(svc.ada, room, 'Hello', { model: modelId })
   await waitForAnswer(svc.ada, room)
-  return asked
+  return answer
 }
 
 /** Every way in which a procedure changes rooms, members, invitations, messages or read marks. */

@@ -277,7 +277,7 @@ describe('a room asks for a new key', () => {
     const { room, cyd } = await withRoom(svc)
     const bob = await joinRoom(svc, room, 'bob', 'viewer')
     const forgetChanges = () => svc.rows('delete from change_log where stream = $1', [`room:${room}`])
-    const asks = async () => {
+    const requestRekey = async () => {
       expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
       expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
       await forgetChanges()
@@ -290,11 +290,11 @@ describe('a room asks for a new key', () => {
 
     expect((await svc.ada.delete(`/room-members/${cyd}`)).status).toBe(200)
     expect(await svc.rows('select from room_keys where user_id = $1', [svc.people.cyd.id])).toEqual([])
-    await asks()
+    await requestRekey()
     expect((await svc.bob.delete(`/room-members/${bob}`)).status).toBe(200)
-    await asks()
+    await requestRekey()
     expect((await svc.admin.delete(`/users/${svc.people.dan.id}`)).status).toBe(200)
-    await asks()
+    await requestRekey()
   })
 
   test('when a member gets other keys, but not when they send the same again', async () => {

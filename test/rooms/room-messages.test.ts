@@ -214,7 +214,7 @@ describe('who may do what with messages', () => {
     const { one: ownMessage } = await own.send()
 
     for (const by of [await createPerson(svc), removed, svc.admin, own.admin]) {
-      const asked = await Promise.all([
+      const answers = await Promise.all([
         by.get(`/room-messages/${one.id}`),
         by.get(`/room-messages/${reply.one.id}/thread`),
         by.get(`/room-messages/${one.id}/replies`),
@@ -226,7 +226,7 @@ describe('who may do what with messages', () => {
         by.get(`/rooms/${room.id}/actions/changes`),
         by.post(`/rooms/${room.id}/actions/mark-read`, { upTo: one.id }),
       ])
-      expect(asked.map(({ status }) => status)).toEqual(asked.map(() => 404))
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 404))
       expect(idsOf((await by.get('/room-messages')).list)).not.toContain(one.id)
     }
     expect((await svc.admin.get(`/rooms/${room.id}/messages`)).list).toEqual([])

@@ -66,15 +66,15 @@ interface Place {
   own: string
 }
 
-const found = async (asked: Promise<{ status: number; list: { id: string }[] }>, id: string) => {
-  const { status, list } = await asked
+const found = async (response: Promise<{ status: number; list: { id: string }[] }>, id: string) => {
+  const { status, list } = await response
   return status === 200 && !list.some((one) => one.id === id) ? 404 : status
 }
 
 const CONTENT = 'aXY=|dGFn|Y2lwaGVy'
 
 /** Actions by name, each with its status; 404 also where the object is missing in a list. */
-const asks: Record<string, (place: Place) => Promise<number>> = {
+const actions: Record<string, (place: Place) => Promise<number>> = {
   'read the room': async ({ client, room }) => (await client.get(`/rooms/${room}`)).status,
   'find the room in the list': ({ client, room }) => found(client.get('/rooms?page[size]=200&sort=-id'), room),
   'follow the room': async ({ client, room }) => (await client.get(`/rooms/${room}/actions/changes`)).status,
@@ -208,7 +208,7 @@ const stateOf = (room: string) =>
   )
 
 test('the table of who may do what in a room has every question, once', () => {
-  expect(lines.map((line) => line.slice(0, 31).trim())).toEqual(Object.keys(asks))
+  expect(lines.map((line) => line.slice(0, 31).trim())).toEqual(Object.keys(actions))
 })
 
 test.for(lines)('who may do what in a room: %s', async (line) => {
@@ -218,7 +218,7 @@ test.for(lines)('who may do what in a room: %s', async (line) => {
     const place = await placeFor(kind as Kind)
     const before = await stateOf(place.room)
 
-    const status = await asks[question]?.(place)
+    const status = await actions[question]?.(place)
 
     expect([kind, question, status]).toEqual([kind, question, statuses[index]])
     if (status !== undefined && status >= 300) expect(await stateOf(place.room)).toEqual(before)

@@ -215,13 +215,13 @@ describe('a forced announcement', () => {
     const room = { data: { type: 'rooms', attributes: { name: 'Chess' } } }
     const write = () => browser.send('POST', '/api/svc/v1/rooms', { body: room, headers: JSON_API })
     const question = { payload: { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] } }
-    const ask = () => own.send('POST', '/api/ai-req', { token, body: question })
+    const sendQuestion = () => own.send('POST', '/api/ai-req', { token, body: question })
 
     expect(await write()).toMatchObject({
       status: 403,
       body: { errors: [{ code: 'announcement_pending', meta: { announcement: String(id) } }] },
     })
-    const refused = await ask()
+    const refused = await sendQuestion()
     expect([refused.status, await refused.json()]).toMatchObject([
       403,
       { success: false, code: 'announcement_pending' },
@@ -229,7 +229,7 @@ describe('a forced announcement', () => {
     expect((await browser.send('GET', '/api/svc/v1/connections/svc')).status).toBe(200)
     expect((await readText(browser, id)).text).toContain('Be kind.')
     await mark(browser, 'report', id)
-    expect([(await write()).status, (await ask()).status]).toEqual([201, 200])
+    expect([(await write()).status, (await sendQuestion()).status]).toEqual([201, 200])
     // Usage records are written after the response; the refused call has none.
     await own.services.usageLedger.flush()
     expect(await own.rows('select id from usage_records where user_id = $1', [userId])).toHaveLength(1)
@@ -244,7 +244,7 @@ describe('a forced announcement', () => {
     await restore('Be kind.')
     const { browser, token } = await signIn(own, newName())
     const { id } = await own.host.announcements.publish({ title: 'Rules', view: 'rules', type: 'policy', force: true })
-    const ask = async () => {
+    const sendQuestion = async () => {
       const payload = { model: 'demo', messages: [{ role: 'user', content: { text: 'Hello' } }] }
       const answer = await own.send('POST', '/api/ai-req', { token, body: { payload } })
       return [answer.status, await answer.text()]
@@ -254,7 +254,7 @@ describe('a forced announcement', () => {
 
     for (const lose of [() => rm(text, { recursive: true }), () => restore(' \n')]) {
       await lose()
-      expect(await ask()).toEqual([403, expect.stringContaining(`The announcement ${id} has no text.`)])
+      expect(await sendQuestion()).toEqual([403, expect.stringContaining(`The announcement ${id} has no text.`)])
       expect(await readText(browser, id)).toMatchObject({ status: 404 })
       for (const body of [{}, { version: read }])
         expect(await browser.send('POST', `/req/announcement/report/${id}`, { body })).toMatchObject({
@@ -270,7 +270,7 @@ describe('a forced announcement', () => {
 
     await restore('Be kinder.')
     await mark(browser, 'report', id)
-    expect(await ask()).toMatchObject([200, expect.any(String)])
+    expect(await sendQuestion()).toMatchObject([200, expect.any(String)])
     expect(await accepted()).toEqual([{ version: expect.stringMatching(/^\w{64}$/) }])
   })
 

@@ -129,7 +129,7 @@ async function prepare(behave: Behaviour, model = 'mock-1') {
   upstream.requests.length = 0
   const { id, token } = await svc.user()
   return {
-    ask: (headers: Record<string, string> = {}) =>
+    sendQuestion: (headers: Record<string, string> = {}) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', model) }),
     /** The tool result that the provider got. */
     told: () =>
@@ -147,7 +147,7 @@ describe('a function tool', () => {
   test('a function tool is declared to the provider with its schema', async () => {
     const app = await prepare(answers('Hello.'))
 
-    await app.ask()
+    await app.sendQuestion()
 
     expect(upstream.requests[0]?.body.tools).toMatchObject([
       {
@@ -171,7 +171,7 @@ describe('a function tool', () => {
   test('a function tool is called for the model, and its result goes back', async () => {
     const app = await prepare(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
-    const response = await app.ask()
+    const response = await app.sendQuestion()
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'It rains.' } })
     expect(app.told().map((text) => JSON.parse(text))).toEqual([{ city: 'Hildesheim', weather: 'rain' }])
@@ -182,7 +182,7 @@ describe('a function tool', () => {
   test('a function tool is called within a stream, too', async () => {
     const app = await prepare(callsTool('weather', '{"city":"Hildesheim"}', 'It rains.'))
 
-    const events = parseEvents(await (await app.ask(streaming)).text())
+    const events = parseEvents(await (await app.sendQuestion(streaming)).text())
 
     expect(joinDeltas(events)).toBe('It rains.')
     expect(events.at(-2)).toMatchObject({ event: 'usage', data: { inputTokens: 14, outputTokens: 6 } })
@@ -193,7 +193,7 @@ describe('a function tool', () => {
   test('a function tool whose result is no JSON counts as one without result', async () => {
     const app = await prepare(callsTool('weather', '{"city":"Atlantis"}', 'Nobody knows.'))
 
-    const response = await app.ask()
+    const response = await app.sendQuestion()
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'Nobody knows.' } })
     expect(app.told()).toEqual(['null'])
@@ -209,7 +209,7 @@ describe('a function tool', () => {
     for (const headers of [{}, streaming]) {
       const app = await prepare(callsTool(name, input, 'Whatever.'))
 
-      const response = await app.ask(headers)
+      const response = await app.sendQuestion(headers)
 
       expect(response.status).toBe(200)
       const text = await response.text()
@@ -222,7 +222,7 @@ describe('a function tool', () => {
   test('a function tool that fails is named in the log', async () => {
     const app = await prepare(callsTool('broken', '{"secret":"x"}'))
 
-    const response = await app.ask()
+    const response = await app.sendQuestion()
 
     const failures = svc.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a tool failed')
     expect(failures).toContainEqual(
@@ -231,12 +231,12 @@ describe('a function tool', () => {
   })
 
   test('a function tool that is called without end is ended', async () => {
-    const again: Behaviour = (asked, response) =>
-      callsTool('weather', '{"city":"x"}')({ ...asked, body: { ...asked.body, messages: [] } }, response)
+    const again: Behaviour = (request, response) =>
+      callsTool('weather', '{"city":"x"}')({ ...request, body: { ...request.body, messages: [] } }, response)
     for (const headers of [{}, streaming]) {
       const app = await prepare(again)
 
-      const response = await app.ask(headers)
+      const response = await app.sendQuestion(headers)
 
       expect(response.status).toBe(500)
       expect(await response.json()).toMatchObject({ code: 'provider_failed' })
@@ -249,7 +249,7 @@ describe('a function tool', () => {
   test("a function tool that never returns is ended by the call's time limit", async () => {
     const app = await prepare(callsTool('patient', '{}'), 'hasty-1')
 
-    const response = await app.ask()
+    const response = await app.sendQuestion()
 
     expect(response.status).toBe(500)
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
@@ -259,7 +259,7 @@ describe('a function tool', () => {
     const fails: Behaviour = (_, response) => void response.writeHead(400).end()
     const app = await prepare(behavesInTurn(callsTool('weather', '{"city":"x"}'), fails))
 
-    expect((await app.ask()).status).toBe(500)
+    expect((await app.sendQuestion()).status).toBe(500)
     expect(await app.records()).toEqual([{ outcome: 'failed', input: 7, output: 3 }])
   })
 

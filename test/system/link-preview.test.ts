@@ -42,12 +42,12 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]()
 })
 
-const ask = (kind: string, url: string, token: string | undefined = ada.token) =>
+const requestPreview = (kind: string, url: string, token: string | undefined = ada.token) =>
   svc.send('GET', `${base}/${kind}?url=${encodeURIComponent(url)}`, { token })
 
 test('a link preview has title, description, picture and icon from this service', async () => {
   const url = `${site.url}/article?q=1`
-  const answer = await ask('metadata', url)
+  const answer = await requestPreview('metadata', url)
 
   expect(answer.status).toBe(200)
   expect(answer.headers.get('content-type')).toContain('application/json')
@@ -77,8 +77,8 @@ test('a page is read once, whoever asks for it', async () => {
   const other = await svc.user()
   const url = `${site.url}/bare`
 
-  await ask('metadata', url)
-  const again = await ask('metadata', url, other.token)
+  await requestPreview('metadata', url)
+  const again = await requestPreview('metadata', url, other.token)
 
   expect(await again.json()).toMatchObject({ title: '127.0.0.2', description: null, isFallback: false })
   expect(site.requestedPaths.filter((path) => path === '/bare')).toHaveLength(1)
@@ -93,26 +93,26 @@ describe('a page that many ask for at once', () => {
   beforeEach(() => {
     held.length = 0
   })
-  const askAndLeave = (url: string) => {
+  const abandonRequest = (url: string) => {
     const gone = new AbortController()
-    const asked = fetch(`${svc.url}${base}/metadata?url=${encodeURIComponent(url)}`, {
+    const pending = fetch(`${svc.url}${base}/metadata?url=${encodeURIComponent(url)}`, {
       headers: { authorization: `Bearer ${ada.token}` },
       signal: gone.signal,
     })
-    asked.catch(() => {})
+    pending.catch(() => {})
     return gone
   }
 
   test('is read once for all, also where the first of them goes away', async () => {
     const others = [await svc.user(), await svc.user()]
     const url = `${site.url}/slow?once`
-    const first = askAndLeave(url)
+    const first = abandonRequest(url)
     await expect.poll(() => held.length).toBe(1)
-    const answers = others.map(({ token }) => ask('metadata', url, token))
+    const answers = others.map(({ token }) => requestPreview('metadata', url, token))
     // A later response shows that each request is waiting by now.
-    await Promise.all(others.map(({ token }) => ask('metadata', `${site.url}/bare`, token)))
+    await Promise.all(others.map(({ token }) => requestPreview('metadata', `${site.url}/bare`, token)))
     first.abort()
-    await ask('metadata', `${site.url}/bare`)
+    await requestPreview('metadata', `${site.url}/bare`)
     held[0]?.setHeader('content-type', 'text/html').end('<title>Slow</title>')
 
     for (const answer of answers) expect(await (await answer).json()).toMatchObject({ title: 'Slow' })
@@ -120,7 +120,7 @@ describe('a page that many ask for at once', () => {
   })
 
   test('is not read on once nobody waits for it', async () => {
-    const [one, other] = [askAndLeave(`${site.url}/slow?left`), askAndLeave(`${site.url}/slow?left`)]
+    const [one, other] = [abandonRequest(`${site.url}/slow?left`), abandonRequest(`${site.url}/slow?left`)]
     await expect.poll(() => held.length).toBe(1)
     one.abort()
     other.abort()
@@ -136,7 +136,7 @@ test('what cannot be read has a stand-in, not an error', async () => {
     'http://127.0.0.1/',
     'http://ada:secret@127.0.0.2/',
   ]) {
-    const answer = await ask('metadata', url)
+    const answer = await requestPreview('metadata', url)
     expect(answer.status, url).toBe(200)
     const domain = new URL(url).hostname
     expect(await answer.json(), url).toMatchObject({
@@ -147,7 +147,9 @@ test('what cannot be read has a stand-in, not an error', async () => {
     })
   }
   const [image, same, svg, missing] = await Promise.all(
-    ['fallback_a', 'fallback_a', `${site.url}/bad.svg`, `${site.url}/missing.png`].map((url) => ask('image', url)),
+    ['fallback_a', 'fallback_a', `${site.url}/bad.svg`, `${site.url}/missing.png`].map((url) =>
+      requestPreview('image', url),
+    ),
   )
   for (const answer of [image, same, svg, missing]) {
     expect(answer?.status).toBe(200)
@@ -156,7 +158,7 @@ test('what cannot be read has a stand-in, not an error', async () => {
   expect(image?.headers.get('etag')).toBe(same?.headers.get('etag'))
   const { width, height } = await sharp(await svg!.arrayBuffer()).metadata()
   expect([width, height]).toEqual([160, 90])
-  const icon = await ask('favicon', 'http://127.0.0.1/')
+  const icon = await requestPreview('favicon', 'http://127.0.0.1/')
   expect(icon.headers.get('content-type')).toBe('image/svg+xml')
 })
 
@@ -205,6 +207,6 @@ test('only people may ask, and their tokens that may read', async () => {
     await svc.user({ abilities: ['ai'] }),
   ]
   expect(guest.status).toBe(401)
-  expect((await ask('metadata', site.url, other.token)).status).toBe(403)
+  expect((await requestPreview('metadata', site.url, other.token)).status).toBe(403)
   expect((await svc.send('GET', `${base}/image?url=fallback_a`)).status).toBe(401)
 })

@@ -42,8 +42,8 @@ test('OPTIONS tells the methods of an address to everybody, and finds nothing el
 })
 
 test('a preflight is answered with what pages of other origins may do and read', async () => {
-  const ask = { origin: ORIGIN, 'access-control-request-method': 'POST' }
-  const preflight = await svc.send('OPTIONS', '/v1/chat/completions', { headers: ask })
+  const preflightHeaders = { origin: ORIGIN, 'access-control-request-method': 'POST' }
+  const preflight = await svc.send('OPTIONS', '/v1/chat/completions', { headers: preflightHeaders })
   expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN])
 
   const { headers } = await svc.send('OPTIONS', '/v1/chat/completions', { headers: { origin: ORIGIN } })

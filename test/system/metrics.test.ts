@@ -132,13 +132,15 @@ describe('what the database and the disk are asked for now and then', () => {
 
     upstream.behave = stalls
     const gone = new AbortController()
-    const asked = app.send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal }).catch(() => {})
+    const pending = app
+      .send('POST', '/api/ai-req', { token, body: buildQuestion(), signal: gone.signal })
+      .catch(() => {})
     await expect.poll(() => upstream.requests.length).toBe(1)
     await app.rows(`update usage_holds set created_at = now() - interval '2 hours'`)
     await sample(app)
     const busy = await render(app)
     gone.abort()
-    await asked
+    await pending
 
     expect(readSeries(busy, /svc_reservation_age_seconds/)).toBeGreaterThanOrEqual(7200)
     expect(busy).toMatch(/^svc_limit_reserved\{limit="calls",unit="requests"\} 1$/m)

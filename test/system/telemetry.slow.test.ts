@@ -20,7 +20,7 @@ import { base, mediaType } from '../kit/json-api/client.ts'
 import { createSilentLog } from '../kit/log.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 import { readAttributes, startCollector } from '../kit/parts/collector.ts'
-import { askRoomModel as askInRoom, createAiRoom, waitForAnswer } from '../kit/rooms/ai.ts'
+import { createAiRoom, requestRoomAnswer, waitForAnswer } from '../kit/rooms/ai.ts'
 import { upload } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
@@ -71,7 +71,7 @@ afterAll(() => resources.disposeAsync())
 const openTelemetry = ({ url }: { url: string }) =>
   createTelemetry(readEnv({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_TRACES_SAMPLER_ARG: '1' }))
 
-const ask = (options: { text?: string; headers?: Record<string, string> } = {}) =>
+const sendQuestion = (options: { text?: string; headers?: Record<string, string> } = {}) =>
   svc.send('POST', '/api/ai-req', {
     token: ada.token,
     body: buildQuestion(options.text),
@@ -103,7 +103,7 @@ describe('a trace', () => {
     ['text/event-stream', 'ai.stream'],
   ])('an answer as %s has its procedure, statements, call of a model and tool', async ([accept, procedure = '']) => {
     upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
-    const { root, parents, named } = await traceOf(await ask({ headers: { accept: accept ?? '' } }))
+    const { root, parents, named } = await traceOf(await sendQuestion({ headers: { accept: accept ?? '' } }))
 
     expect(root).toMatchObject({ name: 'POST /api/ai-req', kind: SERVER, status: { code: 0 } })
     expect(readAttributes(root.attributes)).toMatchObject({
@@ -141,7 +141,7 @@ describe('a trace', () => {
 
   test('a failed span has its error code, and each retry is an event', async () => {
     upstream.behave = refuses(500)
-    const { root, named } = await traceOf(await ask())
+    const { root, named } = await traceOf(await sendQuestion())
     const call = named('chat mock-1')
 
     expect([root.status.code, named('ai.ask')?.status.code, call?.status.code]).toEqual([FAILED, FAILED, FAILED])
@@ -175,7 +175,7 @@ describe('a trace', () => {
   test('a trace from outside is linked, not continued, and its baggage is dropped', async () => {
     const [traceId, spanId] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
     const headers = { traceparent: `00-${traceId}-${spanId}-01`, tracestate: 'a=canary', baggage: 'who=canary' }
-    const { root } = await traceOf(await ask({ headers }))
+    const { root } = await traceOf(await sendQuestion({ headers }))
 
     expect(root.traceId).not.toBe(traceId)
     expect(root.parentSpanId).toBeUndefined()
@@ -185,7 +185,7 @@ describe('a trace', () => {
   })
 
   test('no header is taken for a trace that is none', async () => {
-    const { root } = await traceOf(await ask({ headers: { traceparent: '00-canary-canary-01' } }))
+    const { root } = await traceOf(await sendQuestion({ headers: { traceparent: '00-canary-canary-01' } }))
 
     expect(root.links).toEqual([])
   })
@@ -194,7 +194,7 @@ describe('a trace', () => {
     upstream.behave = callsTool('foe_echo', '{"text":"hi"}')
     const byTools: unknown[] = []
     server.behave = ({ request }) => byTools.push(request.headers['traceparent']) === 0
-    const { root, named } = await traceOf(await ask())
+    const { root, named } = await traceOf(await sendQuestion())
 
     const call = named('chat mock-1')
     expect(upstream.requests.at(-1)?.headers['traceparent']).toBe(`00-${root.traceId}-${call?.spanId}-01`)
@@ -221,9 +221,9 @@ describe('a trace', () => {
 
   test('an answer in a room is a trace of its own with a link', async () => {
     const room = await createAiRoom({ svc })
-    const asked = await askInRoom(room.admin, room.id, 'Hello')
+    const response = await requestRoomAnswer(room.admin, room.id, 'Hello')
     await waitForAnswer(room.admin, room.id)
-    const request = await vi.waitUntil(() => ofRequest(asked.headers.get('x-request-id')), SOON)
+    const request = await vi.waitUntil(() => ofRequest(response.headers.get('x-request-id')), SOON)
     const isLinked = ({ links }: typeof request) => links.some(({ spanId }) => spanIdsOf(request).includes(spanId))
     const spanIdsOf = ({ traceId }: typeof request) =>
       collector.spans().flatMap((span) => (span.traceId === traceId ? span.spanId : []))
@@ -247,7 +247,7 @@ describe('a trace', () => {
 
 test('log lines carry trace and request ids, here and at the collector', async () => {
   upstream.behave = refuses(400)
-  const response = await ask()
+  const response = await sendQuestion()
   const { root, spans } = await traceOf(response)
   const requestId = response.headers.get('x-request-id')
   const own = svc.log.map((line) => JSON.parse(line)).filter(({ traceId }) => traceId === root.traceId)

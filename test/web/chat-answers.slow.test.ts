@@ -58,7 +58,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('an answer that is stopped ends at the provider and offers to go on', async () => {
     const { page } = chat
     upstream.behave = neverEnds
-    await chat.ask('Count')
+    await chat.sendQuestion('Count')
     await page.getByText('more more').waitFor()
 
     await page.getByRole('button', { name: 'Stop' }).click()
@@ -76,7 +76,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('an interrupted answer keeps its text, and can be retried', async () => {
     const { page } = chat
     upstream.behave = behavesInTurn(breaksOff('error'), answers('All of it.'))
-    await chat.ask('Break off')
+    await chat.sendQuestion('Break off')
     await page.getByText('The provider of the model did not answer.').waitFor()
     expect(await article('Half an').count()).toBe(1)
 
@@ -89,7 +89,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('a refusal stands where the answer would, and the question stays', async () => {
     const { page } = chat
     upstream.behave = refuses(429)
-    await chat.ask('Too much?')
+    await chat.sendQuestion('Too much?')
 
     await page.getByText('The provider has too many requests.').waitFor()
     expect(await article('Too much?').count()).toBe(1)
@@ -99,7 +99,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('an edited question and a repeated answer stand beside the earlier ones', async () => {
     const { page } = chat
     upstream.behave = behavesInTurn(answers('Answer one.'), answers('Answer two.'), answers('Answer three.'))
-    await chat.ask('How many?')
+    await chat.sendQuestion('How many?')
     await article('Answer one.').waitFor()
     await chat.answered()
 
@@ -126,7 +126,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
   /** Opens a conversation of 122 messages, of which the page shows the last 50. */
   async function openLongConversation(): Promise<void> {
-    await chat.ask('Once')
+    await chat.sendQuestion('Once')
     await article('Good day.').waitFor()
     await chat.answered()
     await svc.rows(
@@ -151,7 +151,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await chat.answered()
     await page.reload()
     await article('Twice').waitFor()
-    await chat.ask('And now?')
+    await chat.sendQuestion('And now?')
 
     await expect.poll(countSent).toBe(75)
     await chat.answered()
@@ -163,7 +163,7 @@ describeWith('chromium')('the answers of a chat', () => {
     upstream.requests.length = 0
     await page.route('**/trpc/*conversations.messages*', () => {})
 
-    await chat.ask('And now?')
+    await chat.sendQuestion('And now?')
     await page.getByRole('button', { name: 'Stop' }).click()
 
     await chat.answered()
@@ -199,10 +199,10 @@ describeWith('chromium')('the answers of a chat', () => {
   test('another answer ends the one that streams into the conversation', async () => {
     const { page } = chat
     upstream.behave = behavesInTurn(answers('Answer one.'), neverEnds, answers('Answer two.'))
-    await chat.ask('First')
+    await chat.sendQuestion('First')
     await article('Answer one.').waitFor()
     await chat.answered()
-    await chat.ask('Second')
+    await chat.sendQuestion('Second')
     await page.getByText('more more').waitFor()
 
     await page.getByRole('button', { name: 'Answer again' }).click()
@@ -221,7 +221,7 @@ describeWith('chromium')('the answers of a chat', () => {
     const before = await countConversations()
     const sending = '**/trpc/conversations.sendMessage**'
     await page.route(sending, (route) => route.abort())
-    await chat.ask('Lost?')
+    await chat.sendQuestion('Lost?')
     await page.getByText('The service cannot be reached.').waitFor()
     await page.unroute(sending)
 
@@ -237,7 +237,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('combobox', { name: /^Model/ }).click()
     await page.getByRole('combobox', { name: 'Search models' }).fill('sec')
     await page.getByRole('option', { name: /Second/ }).click()
-    await chat.ask('Hello')
+    await chat.sendQuestion('Hello')
     await article('Good day.').waitFor()
     await chat.answered()
 
@@ -250,7 +250,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test("a tool's approval request shows its whole input, and runs it once", async () => {
     const { page } = chat
     upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'The mail is sent.')
-    await chat.ask('Write to Bob')
+    await chat.sendQuestion('Write to Bob')
     const question = page.getByRole('region', { name: /May the model use mail_echo/ })
     await question.waitFor()
     expect(await question.textContent()).toContain('to Bob')
@@ -272,7 +272,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('a refused tool says so, and one allowed for a conversation asks once', async () => {
     const { page } = chat
     upstream.behave = callsTool('mail_echo', '{"text":"to Eve"}', 'Then not.')
-    await chat.ask('Write to Eve')
+    await chat.sendQuestion('Write to Eve')
     await page.getByRole('button', { name: 'No', exact: true }).click()
     await article('Then not.').waitFor()
     await chat.answered()
@@ -280,17 +280,17 @@ describeWith('chromium')('the answers of a chat', () => {
 
     upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'Sent to Bob.')
     await page.goto('/chat')
-    await chat.ask('Write to Bob')
+    await chat.sendQuestion('Write to Bob')
     await page.getByRole('button', { name: 'In this conversation' }).click()
     await article('Sent to Bob.').waitFor()
     await chat.answered()
     // The provider calls no tool after a tool result.
-    upstream.behave = (asked, response) => {
-      const { messages } = asked.body
-      const last = { ...asked, body: { ...asked.body, messages: messages.slice(-1) } }
+    upstream.behave = (request, response) => {
+      const { messages } = request.body
+      const last = { ...request, body: { ...request.body, messages: messages.slice(-1) } }
       return callsTool('mail_echo', '{"text":"again"}', 'Sent once more.')(last, response)
     }
-    await chat.ask('And again')
+    await chat.sendQuestion('And again')
 
     await article('Sent once more.').waitFor()
     await chat.answered()
@@ -307,7 +307,7 @@ describeWith('chromium')('the answers of a chat', () => {
       response.write(buildChunk({ delta: { annotations: [{ type: 'url_citation', url_citation: citation }] } }))
       endStream(response)
     }
-    await chat.ask('Which move?')
+    await chat.sendQuestion('Which move?')
     await article('It is e4.').waitFor()
     await chat.answered()
 
@@ -329,7 +329,7 @@ describeWith('chromium')('the answers of a chat', () => {
       await isMarked
       response.destroy()
     }
-    await chat.ask('Mark it')
+    await chat.sendQuestion('Mark it')
     await article('Begun').waitFor()
     await page.evaluate("document.querySelector('article.assistant .markdown').dataset.mark = 'same'")
 
@@ -343,7 +343,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
   test('what an answer took and cost is told on demand', async () => {
     const { page } = chat
-    await chat.ask('How much?')
+    await chat.sendQuestion('How much?')
     await article('Good day.').waitFor()
     await chat.answered()
     expect(await page.getByText('tokens read').count()).toBe(0)
@@ -359,7 +359,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('an answer is read aloud without its markup until it is stopped', async () => {
     const { page } = chat
     upstream.behave = answers('It is **bold**.\n\n```js\ncode\n```')
-    await chat.ask('Say it')
+    await chat.sendQuestion('Say it')
     await article('It is bold').waitFor()
     await chat.answered()
     // A browser without a window has no voice.
@@ -388,7 +388,7 @@ describeWith('chromium')('the answers of a chat', () => {
     const countDrafts = () =>
       page.evaluate<number>('Object.keys(localStorage).filter((key) => key.startsWith("svc:draft")).length')
     const before = await countDrafts()
-    await chat.ask('Begin')
+    await chat.sendQuestion('Begin')
     await article('Good day.').waitFor()
     await chat.answered()
     await field.fill('half a thought')
@@ -426,7 +426,7 @@ describeWith('chromium')('the answers of a chat', () => {
   test('what is written and attached while a question is being sent stays in the composer', async () => {
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
-    await chat.ask('Begin')
+    await chat.sendQuestion('Begin')
     await article('Good day.').waitFor()
     await chat.answered()
     const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
@@ -436,7 +436,7 @@ describeWith('chromium')('the answers of a chat', () => {
       await route.continue()
     })
 
-    await chat.ask('And then?')
+    await chat.sendQuestion('And then?')
     await field.fill('And after that?')
     const chosen = page.waitForEvent('filechooser')
     await page.getByRole('button', { name: 'Attach files' }).click()
@@ -453,14 +453,14 @@ describeWith('chromium')('the answers of a chat', () => {
 
   test('another tab shows what is asked in this one', async () => {
     const { page } = chat
-    await chat.ask('In the first tab')
+    await chat.sendQuestion('In the first tab')
     await article('Good day.').waitFor()
     await chat.answered()
     const other = await page.context().newPage()
     await other.goto(page.url())
     await other.getByText('In the first tab').waitFor()
 
-    await chat.ask('And once more')
+    await chat.sendQuestion('And once more')
 
     await other.getByText('And once more').waitFor()
     await expect.poll(() => other.getByText('Good day.').count()).toBe(2)

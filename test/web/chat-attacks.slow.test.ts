@@ -97,7 +97,7 @@ describeWith('chromium')('what a model writes', () => {
     upstream.behave = answers(`${text}\n\nThe end.`, [`${text}\n\nThe end.`])
     chat.requests.length = 0
     chat.complaints.length = 0
-    await chat.ask('Attack')
+    await chat.sendQuestion('Attack')
     await page.getByText('The end.').waitFor()
     await chat.answered()
     return page

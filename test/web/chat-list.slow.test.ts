@@ -92,7 +92,7 @@ describeWith('chromium')('the list of conversations', () => {
     const { page, requests } = chat
     for (const question of ['The ostrich runs', 'The penguin swims']) {
       await page.goto('/chat')
-      await chat.ask(question)
+      await chat.sendQuestion(question)
       await page.getByText('You wrote 3 words').waitFor()
       await chat.answered()
     }
@@ -122,7 +122,7 @@ describeWith('chromium')('the list of conversations', () => {
   test('a found message is shown even far back and on another branch', async () => {
     await using chat = await openChat(svc, 'ines')
     const { page } = chat
-    await chat.ask('Aardvark')
+    await chat.sendQuestion('Aardvark')
     await page.getByText('You wrote 1 word').waitFor()
     await chat.answered()
     await page.getByRole('button', { name: 'Edit question' }).click()
@@ -150,7 +150,7 @@ describeWith('chromium')('the list of conversations', () => {
   test('a conversation is saved as Markdown and as JSON, opened', async () => {
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
-    await chat.ask('Save me')
+    await chat.sendQuestion('Save me')
     await page.getByText('You wrote 2 words').waitFor()
     await chat.answered()
     const save = async (what: string) => {
@@ -208,7 +208,7 @@ describeWith('chromium')('the list of conversations', () => {
   test('a conversation of ten thousand messages opens at its end', async () => {
     await using chat = await openChat(svc, 'gina')
     const { page } = chat
-    await chat.ask('Once')
+    await chat.sendQuestion('Once')
     await page.getByText('You wrote 1 word').waitFor()
     await chat.answered()
     await svc.rows(
@@ -265,8 +265,8 @@ describeWith('chromium')('the list of conversations', () => {
     await page.goto('/chat')
     await page.getByRole('combobox', { name: 'Model: Demo (not an AI)' }).waitFor()
 
-    const asked = requests.filter(({ url }) => url.startsWith(svc.url) && !url.includes('users.changes'))
-    expect(asked.length, asked.map(({ url }) => url).join('\n')).toBeLessThanOrEqual(8)
+    const counted = requests.filter(({ url }) => url.startsWith(svc.url) && !url.includes('users.changes'))
+    expect(counted.length, counted.map(({ url }) => url).join('\n')).toBeLessThanOrEqual(8)
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(170 * 1024)
   })
 })

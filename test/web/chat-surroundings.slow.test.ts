@@ -50,7 +50,7 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('button', { name: 'Remove program.exe' }).click()
     await page.getByRole('button', { name: 'Remove dropped.md' }).click()
 
-    await chat.ask('How many?')
+    await chat.sendQuestion('How many?')
     await page.getByText('Read it.').waitFor()
     await chat.answered()
 
@@ -63,7 +63,7 @@ describeWith('chromium')('around a chat', () => {
     await using chat = await openChat(svc, 'ben')
     const { page } = chat
     upstream.behave = answers('Aye.')
-    await chat.ask('Hello')
+    await chat.sendQuestion('Hello')
     await page.getByText('Aye.').waitFor()
     await chat.answered()
     await page.getByRole('button', { name: 'Options of the conversation' }).click()
@@ -76,7 +76,7 @@ describeWith('chromium')('around a chat', () => {
 
     await page.reload()
     await page.getByText('Aye.').waitFor()
-    await chat.ask('Again')
+    await chat.sendQuestion('Again')
     await expect.poll(() => upstream.requests.at(-1)?.body['temperature']).toBe(0.3)
 
     expect(upstream.requests.at(-1)?.body.messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' })
@@ -90,7 +90,7 @@ describeWith('chromium')('around a chat', () => {
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
     upstream.behave = answers('Error of means')
-    await chat.ask('What is a standard error?')
+    await chat.sendQuestion('What is a standard error?')
     await page.getByText('Error of means').waitFor()
     await chat.answered()
     await page.getByRole('button', { name: /^Options for Chat/ }).click()
@@ -106,9 +106,9 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('button', { name: 'Undo the improvement' }).click()
     expect(await field.inputValue()).toBe('whats that')
     const { promise: isWritten, resolve } = Promise.withResolvers<void>()
-    upstream.behave = async (asked, response) => {
+    upstream.behave = async (request, response) => {
       await isWritten
-      await answers('What is that?')(asked, response)
+      await answers('What is that?')(request, response)
     }
     await page.getByRole('button', { name: 'Improve the question' }).click()
     await field.fill('whats that and this')
@@ -121,7 +121,7 @@ describeWith('chromium')('around a chat', () => {
     await using chat = await openChat(svc, 'gita')
     const { page } = chat
     upstream.behave = answers('Aye.')
-    await chat.ask('Hello')
+    await chat.sendQuestion('Hello')
     await page.getByText('Aye.').waitFor()
     await chat.answered()
     await svc.rows(`update conversations set system_prompt = 'AAAA|AAAA|AAAA'
@@ -140,14 +140,14 @@ describeWith('chromium')('around a chat', () => {
     upstream.behave = answers('One.')
     await svc.host.limits.set({ name: 'few calls', for: 'user:dora', cap: 2, unit: 'requests', per: 'day' })
     for (const question of ['First', 'Second']) {
-      await chat.ask(question)
+      await chat.sendQuestion(question)
       await page.getByRole('article').filter({ hasText: question }).waitFor()
       await chat.answered()
     }
     await page.getByText('The limit few calls is reached.').waitFor()
     await expectAccessible(page)
 
-    await chat.ask('Third')
+    await chat.sendQuestion('Third')
 
     await page.getByText('A usage limit is reached.').waitFor()
     expect(await page.getByRole('article').filter({ hasText: 'Third' }).count()).toBe(1)

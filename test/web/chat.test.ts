@@ -10,7 +10,7 @@ describeWith('chromium')('the chat in a real browser', () => {
     await using chat = await openChat(svc, 'ada')
     const { page, complaints } = chat
 
-    await chat.ask('What is a **standard error**?')
+    await chat.sendQuestion('What is a **standard error**?')
     await page.waitForURL(/\/chat\/\w{16}$/)
     await page.getByText('You wrote 5 words').waitFor()
     await chat.answered()

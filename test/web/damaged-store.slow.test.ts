@@ -123,7 +123,7 @@ describeWith('chromium')('a store for keys', () => {
   test('for drafts, options and unsent messages may be damaged without any harm', async () => {
     await using own = await openChat(svc, 'cleo')
     const { page } = own
-    await own.ask('First')
+    await own.sendQuestion('First')
     await page.getByText('You wrote').waitFor()
     await own.answered()
     await page.evaluate(`(() => {
@@ -135,7 +135,7 @@ describeWith('chromium')('a store for keys', () => {
     await page.reload()
 
     await page.getByText('You wrote').waitFor()
-    await own.ask('Second')
+    await own.sendQuestion('Second')
     await own.answered()
   })
 

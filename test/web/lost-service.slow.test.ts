@@ -93,7 +93,7 @@ describeWith('chromium')('a chat', () => {
     await using svc = await startApp()
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
-    await chat.ask('Stay here')
+    await chat.sendQuestion('Stay here')
     await page.getByText('You wrote 2 words').waitFor()
     await chat.answered()
     const elsewhere = openBrowser(svc.url)

@@ -64,9 +64,9 @@ describeWith('chromium')('in a real browser', () => {
     await chromium.page.goto('/handshake')
     await chromium.page.locator('#unlock button:not([disabled])').waitFor()
 
-    const asked = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
-    expect(asked.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
-    expect(asked.slice(2, 4)).toEqual(['/api/svc/v1/translation-labels/en_US', '/api/svc/v1/migrations'])
+    const paths = chromium.requests.map(({ url }) => new URL(url).pathname).filter((path) => path.startsWith('/api/'))
+    expect(paths.slice(0, 2).sort()).toEqual(['/api/svc/v1/configs', '/api/svc/v1/connections/svc'])
+    expect(paths.slice(2, 4)).toEqual(['/api/svc/v1/translation-labels/en_US', '/api/svc/v1/migrations'])
   })
 
   test('the keys stay locked until the right passkey is entered', async () => {

@@ -50,7 +50,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
   test('is made in the settings, and its page opens it offline with the passkey', async () => {
     await using folder = await temporaryFolder()
     await using chat = await openChat(svc, 'ada')
-    await chat.ask(CANARY)
+    await chat.sendQuestion(CANARY)
     await chat.answered()
     await expect.poll(() => svc.rows('select id from conversation_messages')).toHaveLength(2)
     const archive = await saveCopy(chat.page, folder.path)

@@ -30,7 +30,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     const { page } = ada
     upstream.behave = answers('One.')
     await svc.host.limits.set({ name: 'few calls', for: 'user:adaa', cap: 1, unit: 'requests', per: 'day' })
-    const asked = upstream.requests.length
+    const count = upstream.requests.length
     await ada.say('@svc First?')
     await ada.said('One.').waitFor()
     await page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc Second?')
@@ -41,7 +41,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     await page.getByRole('alert').getByText('A usage limit is reached.').waitFor()
     await ben.said('Second?').waitFor()
     await expectAccessible(page)
-    expect(upstream.requests.length).toBe(asked + 1)
+    expect(upstream.requests.length).toBe(count + 1)
     await ada.say('Nobody asks now')
     await ben.said('Nobody asks now').waitFor()
     await page.getByText('A usage limit is reached.').waitFor({ state: 'detached' })

@@ -269,7 +269,7 @@ describeWith('chromium')('the settings', () => {
         `select k.value from user_keychain_values k join users u on u.id = k.user_id where u.username = 'pia'
           union all select b.ciphertext from passkey_backups b join users u on u.id = b.user_id where u.username = 'pia'`,
       )
-    await chat.ask('A question of Pia')
+    await chat.sendQuestion('A question of Pia')
     await chat.answered()
     await page.waitForURL(/\/chat\/.+/)
     const conversation = page.url()

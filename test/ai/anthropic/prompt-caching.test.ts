@@ -42,13 +42,13 @@ describe('with a model of Anthropic', () => {
   afterAll(() => app[Symbol.asyncDispose]())
   beforeEach(() => app.answerBy(answersFromCache()))
 
-  const ask = (messages: Anthropic.MessageParam[], more: object = {}) =>
+  const sendQuestion = (messages: Anthropic.MessageParam[], more: object = {}) =>
     client.messages.create({ model: 'mock-1', max_tokens: 100, system, tools, messages, ...more, stream: false })
   const sent = () => app.upstream.requests.at(-1)?.body as unknown as Record<string, unknown>
 
   test("a client's marks reach the provider where they stood", async () => {
     const result = { type: 'tool_result', tool_use_id: 'c1', content: 'e4', cache_control: mark } as const
-    await ask([
+    await sendQuestion([
       { role: 'user', content: [{ type: 'text', text: 'Read.' }] },
       { role: 'assistant', content: [{ type: 'tool_use', id: 'c1', name: 'read', input: {} }] },
       { role: 'user', content: [result] },
@@ -78,7 +78,7 @@ describe('with a model of Anthropic', () => {
 
   test('at most four marks reach the provider, the last ones', async () => {
     const content = ['a', 'b', 'c', 'd'].map((text) => ({ type: 'text' as const, text, cache_control: mark }))
-    await ask([{ role: 'user', content }])
+    await sendQuestion([{ role: 'user', content }])
 
     const marks = JSON.stringify(sent()).match(/"cache_control"/g)
     const { messages } = sent() as { messages: { content: { cache_control?: object }[] }[] }
@@ -87,7 +87,7 @@ describe('with a model of Anthropic', () => {
   })
 
   test('the mark of a whole request reaches the provider', async () => {
-    await ask([{ role: 'user', content: 'Hello' }], { cache_control: mark })
+    await sendQuestion([{ role: 'user', content: 'Hello' }], { cache_control: mark })
 
     expect(sent()['cache_control']).toEqual(mark)
   })
@@ -96,8 +96,8 @@ describe('with a model of Anthropic', () => {
     const first: Anthropic.MessageParam[] = [
       { role: 'user', content: [{ type: 'text', text: 'How do you do?', cache_control: mark }] },
     ]
-    const one = await ask(first)
-    const two = await ask([
+    const one = await sendQuestion(first)
+    const two = await sendQuestion([
       { role: 'user', content: [{ type: 'text', text: 'How do you do?' }] },
       { role: 'assistant', content: one.content },
       { role: 'user', content: [{ type: 'text', text: 'And now?', cache_control: mark }] },
@@ -125,9 +125,9 @@ describe('with a model of Anthropic', () => {
     const openai = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
     const content = [{ type: 'text', text: manual, cache_control: mark }]
     const messages = [{ role: 'user', content }] as unknown as OpenAI.ChatCompletionMessageParam[]
-    const askChat = () => openai.chat.completions.create({ model: 'mock-1', messages })
+    const sendChat = () => openai.chat.completions.create({ model: 'mock-1', messages })
 
-    const [one, two] = [await askChat(), await askChat()]
+    const [one, two] = [await sendChat(), await sendChat()]
 
     const details = [one, two].map(({ usage }) => usage?.prompt_tokens_details)
     const { cache_write_tokens: written } = details[0] as unknown as { cache_write_tokens: number }

@@ -93,7 +93,7 @@ test.for([
 test('the stop sequence that ended an answer is reported where the provider names it', async () => {
   const choice = { index: 0, message: { role: 'assistant', content: 'One' }, finish_reason: 'stop' }
   const stops = { ...baseRequest, messages, stop_sequences: ['Two', 'Three'] }
-  const ask = async (more: object) => {
+  const sendQuestion = async (more: object) => {
     app.upstream.behave = (_, response) => sendJson(response, { choices: [{ ...choice, ...more }] })
     const whole = await client.messages.create(stops)
     return [whole, await client.messages.stream(stops).finalMessage()].map((said) => [
@@ -102,9 +102,9 @@ test('the stop sequence that ended an answer is reported where the provider name
     ])
   }
 
-  expect(await ask({ stop_reason: 'Three' })).toEqual(Array(2).fill(['stop_sequence', 'Three']))
+  expect(await sendQuestion({ stop_reason: 'Three' })).toEqual(Array(2).fill(['stop_sequence', 'Three']))
   for (const stop_reason of [null, 'Four', 151643, undefined])
-    expect(await ask({ stop_reason })).toEqual(Array(2).fill(['end_turn', null]))
+    expect(await sendQuestion({ stop_reason })).toEqual(Array(2).fill(['end_turn', null]))
 })
 
 const model = () => createAnthropic({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')

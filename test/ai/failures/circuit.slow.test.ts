@@ -50,16 +50,16 @@ async function startWith(behave: Behaviour, provider: { circuit: object; timeout
   await svc.host.models.sync()
   upstream.behave = behave
   upstream.requests.length = 0
-  const askAs = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
+  const sendQuestion = ({ token }: TestUser, headers: Record<string, string> = {}, signal?: AbortSignal) =>
     svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', id), ...(signal && { signal }) })
   const [ada, bob] = [await svc.user(), await svc.user()]
   const logStart = svc.log.length
-  return { askAs, ada, bob, log: () => svc.log.slice(logStart).join('') }
+  return { sendQuestion, ada, bob, log: () => svc.log.slice(logStart).join('') }
 }
 
 const tooBig = Buffer.alloc(65 * 1024 * 1024, ' ')
 
-const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
+const failuresOfOneUser: [string, Behaviour, Record<string, string>][] = [
   ['too many requests', refuses(429), {}],
   ['a refused key', refuses(401), {}],
   ['a time-out of its own', refuses(408), {}],
@@ -80,16 +80,16 @@ const asksOneUserMay: [string, Behaviour, Record<string, string>][] = [
   ['an answer that is too big', (_, response) => void response.end(tooBig), {}],
 ]
 
-test.for(asksOneUserMay)(
+test.for(failuresOfOneUser)(
   'the circuit of a provider stays closed for others when one user provokes %s',
   async ([, behave, headers]) => {
     // Bob's answer must be in time on a busy machine, too.
     const timeouts = { firstByte: '3s' }
     const app = await startWith(behave, { circuit: { failures: 2, openFor: '1m' }, timeouts })
-    for (let count = 0; count < 2; count++) await (await app.askAs(app.ada, headers)).text()
+    for (let count = 0; count < 2; count++) await (await app.sendQuestion(app.ada, headers)).text()
     upstream.behave = answers('For Bob.')
 
-    const response = await app.askAs(app.bob)
+    const response = await app.sendQuestion(app.bob)
 
     expect(await response.json()).toEqual({ success: true, content: { text: 'For Bob.' } })
   },
@@ -97,10 +97,10 @@ test.for(asksOneUserMay)(
 
 test('the circuit of a provider opens when the provider fails by its own word', async () => {
   const app = await startWith(refuses(502), { circuit: { failures: 3, openFor: '1m' } })
-  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect((await app.sendQuestion(app.ada)).status).toBe(500)
   upstream.behave = answers('Nobody hears this.')
 
-  const response = await app.askAs(app.bob)
+  const response = await app.sendQuestion(app.bob)
 
   expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
   expect(upstream.requests).toHaveLength(3)
@@ -110,7 +110,7 @@ test('the circuit of a provider opens when no connection can be made', async () 
   const port = await findFreePort()
   const apiUrl = `http://127.0.0.1:${port}/v1`
   const app = await startWith(stalls, { circuit: { failures: 3, openFor: '1m' }, apiUrl })
-  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect((await app.sendQuestion(app.ada)).status).toBe(500)
   let connections = 0
   const late = createServer((socket) => {
     connections++
@@ -118,7 +118,7 @@ test('the circuit of a provider opens when no connection can be made', async () 
   }).listen(port, '127.0.0.1')
   await once(late, 'listening')
 
-  expect((await app.askAs(app.bob)).status).toBe(500)
+  expect((await app.sendQuestion(app.bob)).status).toBe(500)
 
   expect(connections).toBe(0)
   late.close()
@@ -127,48 +127,52 @@ test('the circuit of a provider opens when no connection can be made', async () 
 test('the circuit of a provider opens when several people wait in vain', async () => {
   const app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' }, timeouts: { firstByte: '1s' } })
   const people = [app.ada, app.bob, await svc.user(), await svc.user()]
-  for (const person of people) expect((await app.askAs(person)).status).toBe(500)
+  for (const person of people) expect((await app.sendQuestion(person)).status).toBe(500)
   upstream.behave = answers('Nobody hears this.')
 
-  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect((await app.sendQuestion(app.ada)).status).toBe(500)
   expect(upstream.requests).toHaveLength(4)
 })
 
 test('the circuit of a provider stays closed when tokens of waiting callers end', async () => {
   const app = await startWith(stalls, { circuit: { failures: 2, openFor: '1m' } })
   const people = [app.ada, app.bob, await svc.user(), await svc.user()]
-  const calls = people.map((person) => app.askAs(person))
+  const calls = people.map((person) => app.sendQuestion(person))
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
   for (const { id, token } of people)
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([401, 401, 401, 401])
   upstream.behave = answers('Still here.')
 
-  const response = await app.askAs(await svc.user())
+  const response = await app.sendQuestion(await svc.user())
 
   expect(await response.json()).toEqual({ success: true, content: { text: 'Still here.' } })
 })
 
 test('the circuit of a provider lets one probe through while other calls fail', async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
-  await app.askAs(app.ada)
+  await app.sendQuestion(app.ada)
   const answer = Promise.withResolvers<void>()
   upstream.behave = async (request, response) => {
     await answer.promise
     await answers('Back again.')(request, response)
   }
   advanceClock(60_001)
-  const probe = app.askAs(app.ada)
+  const probe = app.sendQuestion(app.ada)
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
 
   // The probe is answered only afterwards, so a call that waited for it would never end.
-  const others = await Promise.all([app.askAs(app.bob), app.askAs(app.bob, streaming), app.askAs(app.ada)])
+  const others = await Promise.all([
+    app.sendQuestion(app.bob),
+    app.sendQuestion(app.bob, streaming),
+    app.sendQuestion(app.ada),
+  ])
 
   expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
   expect(upstream.requests).toHaveLength(4)
   answer.resolve()
   expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
-  expect((await app.askAs(app.bob)).status).toBe(200)
+  expect((await app.sendQuestion(app.bob)).status).toBe(200)
 })
 
 test('the circuit of a provider opens again when its probe times out', async () => {
@@ -176,28 +180,28 @@ test('the circuit of a provider opens again when its probe times out', async () 
     circuit: { failures: 3, openFor: '1m' },
     timeouts: { firstByte: '1s' },
   })
-  await app.askAs(app.ada)
+  await app.sendQuestion(app.ada)
   upstream.behave = stalls
   advanceClock(60_001)
-  expect((await app.askAs(app.bob)).status).toBe(500)
+  expect((await app.sendQuestion(app.bob)).status).toBe(500)
 
-  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect((await app.sendQuestion(app.ada)).status).toBe(500)
   expect(upstream.requests).toHaveLength(4)
 })
 
 test("the circuit of a provider stays open when its probe's caller goes away", async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
-  await app.askAs(app.ada)
+  await app.sendQuestion(app.ada)
   upstream.behave = stalls
   advanceClock(60_001)
   const controller = new AbortController()
-  const probe = app.askAs(app.bob, {}, controller.signal).catch(() => undefined)
+  const probe = app.sendQuestion(app.bob, {}, controller.signal).catch(() => undefined)
   await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
   controller.abort()
   await probe
   await vi.waitFor(() => expect(upstream.requests[3]?.abortedAt).toBeDefined(), SLOW)
 
-  expect((await app.askAs(app.ada)).status).toBe(500)
+  expect((await app.sendQuestion(app.ada)).status).toBe(500)
   expect(upstream.requests).toHaveLength(4)
 })
 
@@ -231,7 +235,7 @@ test.for<[string, Behaviour, code: string]>([
   for (const headers of [{}, streaming]) {
     const before = upstream.requests.length
     upstream.behave = behavesInTurn(behave, answers('Too soon.'))
-    const response = await app.askAs(app.ada, headers)
+    const response = await app.sendQuestion(app.ada, headers)
 
     expect([response.status, await response.json()]).toMatchObject([500, { code }])
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(100)
@@ -252,7 +256,7 @@ test('a provider that sends a short Retry-After is asked again after that time',
     (Date.now() < notBefore ? refusesUntil(() => '120') : answers('Now.'))(request, response)
   const app = await startWith(behavesInTurn(first, then), { circuit: { failures: 100 } })
 
-  const response = await app.askAs(app.ada)
+  const response = await app.sendQuestion(app.ada)
 
   expect(await response.json()).toEqual({ success: true, content: { text: 'Now.' } })
   expect(upstream.requests).toHaveLength(2)

@@ -80,10 +80,10 @@ beforeEach(() => {
   for (const key of ['second', 'third', 'many', 'more', 'undefined']) byKey.set(key, answers(`From ${key}.`))
 })
 
-const ask = (model = 'first', headers = {}) =>
+const sendQuestion = (model = 'first', headers = {}) =>
   svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('How do you do today?', model) })
 const streaming = { accept: 'text/event-stream' }
-const askedKeys = () => upstream.requests.map(keyOf)
+const listUsedKeys = () => upstream.requests.map(keyOf)
 
 async function newest() {
   await svc.services.usageLedger.flush()
@@ -99,13 +99,13 @@ test.for<[string, object]>([
 ])('another model answers %s where the provider cannot, and is billed and named', async ([, headers]) => {
   byKey.set('first', refuses(401))
 
-  const answer = await ask('first', headers)
+  const answer = await sendQuestion('first', headers)
 
   expect(answer.status).toBe(200)
   expect(await answer.text()).toContain(headers === streaming ? '"second."' : 'From second.')
   expect(answer.headers.get('x-answered-by')).toBe('second')
   // Three fallbacks are skipped: one is not for programs, one has another currency, and one has smaller limits.
-  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(listUsedKeys()).toEqual(['first', 'second'])
   expect(await newest()).toEqual([{ provider: 'second', model: 'second', outcome: 'completed', cost: 25 }])
   expect(await svc.rows('select id from usage_holds')).toEqual([])
 })
@@ -117,8 +117,8 @@ test.for<[string, Behaviour, number]>([
 ])('another model answers after %s was asked as often as otherwise', async ([, behave, tries]) => {
   byKey.set('first', behave)
 
-  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From second.' } })
-  expect(askedKeys()).toEqual([...Array(tries).fill('first'), 'second'])
+  expect(await (await sendQuestion()).json()).toMatchObject({ content: { text: 'From second.' } })
+  expect(listUsedKeys()).toEqual([...Array(tries).fill('first'), 'second'])
 })
 
 /** Sends an event at the beginning of its stream, before any answer. */
@@ -131,8 +131,8 @@ test.for<[string, object]>([
 ])('another model answers where %s is an error of its provider', async ([, headers]) => {
   byKey.set('first', replies('{"error": {"message": "no", "code": "server_error"}}'))
 
-  expect(await (await ask('first', headers)).text()).toMatch(/"From second\."|"second\."/)
-  expect(askedKeys()).toEqual(['first', 'second'])
+  expect(await (await sendQuestion('first', headers)).text()).toMatch(/"From second\."|"second\."/)
+  expect(listUsedKeys()).toEqual(['first', 'second'])
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
 })
 
@@ -145,8 +145,8 @@ test.for(
 )('another model answers where %s is what %s sends in streams, as %s', async ([body, model, type]) => {
   byKey.set(model, replies(body, { type }))
 
-  expect(await (await ask(model, streaming)).text()).toContain('"second."')
-  expect(new Set(askedKeys())).toEqual(new Set([model, 'second']))
+  expect(await (await sendQuestion(model, streaming)).text()).toContain('"second."')
+  expect(new Set(listUsedKeys())).toEqual(new Set([model, 'second']))
 })
 
 test('another server answers where a document in place of a stream reports failure', async () => {
@@ -154,8 +154,9 @@ test('another server answers where a document in place of a stream reports failu
   byKey.set('many', refusal)
   byKey.set('more', refusal)
 
-  for (let count = 0; count < 3; count++) expect(await (await ask('many', streaming)).text()).toContain('"undefined."')
-  expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
+  for (let count = 0; count < 3; count++)
+    expect(await (await sendQuestion('many', streaming)).text()).toContain('"undefined."')
+  expect(new Set(listUsedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
 })
 
 test.for(
@@ -165,21 +166,21 @@ test.for(
 )('another model answers a stream that begins with %s, an error of %s', async ([data, model]) => {
   byKey.set(model, saysInStream(data))
 
-  expect(await (await ask(model, streaming)).text()).toContain('"second."')
-  expect(new Set(askedKeys())).toEqual(new Set([model, 'second']))
+  expect(await (await sendQuestion(model, streaming)).text()).toContain('"second."')
+  expect(new Set(listUsedKeys())).toEqual(new Set([model, 'second']))
   expect(await newest()).toMatchObject([{ provider: 'second', outcome: 'completed' }])
 })
 
 test('each fallback is asked after the one before, and the last failure is reported', async () => {
   byKey.set('first', refuses(401))
   byKey.set('second', refuses(404))
-  expect(await (await ask()).json()).toMatchObject({ content: { text: 'From third.' } })
+  expect(await (await sendQuestion()).json()).toMatchObject({ content: { text: 'From third.' } })
 
   byKey.set('third', refuses(403))
-  const answer = await ask()
+  const answer = await sendQuestion()
 
   expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_misconfigured' }])
-  expect(askedKeys().slice(3)).toEqual(['first', 'second', 'third'])
+  expect(listUsedKeys().slice(3)).toEqual(['first', 'second', 'third'])
   expect(await newest()).toMatchObject([{ model: 'third', outcome: 'failed', cost: 0 }])
 })
 
@@ -194,9 +195,9 @@ test.for<[string, Behaviour]>([
   const model = behave === stalls ? 'late' : 'first'
   byKey.set(model, behave)
 
-  await (await ask(model, streaming)).text()
+  await (await sendQuestion(model, streaming)).text()
 
-  expect(askedKeys()).toEqual([model])
+  expect(listUsedKeys()).toEqual([model])
   expect(await newest()).toMatchObject([{ model, outcome: 'failed' }])
 })
 
@@ -209,9 +210,9 @@ test.for<[string, object, Behaviour]>([
 ])('no fallback is asked where a content filter refuses %s', async ([, headers, behave]) => {
   byKey.set('first', behave)
 
-  await (await ask('first', headers)).text()
+  await (await sendQuestion('first', headers)).text()
 
-  expect(askedKeys()).toEqual(['first'])
+  expect(listUsedKeys()).toEqual(['first'])
   expect(await newest()).toMatchObject([{ model: 'first', outcome: 'refused' }])
 })
 
@@ -228,14 +229,14 @@ test.for<[string, object]>([
 ])('no fallback and no other server is asked after an answer %s broke off', async ([, headers]) => {
   for (const key of ['first', 'many', 'more', 'undefined']) byKey.set(key, breaksOffAtOnce)
 
-  expect((await ask('first', headers)).status).toBe(500)
-  expect(askedKeys()).toEqual(['first'])
+  expect((await sendQuestion('first', headers)).status).toBe(500)
+  expect(listUsedKeys()).toEqual(['first'])
   expect(await newest()).toEqual([{ provider: 'first', model: 'first', outcome: 'failed', cost: expect.any(Number) }])
   expect(await svc.rows('select input_tokens > 0 as paid from usage_records order by id desc limit 1')).toEqual([
     { paid: true },
   ])
 
-  expect((await ask('many', headers)).status).toBe(500)
+  expect((await sendQuestion('many', headers)).status).toBe(500)
   expect(upstream.requests).toHaveLength(2)
 })
 
@@ -248,10 +249,10 @@ test('fallbacks named by an administrator survive synchronisation, for those who
   byKey.set('third', refuses(401))
   byKey.set('inner', answers('From within.'))
 
-  const answer = await ask('third')
+  const answer = await sendQuestion('third')
 
   expect(await answer.json()).toMatchObject({ content: { text: 'From second.' } })
-  expect(askedKeys()).toEqual(['third', 'second'])
+  expect(listUsedKeys()).toEqual(['third', 'second'])
 })
 
 describe('when the database fails between a model and its fallback', () => {
@@ -278,11 +279,11 @@ describe('when the database fails between a model and its fallback', () => {
     byKey.set('first', refuses(401))
     await using _ = await failOnce()
 
-    const answer = await ask('first', headers)
+    const answer = await sendQuestion('first', headers)
 
     expect(answer.status).toBe(500)
     expect(answer.headers.get('x-answered-by')).toBeNull()
-    expect(askedKeys()).toEqual(['first'])
+    expect(listUsedKeys()).toEqual(['first'])
     expect(await newest()).toContainEqual({ provider: 'first', model: 'first', outcome: 'failed', cost: 0 })
     expect(await svc.rows('select id from usage_holds')).toEqual([])
     expect(svc.services.aiBytes.total).toBe(0)
@@ -298,17 +299,17 @@ test('a model without image input is no fallback for a question with images', as
   const answer = await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'seeing', messages } })
 
   expect(answer.status).toBe(500)
-  expect(askedKeys()).toEqual(['first'])
+  expect(listUsedKeys()).toEqual(['first'])
 })
 
 test('a limit without room for the fallback keeps it from being asked', async () => {
   byKey.set('first', refuses(401))
   await svc.host.limits.set({ name: 'capped', for: 'model:capped', cap: 1, unit: 'tokens', per: 'day' })
 
-  const answer = await ask('limited')
+  const answer = await sendQuestion('limited')
 
   expect(await answer.json()).toMatchObject({ content: { text: 'From third.' } })
-  expect(askedKeys()).toEqual(['first', 'third'])
+  expect(listUsedKeys()).toEqual(['first', 'third'])
   await svc.services.usageLedger.flush()
   expect(await svc.rows('select id from usage_counters where used > 0 or held > 0')).toEqual([])
 })
@@ -324,9 +325,9 @@ test('the least busy key or server of a provider is asked', async () => {
   for (const key of ['many', 'more', 'undefined']) byKey.set(key, waits)
 
   const open = []
-  for (let count = 0; count < 6; count++) open.push(await ask('many', streaming))
+  for (let count = 0; count < 6; count++) open.push(await sendQuestion('many', streaming))
 
-  expect(askedKeys().toSorted()).toEqual(['many', 'many', 'more', 'more', 'undefined', 'undefined'])
+  expect(listUsedKeys().toSorted()).toEqual(['many', 'many', 'more', 'more', 'undefined', 'undefined'])
   over.resolve()
   for (const answer of open) expect(await answer.text()).toContain('event: done')
 })
@@ -335,32 +336,32 @@ test('another key of a provider is tried where one is refused', async () => {
   byKey.set('many', refuses(401))
   byKey.set('more', refuses(429))
   for (let count = 0; count < 3; count++)
-    expect(await (await ask('many')).json()).toMatchObject({ content: { text: 'From undefined.' } })
-  expect(new Set(askedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
+    expect(await (await sendQuestion('many')).json()).toMatchObject({ content: { text: 'From undefined.' } })
+  expect(new Set(listUsedKeys())).toEqual(new Set(['many', 'more', 'undefined']))
 
   upstream.requests.length = 0
   for (const key of ['many', 'more', 'undefined']) byKey.set(key, refuses(400))
-  expect((await ask('many')).status).toBe(500)
-  expect(askedKeys()).toHaveLength(1)
+  expect((await sendQuestion('many')).status).toBe(500)
+  expect(listUsedKeys()).toHaveLength(1)
 })
 
 test('a healthy server is retried after a passing failure beside an open circuit', async () => {
   byKey.set('1m', refuses(500))
   byKey.set('twin of 1m', behavesInTurn(answers('Well.'), refuses(429), answers('Well again.')))
-  expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
+  expect(await (await sendQuestion('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
 
-  expect(await (await ask('1m')).json()).toMatchObject({ content: { text: 'Well again.' } })
+  expect(await (await sendQuestion('1m')).json()).toMatchObject({ content: { text: 'Well again.' } })
 
-  expect(askedKeys()).toEqual(['1m', ...Array(3).fill('twin of 1m')])
+  expect(listUsedKeys()).toEqual(['1m', ...Array(3).fill('twin of 1m')])
 })
 
 test('a server whose circuit opened is retried later although the other one answers', async () => {
   byKey.set('100ms', refuses(500))
   byKey.set('twin of 100ms', answers('From the twin.'))
-  expect(await (await ask('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })
+  expect(await (await sendQuestion('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })
   byKey.set('100ms', answers('Back again.'))
 
-  await vi.waitUntil(async () => (await (await ask('100ms')).text()).includes('Back again.'), SLOW)
+  await vi.waitUntil(async () => (await (await sendQuestion('100ms')).text()).includes('Back again.'), SLOW)
 })
 
 test('the keys of servers are sealed, and in nothing that anybody reads', async () => {

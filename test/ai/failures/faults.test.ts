@@ -9,8 +9,8 @@ import { type Protocol, protocols } from '../../kit/ai/protocols.ts'
 import { chooseRounds } from '../../kit/rounds.ts'
 import { SLOW } from '../../kit/service-client.ts'
 
-type Asking = Awaited<ReturnType<typeof startFaultyService>>
-type Outcome = Awaited<ReturnType<Asking['ask']>>
+type FaultyService = Awaited<ReturnType<typeof startFaultyService>>
+type Outcome = Awaited<ReturnType<FaultyService['sendQuestion']>>
 
 /** Number of concurrent calls. */
 const AT_ONCE = 24
@@ -39,30 +39,30 @@ function sample(): FaultCase[] {
 
 const cases = inject('soak') ? all(surfaces, faults, protocols) : sample()
 const outcomes = new Map<FaultCase, Outcome>()
-let app: Asking
-let records: Awaited<ReturnType<Asking['records']>>
+let app: FaultyService
+let records: Awaited<ReturnType<FaultyService['records']>>
 
 beforeAll(async () => {
   app = await startFaultyService()
   const waiting = cases.values()
-  const askOn = async () => {
-    for (const asking of waiting) outcomes.set(asking, await app.ask(asking))
+  const sendWaiting = async () => {
+    for (const faultCase of waiting) outcomes.set(faultCase, await app.sendQuestion(faultCase))
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, askOn))
+  await Promise.all(Array.from({ length: AT_ONCE }, sendWaiting))
   records = await app.records()
 }, 600_000)
 afterAll(() => app[Symbol.asyncDispose]())
 
-const namedCases = cases.map((asking): [string, string, string, FaultCase] => [
-  asking.face.name,
-  asking.protocol.adapter,
-  asking.fault?.name ?? '',
-  asking,
+const namedCases = cases.map((faultCase): [string, string, string, FaultCase] => [
+  faultCase.face.name,
+  faultCase.protocol.adapter,
+  faultCase.fault?.name ?? '',
+  faultCase,
 ])
 
-test.for(namedCases)('%s: a provider of the kind %s failing by %s is reported once', ([, , , asking]) => {
-  const { face, fault } = asking
-  const answer = outcomes.get(asking) as Outcome
+test.for(namedCases)('%s: a provider of the kind %s failing by %s is reported once', ([, , , faultCase]) => {
+  const { face, fault } = faultCase
+  const answer = outcomes.get(faultCase) as Outcome
   const isBegun = fault?.afterText === true
   const reading = face.read(answer)
 
@@ -89,14 +89,14 @@ test.for(byName(surfaces))('%s: a caller who goes away ends the call of the prov
     { signal: controller.signal },
   )
   const reading = response.then((answer) => answer.text()).catch(() => undefined)
-  await vi.waitFor(() => expect(app.provider.asked(number)).toHaveLength(1), SLOW)
+  await vi.waitFor(() => expect(app.provider.findRequests(number)).toHaveLength(1), SLOW)
 
   controller.abort()
 
   await reading
-  await vi.waitFor(() => expect(app.provider.asked(number)[0]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(app.provider.findRequests(number)[0]?.abortedAt).toBeDefined(), SLOW)
   await vi.waitFor(async () => expect(await app.newest()).toMatchObject({ outcome: 'aborted' }), SLOW)
-  expect(app.provider.asked(number)).toHaveLength(1)
+  expect(app.provider.findRequests(number)).toHaveLength(1)
 })
 
 test.for(byName(surfaces))('%s: a caller who goes away ends the call of a tool', async ([, face]) => {
@@ -116,7 +116,7 @@ test.for(byName(surfaces))('%s: a caller who goes away ends the call of a tool',
   await reading
   await vi.waitFor(() => expect(events).toEqual(['begun', 'ended']), SLOW)
   await vi.waitFor(async () => expect(await app.newest()).toMatchObject({ outcome: 'aborted' }), SLOW)
-  expect(app.provider.asked(number)).toHaveLength(1)
+  expect(app.provider.findRequests(number)).toHaveLength(1)
   unsubscribe('test:listening-tool', hear)
 })
 
@@ -124,14 +124,14 @@ test('the streams of two people at once never mix', { timeout: 300_000 }, async 
   const { token } = await app.svc.user()
   const people = [{}, { token }]
   const streams = surfaces.filter(({ streams, inSession }) => streams && !inSession)
-  const asked = Array.from({ length: chooseRounds(100, 1000) }, (_, at) =>
-    app.ask(
+  const answers = Array.from({ length: chooseRounds(100, 1000) }, (_, at) =>
+    app.sendQuestion(
       { face: streams[at % streams.length] as Surface, protocol: compatible, wish: 'echo' },
       people[at % people.length],
     ),
   )
 
-  for (const { text, number } of await Promise.all(asked)) {
+  for (const { text, number } of await Promise.all(answers)) {
     expect(text).toContain('Done.')
     expect(new Set(text.match(/"(\d+)\. "/g))).toEqual(new Set([`"${number}. "`]))
   }

@@ -63,7 +63,7 @@ beforeAll(async () => {
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
-const ask = (model: string, svc = calledReplica) =>
+const sendQuestion = (model: string, svc = calledReplica) =>
   svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })
 
 async function statusOf(model: string): Promise<unknown> {
@@ -82,12 +82,12 @@ test("a failing provider's models go offline on every replica by a single change
   const readChanges = () => client.dataOf('change').filter(({ subject }) => subject === String(model?.id))
   expect(await statusOf('patient')).toBe('online')
 
-  expect((await ask('patient')).status).toBe(500)
+  expect((await sendQuestion('patient')).status).toBe(500)
 
   await untilShown('patient', 'offline')
   await client.until('change', 1)
   const version = await versionOf('patient')
-  expect((await ask('patient')).status).toBe(500)
+  expect((await sendQuestion('patient')).status).toBe(500)
   // The provider's list of models still has the model.
   const checked = await shownReplica.host.models.check()
   expect(checked.find(({ modelId }) => modelId === 'patient')).toMatchObject({ status: 'offline' })
@@ -97,31 +97,31 @@ test("a failing provider's models go offline on every replica by a single change
 })
 
 test("an administrator's new settings of a provider end its outage with the next call", async () => {
-  await ask('corrected')
+  await sendQuestion('corrected')
   await untilShown('corrected', 'offline')
   byKey.set('corrected', answers('Here again.'))
   await calledReplica.changeCatalogue(
     `update ai_providers set settings = '{"circuit": {"failures": 2}}' where provider_id = 'corrected'`,
   )
 
-  expect((await ask('corrected')).status).toBe(200)
+  expect((await sendQuestion('corrected')).status).toBe(200)
 
   await untilShown('corrected', 'online')
 })
 
 test('the models of a provider are online as soon as it answers again', async () => {
-  expect((await ask('quick')).status).toBe(500)
+  expect((await sendQuestion('quick')).status).toBe(500)
   await untilShown('quick', 'offline')
   byKey.set('quick', answers('Here again.'))
 
-  await vi.waitUntil(async () => (await ask('quick')).ok, SLOW)
+  await vi.waitUntil(async () => (await sendQuestion('quick')).ok, SLOW)
 
   await untilShown('quick', 'online')
 })
 
 test('an outage that only a lost replica knew of ends in its time', async () => {
   const gone = await startApp(settings)
-  expect((await ask('orphaned', gone)).status).toBe(500)
+  expect((await sendQuestion('orphaned', gone)).status).toBe(500)
   await untilShown('orphaned', 'offline')
   await gone[Symbol.asyncDispose]()
 
@@ -140,18 +140,18 @@ test('an outage that only a lost replica knew of ends in its time', async () => 
     ),
   ).toEqual([])
   byKey.set('orphaned', answers('Here again.'))
-  expect((await ask('orphaned', shownReplica)).status).toBe(200)
+  expect((await sendQuestion('orphaned', shownReplica)).status).toBe(200)
   await untilShown('orphaned', 'online')
 })
 
 test('a provider with several servers is offline only where none of them answers', async () => {
   byKey.set('twin', answers('From the twin.'))
-  const calls = [await ask('twofold'), await ask('twofold'), await ask('twofold')]
+  const calls = [await sendQuestion('twofold'), await sendQuestion('twofold'), await sendQuestion('twofold')]
   expect(calls.map(({ status }) => status)).toEqual([200, 200, 200])
   expect(await statusOf('twofold')).toBe('online')
   byKey.delete('twin')
 
-  expect((await ask('twofold')).status).toBe(500)
+  expect((await sendQuestion('twofold')).status).toBe(500)
 
   await untilShown('twofold', 'offline')
 })
@@ -217,18 +217,18 @@ test('an answer on any replica ends an outage, and failing retries begin none', 
     if (isInVain) tries++
     return (isInVain ? refuses(500) : answers('Here I am.'))(request, response)
   })
-  const isAsked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const isLost = Promise.withResolvers<void>()
   const behave = byKey.get('partly') as Behaviour
   byKey.set('partly', async (...request) => {
-    isAsked.resolve()
+    requested.resolve()
     await isLost.promise
     return answers('Begun before.')(...request)
   })
-  const early = ask('partly', shownReplica)
-  await isAsked.promise
+  const early = sendQuestion('partly', shownReplica)
+  await requested.promise
   byKey.set('partly', behave)
-  expect((await ask('partly')).status).toBe(500)
+  expect((await sendQuestion('partly')).status).toBe(500)
   await untilShown('partly', 'offline')
   await calledReplica.rows(`update provider_outages o set until = now() + interval '1h' from ai_providers p
     where p.id = o.provider_id and p.provider_id = 'partly'`)
@@ -245,6 +245,6 @@ test('an answer on any replica ends an outage, and failing retries begin none', 
   await untilShown('partly', 'online')
   const version = await versionOf('partly')
   const enough = tries + 3
-  await vi.waitUntil(async () => (await ask('partly')).status === 500 && tries >= enough, SLOW)
+  await vi.waitUntil(async () => (await sendQuestion('partly')).status === 500 && tries >= enough, SLOW)
   expect(await versionOf('partly')).toEqual(version)
 })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { buildFetchedPage, stallsAfterBlocks } from '../../kit/ai/anthropic.ts'
-import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { readLimitState, requestLimit, sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { type Behaviour, beginStream, buildChunk, buildQuestion } from '../../kit/ai/provider.ts'
 import { SLOW } from '../../kit/service-client.ts'
 import { createDataFolder, startProcess } from '../../kit/service-process.ts'
@@ -62,13 +62,13 @@ describe('a limit', () => {
     })
     const { token } = await world.svc.user()
 
-    const [first, second] = [await ask(world.svc, token), await ask(world.svc, token)]
+    const [first, second] = [await sendQuestion(world.svc, token), await sendQuestion(world.svc, token)]
 
     expect([first.status, second.status]).toEqual([200, 200])
     expect(world.provider.requests.map(({ body }) => body['max_tokens'])).toEqual([100, 100])
     // The provider counts 7 tokens of input and 3 of output for each call.
     expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 200, used: 20, held: 0, refused: 0 })
-    expect((await ask(world.svc, token, 'long '.repeat(100))).status).toBe(429)
+    expect((await sendQuestion(world.svc, token, 'long '.repeat(100))).status).toBe(429)
   })
 
   test('a limit in tokens cuts an answer beyond four times the requested length', async () => {
@@ -131,9 +131,9 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
     const { token } = await world.svc.user()
 
-    const refusal = await ask(world.svc, token)
+    const refusal = await sendQuestion(world.svc, token)
     await world.svc.host.limits.set({ ...requestLimit, unit: 'EUR', cap: 1, unpriced: 0.25 } as never)
-    const counted = await ask(world.svc, token)
+    const counted = await sendQuestion(world.svc, token)
 
     expect([refusal.status, ((await refusal.json()) as { message: string }).message]).toEqual([
       429,
@@ -147,7 +147,7 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }], { model: { pricing } })
     const { token } = await world.svc.user()
 
-    await ask(world.svc, token)
+    await sendQuestion(world.svc, token)
 
     expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 7 + 6, held: 0 })
   })
@@ -222,9 +222,9 @@ describe('a call whose process died', () => {
     const usage = { input_tokens: 70, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
     world.provider.behave = stallsAfterBlocks([...read('srvtoolu_1'), ...read('srvtoolu_2')], usage)
     const messages = [{ role: 'user', content: 'Which is best?' }]
-    const asked = { model: 'mock-1', messages, tools: ['capability:web_fetch:native'], stream: true }
+    const body = { model: 'mock-1', messages, tools: ['capability:web_fetch:native'], stream: true }
 
-    const { after } = await killAmid(world, '/v1/chat/completions', asked, 'web_fetches = 2')
+    const { after } = await killAmid(world, '/v1/chat/completions', body, 'web_fetches = 2')
 
     const [record] = await world.svc.rows<Record<'input' | 'output' | 'cost', number>>(
       `select outcome, web_fetches as fetches, input_tokens as input, output_tokens as output,

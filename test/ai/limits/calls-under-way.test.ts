@@ -55,14 +55,14 @@ test.for(surfaces)('one AI call more than a person may have is refused by %s', a
   const other = await app.svc.user()
   using _streams = await openStreams(token)
   app.upstream.behave = answers('Good.')
-  const asked = app.upstream.requests.length
+  const count = app.upstream.requests.length
 
   const refused = await app.svc.send('POST', path, { token, body })
 
   expect(refused.status).toBe(429)
   expect(Number(refused.headers.get('retry-after'))).toBe(5)
   expect(await refused.json()).toMatchObject(refusal)
-  expect(app.upstream.requests).toHaveLength(asked)
+  expect(app.upstream.requests).toHaveLength(count)
   if (path.endsWith('embeddings')) app.upstream.behave = embeds
   const answered = await app.svc.send('POST', path, { token: other.token, body })
   expect(answered.status).toBe(200)

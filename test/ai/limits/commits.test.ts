@@ -24,7 +24,7 @@ async function startWith(behave: Behaviour) {
   const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
   return {
     svc,
-    ask: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: buildQuestion() }),
+    sendQuestion: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: buildQuestion() }),
     admin: clientOf(svc, admin.token),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]()
@@ -46,9 +46,9 @@ test("a provider that counts impossibly many tokens does not block others' commi
   await using world = await startWith(behavesInTurn(takes(4e9, 4e9), takes(7, 3)))
   await world.svc.host.limits.set(limit as never)
 
-  await world.ask()
+  await world.sendQuestion()
   await world.svc.host.limits.set({ ...limit, cap: 1e12 } as never)
-  await world.ask()
+  await world.sendQuestion()
 
   const state = await stateOf(world.svc)
   const [first, second] = await world.svc.rows<{ input: number; output: number }>(
@@ -69,7 +69,7 @@ test('a call beyond the range of its known price uses its whole reservation', as
   const ranges = [{ currency: 'EUR', ...costs, ...others, range: [0, 5] }]
   await world.admin.update('ai-models', model?.id ?? '', { pricing: { ranges, priorityRanges: null } })
 
-  expect((await world.ask()).status).toBe(200)
+  expect((await world.sendQuestion()).status).toBe(200)
 
   // The reservation is two tokens of input and the longest answer that the settings allow.
   expect(await stateOf(world.svc)).toEqual({ used: 2 + 2 * 4096, held: 0 })
@@ -85,9 +85,9 @@ test('a call whose record the database refuses blocks no other, and is logged', 
   await world.svc.rows('create trigger refuse before insert on usage_records for each row execute function refuse()')
 
   const logStart = world.svc.log.length
-  const askRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
-  const asking = [0, 1, 2, 3, 4, 5, 6, 7].map((call) => (call % 4 === 1 ? askRefused() : world.ask()))
-  const answers = await Promise.all(asking)
+  const sendRefused = () => world.svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+  const attempts = [0, 1, 2, 3, 4, 5, 6, 7].map((call) => (call % 4 === 1 ? sendRefused() : world.sendQuestion()))
+  const answers = await Promise.all(attempts)
 
   expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
   const droppedLines = () =>
@@ -105,10 +105,10 @@ test('calls begin while the records of others are being written, however long th
     create trigger waits before insert on usage_records for each row execute function wait_for_test()`)
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('select pg_advisory_lock(1)')
-  await world.ask()
+  await world.sendQuestion()
   await waitForLocks(svc.env.DATABASE_URL)
 
-  expect((await world.ask()).status).toBe(200)
+  expect((await world.sendQuestion()).status).toBe(200)
 
   await client.query('select pg_advisory_unlock(1)')
   expect(await stateOf(svc)).toEqual({ used: 20, held: 0 })
@@ -137,7 +137,7 @@ test("calls begin during a person's removal, whose last record is kept without t
   expect((await removed).status).toBe(200)
   await waitForLocks(svc.env.DATABASE_URL)
 
-  expect((await world.ask()).status).toBe(200)
+  expect((await world.sendQuestion()).status).toBe(200)
 
   await client.query(`delete from users where id = ${id}`)
   await client.query('commit')

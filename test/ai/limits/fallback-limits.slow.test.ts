@@ -26,7 +26,7 @@ async function startWith(limits: object[]) {
   return {
     svc,
     provider,
-    ask: () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'first') }),
+    sendQuestion: () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'first') }),
     async states() {
       await svc.services.usageLedger.flush()
       return (await svc.host.limits.list()).map(({ used, held }) => [used, held])
@@ -57,7 +57,7 @@ test.for<[string, object[], number[][]]>([
 ])('another model answers where limits have room for %s', async ([, limits, states]) => {
   await using world = await startWith(limits)
 
-  const answer = await world.ask()
+  const answer = await world.sendQuestion()
 
   expect([answer.status, answer.headers.get('x-answered-by')]).toEqual([200, 'second'])
   expect(await world.states()).toEqual(states)
@@ -70,7 +70,7 @@ test('a call whose fallback exceeds a limit is recorded as failed, counted once'
     { name: 'second', for: 'model:second', unit: 'tokens', cap: 50 },
   ])
 
-  expect((await world.ask()).status).toBe(500)
+  expect((await world.sendQuestion()).status).toBe(500)
 
   expect(await world.states()).toEqual([
     [1, 0],
@@ -85,7 +85,7 @@ test('a model with half a price answers in place of an unpriced one', async () =
     `update ai_models set pricing = jsonb_set(pricing, '{ranges,0,outputCostPerToken}', 'null') where model_id = 'second'`,
   )
 
-  expect((await world.ask()).status).toBe(500)
+  expect((await world.sendQuestion()).status).toBe(500)
   expect(world.provider.requests.map(({ body }) => body.model)).not.toContain('second')
 })
 
@@ -96,7 +96,7 @@ test('a fallback is checked against a limit that was set during the call', async
     refuses(401)(request, response)
   }
 
-  expect((await world.ask()).status).toBe(500)
+  expect((await world.sendQuestion()).status).toBe(500)
 
   expect(world.provider.requests.map(({ body }) => body.model)).toEqual(['first'])
   await world.svc.services.usageLedger.flush()

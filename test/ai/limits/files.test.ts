@@ -53,7 +53,7 @@ const inline = (bytes: Buffer, mime = 'application/pdf'): File => ({
   file_data: `data:${mime};base64,${bytes.toString('base64')}`,
 })
 
-async function ask({ svc, token }: { svc: TestApp; token: string }, file: File) {
+async function sendQuestion({ svc, token }: { svc: TestApp; token: string }, file: File) {
   const content = [
     { type: 'text', text: 'Hm?' },
     { type: 'file', file },
@@ -69,14 +69,14 @@ const leases = ({ rows }: TestApp) => rows<{ until: string }>('select lease_unti
 test('a call with a many-page document reserves what its provider may count', async () => {
   // An estimate of one page for each 50 KB would admit both calls.
   await using world = await startWith({ ...tokens, cap: 2 * COUNTED - 1 })
-  const first = ask(world, inline(plain))
+  const first = sendQuestion(world, inline(plain))
   await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
   const [before] = await leases(world.svc)
 
-  expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
+  expect(await sendQuestion(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   // The renewal of the lease does not shrink the reservation before the provider has counted.
   await vi.waitUntil(async () => (await leases(world.svc))[0]?.until !== before?.until, SLOW)
-  expect(await ask(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
+  expect(await sendQuestion(world, inline(plain))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
 
   expect(await first).toEqual([200, undefined])
@@ -86,7 +86,7 @@ test('a call with a many-page document reserves what its provider may count', as
 
 test('a document beyond a limit is refused before its provider is asked', async () => {
   await using world = await startWith({ ...tokens, cap: COUNTED })
-  expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
+  expect(await sendQuestion(world, inline(plain))).toEqual([429, 'insufficient_quota'])
   expect(world.provider.requests).toHaveLength(0)
 })
 
@@ -94,10 +94,10 @@ test('a limit in money reserves the price of the pages', async () => {
   const money = { ...requestLimit, unit: 'EUR', cap: 0.2 }
   const pricing = { currency: 'EUR', inputPerMillion: 2, outputPerMillion: 10 }
   await using world = await startWith(money, COUNTED, { pricing })
-  expect(await ask(world, inline(plain))).toEqual([429, 'insufficient_quota'])
+  expect(await sendQuestion(world, inline(plain))).toEqual([429, 'insufficient_quota'])
   await world.svc.host.limits.topUp({ name: 'all', amount: 0.1 })
   world.go()
-  expect(await ask(world, inline(plain))).toEqual([200, undefined])
+  expect(await sendQuestion(world, inline(plain))).toEqual([200, undefined])
   expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 2 * COUNTED + 30, held: 0 })
 })
 
@@ -120,7 +120,7 @@ test.for<[string, Buffer, number, boolean?]>([
 ])('the pages of a document are counted %s', async ([, bytes, pages, isStored]) => {
   await using world = await startWith({ ...tokens, cap: 100_000_000 })
   const { one } = isStored ? await upload(world.svc, world.token, bytes, { name: 'a.pdf' }) : {}
-  const pendingCall = ask(world, one ? { file_id: one.id } : inline(bytes))
+  const pendingCall = sendQuestion(world, one ? { file_id: one.id } : inline(bytes))
   await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
   const most = pages * 4600
@@ -136,10 +136,10 @@ test.for<[string, number, object]>([
   ['its model', 48_169, { upstreamId: 'gpt-4o-mini-2024-07-18' }],
 ])('a call with a picture holds what %s may count for one', async ([, most, model]) => {
   await using world = await startWith({ ...tokens, cap: 2 * most - 1 }, most, model)
-  const pendingCall = ask(world, inline(PNG, 'image/png'))
+  const pendingCall = sendQuestion(world, inline(PNG, 'image/png'))
   await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
-  expect(await ask(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
+  expect(await sendQuestion(world, inline(PNG, 'image/png'))).toEqual([429, 'rate_limit_exceeded'])
   world.go()
 
   expect((await pendingCall)[0]).toBe(200)
@@ -150,7 +150,7 @@ test('no more is reserved than a model takes, and high estimates refuse nothing'
   await using world = await startWith({ ...tokens, cap: 3200 }, 3000, { limits: { maxInputTokens: 3000 } })
   world.go()
   expect(MOST).toBeGreaterThan(3000)
-  expect(await ask(world, inline(plain))).toEqual([200, undefined])
-  const [status] = await ask(world, inline(Buffer.concat([plain, Buffer.alloc(120_000)])))
+  expect(await sendQuestion(world, inline(plain))).toEqual([200, undefined])
+  const [status] = await sendQuestion(world, inline(Buffer.concat([plain, Buffer.alloc(120_000)])))
   expect([status, world.provider.requests.length]).toEqual([400, 1])
 })

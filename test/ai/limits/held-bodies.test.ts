@@ -44,7 +44,7 @@ test('bodies of waiting requests have an allowance by person and in total', asyn
 
   using beyond = await announce(token, '/v1/responses', MAX)
   expect(await beyond.status).toBe(429)
-  expect((await app.ask()).status).toBe(200)
+  expect((await app.sendQuestion()).status).toBe(200)
 
   using _third = await announce(other.token, '/v1/chat/completions', MAX - 500)
   await expectBytes(3 * MAX - 1500)
@@ -62,8 +62,8 @@ test('a body without a length counts as the largest, until its answer ends', asy
   app.upstream.behave = neverEnds
   const body = { model: 'mock-1', messages: [{ role: 'user', content: 'x'.repeat(1000) }], stream: true }
   const controller = new AbortController()
-  const asked = { token: app.token, body, signal: controller.signal }
-  await app.svc.send('POST', '/v1/chat/completions', asked)
+  const settings = { token: app.token, body, signal: controller.signal }
+  await app.svc.send('POST', '/v1/chat/completions', settings)
   await expectBytes(JSON.stringify(body).length)
   controller.abort()
   await expectBytes(0)
@@ -84,6 +84,6 @@ test('a client that leaves during its authentication reserves nothing', async ()
   await client.query('commit')
 
   app.upstream.behave = answers('Good.')
-  expect((await app.ask()).status).toBe(200)
+  expect((await app.sendQuestion()).status).toBe(200)
   await expectBytes(0)
 })

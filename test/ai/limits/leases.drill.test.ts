@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test, vi } from 'vitest'
-import { ask, limited, requestLimit } from '../../kit/ai/limited-service.ts'
+import { limited, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { answers, buildQuestion } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { createDataFolder, startProcess } from '../../kit/service-process.ts'
@@ -32,7 +32,7 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   await using world = await startWaiting()
   await using other = await startApp(world.settings)
   const { token } = await world.svc.user()
-  const pendingCall = ask(world.svc, token)
+  const pendingCall = sendQuestion(world.svc, token)
   await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), { timeout: 60_000 })
 
   // A lease of 30 seconds would have expired, and the other replica would have checked twice since.

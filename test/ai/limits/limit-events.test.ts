@@ -40,11 +40,11 @@ afterEach(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 /** Makes the calls concurrently, half of them at each replica. */
-const askOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, often: number) =>
-  Promise.all(Array.from({ length: often }, (_, index) => ask(index % 2 ? one : two, token)))
+const sendOften = ({ one, two }: { one: TestApp; two: TestApp }, token: string, often: number) =>
+  Promise.all(Array.from({ length: often }, (_, index) => sendQuestion(index % 2 ? one : two, token)))
 
 /** Waits until both replicas have reported earlier calls, which come before the one that this makes. */
 async function lookAt({ one, two, eventsOf }: World): Promise<void> {
@@ -52,7 +52,7 @@ async function lookAt({ one, two, eventsOf }: World): Promise<void> {
     const probe = await one.user()
     await one.host.limits.set({ ...limit, name: newName('probe'), for: `user:${probe.username}`, cap: 1 })
     await svc.services.usageLedger.flush()
-    expect((await ask(svc, probe.token)).status).toBe(200)
+    expect((await sendQuestion(svc, probe.token)).status).toBe(200)
     await vi.waitFor(() => expect(eventsOf(probe)).not.toEqual([]), SLOW)
   }
 }
@@ -62,15 +62,15 @@ describe('when a limit is nearly or wholly used up', () => {
     const { one, eventsOf, linesOf } = world
     await one.host.limits.set(limit)
     const ada = await one.user()
-    await askOften(world, ada.token, 7)
+    await sendOften(world, ada.token, 7)
     await lookAt(world)
     expect(eventsOf(ada)).toEqual([])
 
-    await askOften(world, ada.token, 1)
+    await sendOften(world, ada.token, 1)
     await vi.waitFor(() => expect(eventsOf(ada)).toHaveLength(1), SLOW)
-    await askOften(world, ada.token, 4)
+    await sendOften(world, ada.token, 4)
     await vi.waitFor(() => expect(eventsOf(ada)).toHaveLength(2), SLOW)
-    await askOften(world, ada.token, 4)
+    await sendOften(world, ada.token, 4)
     await lookAt(world)
 
     const each = { limit: 'each', subject: 'user', subjectId: `${ada.id}`, unit: 'requests', mode: 'enforce', cap: 10 }
@@ -89,14 +89,14 @@ describe('when a limit is nearly or wholly used up', () => {
     await one.host.limits.set({ ...limit, cap: 2, mode: 'observe' })
     const [ada, bob] = [await one.user(), await one.user()]
 
-    await askOften(world, ada.token, 3)
-    await askOften(world, bob.token, 2)
+    await sendOften(world, ada.token, 3)
+    await sendOften(world, bob.token, 2)
     const readEvents = () => [...eventsOf(ada), ...eventsOf(bob)]
     await vi.waitFor(() => expect(readEvents()).toHaveLength(2), SLOW)
     await one.rows(
       `update usage_counters set starts_at = starts_at - interval '1 month', ends_at = now() - interval '1 second'`,
     )
-    await askOften(world, ada.token, 2)
+    await sendOften(world, ada.token, 2)
     await vi.waitFor(() => expect(readEvents()).toHaveLength(3), SLOW)
 
     expect(

@@ -7,7 +7,7 @@ import {
   type RecordedCall,
   type Sample,
 } from '../../kit/ai/limit-history.ts'
-import { askOnce, type Replicas, readSample, startReplicas } from '../../kit/ai/limit-replicas.ts'
+import { type Replicas, readSample, recordQuestion, startReplicas } from '../../kit/ai/limit-replicas.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -28,10 +28,10 @@ const takenOf = (unit: (typeof units)[number]['unit'], records: readonly Recorde
   records.reduce((sum, { cost, tokens }) => sum + { requests: 1, tokens, EUR: cost }[unit], 0)
 
 /** Makes concurrent calls at all replicas in turn. */
-const askTogether = ({ replicas }: Replicas, tokens: readonly string[], count: number) =>
+const sendTogether = ({ replicas }: Replicas, tokens: readonly string[], count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, index) =>
-      askOnce(replicas[index % replicas.length]?.url ?? '', tokens[index % tokens.length] ?? ''),
+      recordQuestion(replicas[index % replicas.length]?.url ?? '', tokens[index % tokens.length] ?? ''),
     ),
   )
 
@@ -89,7 +89,7 @@ describe('a budget for 100 answers', () => {
     const { token } = await world.svc.user()
     const stop = watch(world)
 
-    const operations = await askTogether(world, [token], 200)
+    const operations = await sendTogether(world, [token], 200)
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
     const records = await recordsOf(world)
@@ -110,7 +110,7 @@ describe('a budget for 100 answers', () => {
       const stop = watch(world)
 
       for (let round = 0; round < rounds; round++) {
-        const pendingCall = askTogether(world, [token], 50)
+        const pendingCall = sendTogether(world, [token], 50)
         await pause(Math.random() * 300)
         const mend = await faults[round % faults.length]?.(world, round % 3)
         operations.push(...(await pendingCall))
@@ -119,7 +119,7 @@ describe('a budget for 100 answers', () => {
         await vi.waitFor(() => world.svc.host.limits.topUp({ name: limit.name, amount: (more * most) / one }), SLOW)
         caps.push({ at: performance.now(), cap: (caps.at(-1)?.cap ?? 0) + more * most })
       }
-      operations.push(...(await askTogether(world, [token], 50)))
+      operations.push(...(await sendTogether(world, [token], 50)))
       await pause(6000)
       await settleLost(world)
 
@@ -148,7 +148,7 @@ describe('a budget for 100 answers', () => {
     const stop = watch(world)
     const operations: Operation[] = []
 
-    for (let round = 0; round < 6; round++) operations.push(...(await askTogether(world, [token], 60)))
+    for (let round = 0; round < 6; round++) operations.push(...(await sendTogether(world, [token], 60)))
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
     const records = await recordsOf(world)
@@ -167,8 +167,8 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
   const people = await Promise.all(Array.from({ length: 200 }, () => world.svc.user({ keys: false })))
   for (const { id } of people) await world.svc.host.admin.setGroups({ user: { id }, groups: ['lecture'] })
   const attend = async (token: string, index: number): Promise<Operation[]> => {
-    const first = await askOnce(world.replicas[index % 2]?.url ?? '', token)
-    return first.outcome === 'unknown' ? [first, await askOnce(world.replicas[1]?.url ?? '', token)] : [first]
+    const first = await recordQuestion(world.replicas[index % 2]?.url ?? '', token)
+    return first.outcome === 'unknown' ? [first, await recordQuestion(world.replicas[1]?.url ?? '', token)] : [first]
   }
 
   const lecture = Promise.all(people.map(({ token }, index) => attend(token, index)))

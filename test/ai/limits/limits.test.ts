@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { createTRPCClient, httpLink } from '@trpc/client'
 import { describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
-import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { readLimitState, requestLimit, sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { answers, buildQuestion } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { SLOW } from '../../kit/service-client.ts'
@@ -26,7 +26,7 @@ describe('a limit', () => {
     const { token } = await svc.user()
 
     const statuses = await Promise.all(
-      Array.from({ length: 60 }, async (_, index) => (await ask(index % 2 ? svc : other, token)).status),
+      Array.from({ length: 60 }, async (_, index) => (await sendQuestion(index % 2 ? svc : other, token)).status),
     )
 
     expect(statuses.filter((status) => status === 200)).toHaveLength(20)
@@ -44,12 +44,12 @@ describe('a limit', () => {
     const { token } = await svc.user()
     const replicas = [svc, other, svc, other]
     // The first call of a process finds that there is no limit; the second one uses the cached result.
-    for (const replica of replicas) expect((await ask(replica, token)).status).toBe(200)
+    for (const replica of replicas) expect((await sendQuestion(replica, token)).status).toBe(200)
     for (const { services } of [svc, other]) await services.usageLedger.flush()
 
     await svc.host.limits.set({ ...requestLimit, cap: 6 } as never)
     const statuses: number[] = []
-    for (const replica of [other, svc, other, svc]) statuses.push((await ask(replica, token)).status)
+    for (const replica of [other, svc, other, svc]) statuses.push((await sendQuestion(replica, token)).status)
 
     expect(statuses).toEqual([200, 200, 429, 429])
     await other.services.usageLedger.flush()
@@ -59,10 +59,10 @@ describe('a limit', () => {
   test('a spent limit says when it frees, and that retries do not help', async () => {
     await using world = await limited([{ ...requestLimit, cap: 1 }])
     const { token } = await world.svc.user()
-    await ask(world.svc, token)
+    await sendQuestion(world.svc, token)
     await world.svc.services.usageLedger.flush()
 
-    const refusal = await ask(world.svc, token)
+    const refusal = await sendQuestion(world.svc, token)
 
     expect(refusal.status).toBe(429)
     expect(refusal.headers.get('x-should-retry')).toBe('false')
@@ -84,10 +84,10 @@ describe('a limit', () => {
       await answers('Good day.')(request, response)
     }
     const { token } = await world.svc.user()
-    const first = ask(world.svc, token)
+    const first = sendQuestion(world.svc, token)
     await vi.waitUntil(() => world.provider.requests.length === 1, SLOW)
 
-    const second = await ask(world.svc, token)
+    const second = await sendQuestion(world.svc, token)
     const body = { model: 'mock-1', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] }
     const third = await world.svc.send('POST', '/trpc/ai.complete', { token, body })
     resolve()
@@ -103,9 +103,9 @@ describe('a limit', () => {
     const [one, two] = [await world.svc.user(), await world.svc.user()]
 
     const statuses = [
-      await ask(world.svc, one.token),
-      await ask(world.svc, two.token),
-      await ask(world.svc, one.token),
+      await sendQuestion(world.svc, one.token),
+      await sendQuestion(world.svc, two.token),
+      await sendQuestion(world.svc, one.token),
     ].map(({ status }) => status)
 
     expect(statuses).toEqual([200, 200, 429])
@@ -132,7 +132,7 @@ describe('a limit', () => {
       ])
 
     const before = await limits()
-    await ask(world.svc, token)
+    await sendQuestion(world.svc, token)
     await world.svc.services.usageLedger.flush()
 
     expect(before).toEqual([
@@ -152,7 +152,7 @@ describe('a limit', () => {
       await using world = await limited([{ ...requestLimit, for: subject, cap: 1 }])
       const { token } = await world.svc.user()
 
-      const statuses = [(await ask(world.svc, token)).status, (await ask(world.svc, token)).status]
+      const statuses = [(await sendQuestion(world.svc, token)).status, (await sendQuestion(world.svc, token)).status]
 
       expect(statuses).toEqual([200, 429])
     },
@@ -165,12 +165,12 @@ describe('a limit', () => {
     for (const { id } of [one, two]) await world.svc.host.admin.setGroups({ user: { id }, groups })
 
     const statuses = [
-      await ask(world.svc, one.token),
-      await ask(world.svc, two.token),
-      await ask(world.svc, other.token),
+      await sendQuestion(world.svc, one.token),
+      await sendQuestion(world.svc, two.token),
+      await sendQuestion(world.svc, other.token),
     ].map(({ status }) => status)
     await world.svc.host.admin.setGroups({ user: { id: two.id }, groups: [] })
-    const left = (await ask(world.svc, two.token)).status
+    const left = (await sendQuestion(world.svc, two.token)).status
 
     expect([...statuses, left]).toEqual([200, 429, 200, 200])
   })
@@ -181,7 +181,7 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, cap: 1, per: 'day' }, own, observingLimit])
     const { token } = await world.svc.user()
 
-    const [whole, refused] = [await ask(world.svc, token), await ask(world.svc, token)]
+    const [whole, refused] = [await sendQuestion(world.svc, token), await sendQuestion(world.svc, token)]
 
     expect(whole.headers.get('ratelimit-policy')).toBe('"all";q=1;w=86400, "je Tag f%C3%BCr";q=5;w=86400')
     expect(whole.headers.get('ratelimit')).toMatch(/^"all";r=0;t=\d+, "je Tag f%C3%BCr";r=4;t=\d+$/)
@@ -198,7 +198,7 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, for: target, cap: 1, per: 'day' }])
     const { token, id } = await world.svc.user()
     const readHeaders = async () => {
-      const { headers } = await ask(world.svc, token)
+      const { headers } = await sendQuestion(world.svc, token)
       return `${headers.get('ratelimit-policy')} ${headers.get('ratelimit')}`
     }
     const before = await readHeaders()
@@ -216,7 +216,9 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, cap: 1, mode: 'observe' }])
     const { token } = await world.svc.user()
 
-    const statuses = [await ask(world.svc, token), await ask(world.svc, token)].map(({ status }) => status)
+    const statuses = [await sendQuestion(world.svc, token), await sendQuestion(world.svc, token)].map(
+      ({ status }) => status,
+    )
 
     expect(statuses).toEqual([200, 200])
     expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 1, used: 2, held: 0, refused: 1 })
@@ -225,7 +227,7 @@ describe('a limit', () => {
   test('a limit keeps its usage when its cap changes in either direction', async () => {
     await using world = await limited([{ ...requestLimit, cap: 3 }])
     const { token } = await world.svc.user()
-    const status = async () => (await ask(world.svc, token)).status
+    const status = async () => (await sendQuestion(world.svc, token)).status
     await status()
 
     await world.svc.host.limits.set({ ...requestLimit, cap: 1 } as never)
@@ -249,7 +251,7 @@ describe('a limit', () => {
     await world.svc.host.limits.topUp({ name: 'all', amount: 10, ...(target === 'user' && { id: `${id}` }) })
     expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 15, used: 0, held: 0, refused: 0 })
 
-    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(world.svc, token)))
+    const answers = await Promise.all(Array.from({ length: 30 }, () => sendQuestion(world.svc, token)))
 
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(15)
     expect(await readLimitState(world.svc, 'all')).toEqual({ cap: 15, used: 15, held: 0, refused: 15 })
@@ -260,7 +262,7 @@ describe('a limit', () => {
     world.provider.behave = (_, response) => void response.writeHead(400).end('{}')
     const { token } = await world.svc.user()
 
-    expect((await ask(world.svc, token)).status).toBe(500)
+    expect((await sendQuestion(world.svc, token)).status).toBe(500)
 
     expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 0, held: 0 })
   })

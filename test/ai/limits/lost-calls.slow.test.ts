@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
+import { limited, readLimitState, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { answers } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 
@@ -43,7 +43,7 @@ async function startWaiting() {
   }
   await endLeases(world.svc)
   const { token } = await world.svc.user()
-  const pendingCall = ask(world.svc, token)
+  const pendingCall = sendQuestion(world.svc, token)
   await vi.waitFor(() => expect(world.provider.requests).toHaveLength(1), SLOW)
   return Object.assign(world, {
     answered: async () => {

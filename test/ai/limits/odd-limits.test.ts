@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { ask, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 
 const limited = shareLimitedService()
 
 async function startWorld() {
   const world = await limited([])
   const { id, token } = await world.svc.user()
-  const asks = async () => {
-    const answer = await ask(world.svc, token)
+  const sendCounted = async () => {
+    const answer = await sendQuestion(world.svc, token)
     await world.svc.services.usageLedger.flush()
     return answer
   }
-  return Object.assign(world, { id: `${id}`, ask: asks })
+  return Object.assign(world, { id: `${id}`, sendQuestion: sendCounted })
 }
 
 const limit = { name: 'each', for: 'user', cap: 2, unit: 'requests', per: 'day' }
@@ -20,7 +20,7 @@ test("a limit's name may have letters of two code units each", async () => {
   await using world = await startWorld()
   await world.svc.host.limits.set({ ...limit, name: '𠮷' } as never)
 
-  const { status, headers } = await world.ask()
+  const { status, headers } = await world.sendQuestion()
 
   expect([status, headers.get('ratelimit-policy')]).toEqual([200, '"%F0%A0%AE%B7";q=2;w=86400'])
 })
@@ -42,14 +42,14 @@ test('a limit changed from days to hours shows and tops up the hour', async () =
   const { limits } = world.svc.host
   const timeZone = zoneAmidAnHour()
   await limits.set({ ...limit, timeZone } as never)
-  await world.ask()
+  await world.sendQuestion()
 
   await limits.set({ ...limit, per: 'hour', timeZone } as never)
 
   expect(await limits.list()).toMatchObject([{ cap: 2, used: 1 }])
   await limits.topUp({ name: 'each', amount: 1, id: world.id })
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 1 }])
-  await world.ask()
+  await world.sendQuestion()
   expect(await limits.list()).toMatchObject([{ cap: 3, used: 2 }])
 })
 
@@ -147,8 +147,8 @@ test.for([
   const { svc } = world
   const other = await svc.user()
   await svc.host.admin.setGroups({ user: { id: other.id }, groups: ['chemistry'] })
-  await world.ask()
-  await ask(svc, other.token)
+  await world.sendQuestion()
+  await sendQuestion(svc, other.token)
   await svc.services.usageLedger.flush()
   await svc.rows(`insert into usage_records (created_at, user_id, context, provider, model, outcome, duration_ms, request_id)
     select now() - interval '32 days', user_id, context, provider, model, outcome, duration_ms, 'old' from usage_records`)
@@ -158,7 +158,7 @@ test.for([
   expect(set).toEqual({ name: 'each', begun: { countFrom: 'period', subjects, used } })
   const states = await svc.host.limits.list()
   expect(states.reduce((sum, state) => sum + state.used, 0)).toBe(used)
-  expect((await ask(svc, other.token)).status).toBe(subjects === 1 && used === 2 ? 429 : 200)
+  expect((await sendQuestion(svc, other.token)).status).toBe(subjects === 1 && used === 2 ? 429 : 200)
 })
 
 test('a limit counts tokens and money of the month, and unknown prices as it says', async () => {
@@ -166,7 +166,7 @@ test('a limit counts tokens and money of the month, and unknown prices as it say
   await using world = await limited([], { model: { pricing } })
   const { svc } = world
   const { token } = await svc.user()
-  await ask(svc, token)
+  await sendQuestion(svc, token)
   await svc.services.usageLedger.flush()
   await svc.rows(`insert into usage_records (created_at, context, provider, model, outcome, input_tokens, duration_ms, request_id)
     values (now(), 'api', 'local', 'mock-1', 'completed', 7, 0, 'unpriced')`)
@@ -184,13 +184,13 @@ test('a limit counts tokens and money of the month, and unknown prices as it say
 test('a limit that counts from now begins at 0, says so, and changes that no more', async () => {
   await using world = await startWorld()
   const { limits } = world.svc.host
-  await world.ask()
+  await world.sendQuestion()
 
   const set = await limits.set({ ...limit, per: 'month', countFrom: 'now' } as never)
 
   expect(set).toEqual({ name: 'each', begun: { countFrom: 'now', subjects: 0, used: 0 } })
   expect(await limits.list()).toMatchObject([{ used: 0, countsFrom: expect.stringMatching(/^20/) }])
-  await world.ask()
+  await world.sendQuestion()
   expect(await limits.set({ ...limit, per: 'month', cap: 5 } as never)).toEqual({ name: 'each', begun: null })
   expect(await limits.list()).toMatchObject([{ used: 1, cap: 5, countsFrom: expect.stringMatching(/^20/) }])
 })
@@ -199,7 +199,7 @@ test('a top-up is available at once, and reported to calls', async () => {
   await using world = await startWorld()
   const { limits } = world.svc.host
   await limits.set(limit as never)
-  const readRemaining = async () => /r=(\d+)/.exec((await world.ask()).headers.get('ratelimit') ?? '')?.[1]
+  const readRemaining = async () => /r=(\d+)/.exec((await world.sendQuestion()).headers.get('ratelimit') ?? '')?.[1]
 
   expect(await readRemaining()).toBe('1')
   await limits.topUp({ name: 'each', amount: 10, id: world.id })
@@ -213,7 +213,7 @@ test.for([
   await using world = await startWorld()
   const { limits } = world.svc.host
   await limits.set({ ...limit, for: target } as never)
-  await world.ask()
+  await world.sendQuestion()
   const [before] = await limits.list()
 
   const path = ['id']

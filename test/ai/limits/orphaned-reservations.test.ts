@@ -1,7 +1,7 @@
 // @module-tag debian
 
 import { expect, test, vi } from 'vitest'
-import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
+import { limited, readLimitState, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
 import { rowsOf } from '../../kit/postgres-client.ts'
@@ -27,14 +27,14 @@ test.for<[string, object[]]>([
   url.host = `127.0.0.1:${relay.port}`
   await using world = await limited(limits, { env: { DATABASE_URL: url.href } })
   const { token } = await world.svc.user()
-  expect((await ask(world.svc, token)).status).toBe(200)
+  expect((await sendQuestion(world.svc, token)).status).toBe(200)
   const holds = () => rowsOf(database.url, 'select provider from usage_holds')
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
 
   // The database may read a statement some time after its connection broke.
   await rowsOf(database.url, `alter table usage_holds alter created_at set default now() + interval '200 ms'`)
   isArmed = true
-  expect((await ask(world.svc, token)).status).toBe(503)
+  expect((await sendQuestion(world.svc, token)).status).toBe(503)
   await vi.waitFor(async () => expect(await holds()).toEqual([{ provider: 'local' }]), SLOW)
   relay.mend()
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)

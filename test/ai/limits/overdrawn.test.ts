@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ask, limited, readLimitState, requestLimit } from '../../kit/ai/limited-service.ts'
+import { limited, readLimitState, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { answers, behavesInTurn } from '../../kit/ai/provider.ts'
 
 test('a limit overdrawn by a single call refuses further calls by every counter', async () => {
@@ -10,17 +10,17 @@ test('a limit overdrawn by a single call refuses further calls by every counter'
   const { token } = await world.svc.user()
 
   // The question is that long, as counts above the number of sent bytes are cut.
-  const first = await ask(world.svc, token, 'word '.repeat(10_000))
+  const first = await sendQuestion(world.svc, token, 'word '.repeat(10_000))
   await world.svc.services.usageLedger.flush()
   const others: number[] = []
-  for (let count = 0; count < 16; count++) others.push((await ask(world.svc, token)).status)
+  for (let count = 0; count < 16; count++) others.push((await sendQuestion(world.svc, token)).status)
 
   expect([first.status, ...others]).toEqual([200, ...Array(16).fill(429)])
   expect(world.provider.requests).toHaveLength(1)
   expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 50_001, held: 0 })
 
   await world.svc.host.limits.topUp({ name: 'all', amount: 36_500 })
-  const again = await Promise.all(Array.from({ length: 4 }, () => ask(world.svc, token)))
+  const again = await Promise.all(Array.from({ length: 4 }, () => sendQuestion(world.svc, token)))
   expect(again.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 50_041, held: 0 })
 })

@@ -19,7 +19,7 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]()
 })
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 describe('a rate limit', () => {
   const statuses = (answers: Response[]) => answers.map(({ status }) => status)
@@ -28,7 +28,7 @@ describe('a rate limit', () => {
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
 
-    const answers = await Promise.all(Array.from({ length: 30 }, () => ask(svc, token)))
+    const answers = await Promise.all(Array.from({ length: 30 }, () => sendQuestion(svc, token)))
 
     expect(new Set(statuses(answers))).toEqual(new Set([200]))
     expect(answers[0]?.headers.has('ratelimit-limit')).toBe(false)
@@ -37,14 +37,14 @@ describe('a rate limit', () => {
   test('a rate limit counts requests in a minute, and says what is left', async () => {
     const { token } = await svc.user()
     const before = provider.requests.length
-    const first = await ask(svc, token)
+    const first = await sendQuestion(svc, token)
     const streamed = await svc.send('POST', '/api/ai-req', {
       token,
       body: buildQuestion(),
       headers: { accept: 'text/event-stream' },
     })
-    for (let more = 0; more < 3; more++) await ask(svc, token)
-    const refusal = await ask(svc, token)
+    for (let more = 0; more < 3; more++) await sendQuestion(svc, token)
+    const refusal = await sendQuestion(svc, token)
 
     const limitOf = (response: Response) =>
       ['limit', 'remaining'].map((name) => response.headers.get(`ratelimit-${name}`)).join(' of ')
@@ -72,16 +72,16 @@ describe('a rate limit', () => {
     const { token: second } = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'second' })
 
     for (const token of [ada.token, second, ada.token, second, ada.token])
-      expect((await ask(svc, token)).status).toBe(200)
-    expect((await ask(svc, ada.token)).status).toBe(429)
-    expect((await ask(svc, second)).status).toBe(429)
-    expect((await ask(svc, bob.token)).status).toBe(200)
+      expect((await sendQuestion(svc, token)).status).toBe(200)
+    expect((await sendQuestion(svc, ada.token)).status).toBe(429)
+    expect((await sendQuestion(svc, second)).status).toBe(429)
+    expect((await sendQuestion(svc, bob.token)).status).toBe(200)
   })
 
   test('a rate limit admits no more concurrent requests than it says', async () => {
     const { token } = await svc.user()
 
-    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(svc, token)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => sendQuestion(svc, token)))
 
     expect(statuses(answers).filter((status) => status === 200)).toHaveLength(5)
     expect(statuses(answers).filter((status) => status === 429)).toHaveLength(15)
@@ -101,10 +101,12 @@ describe('a rate limit', () => {
     await one.rows(`select setval('access_tokens_id_seq', $1)`, [Math.floor(Math.random() * 1e9) + 1000])
     const { token } = await one.user()
 
-    const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask(index % 2 ? one : two, token)))
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => sendQuestion(index % 2 ? one : two, token)),
+    )
 
     expect(statuses(answers).filter((status) => status === 200)).toHaveLength(10)
     expect(statuses(answers).filter((status) => status === 429)).toHaveLength(20)
-    expect((await ask(two, token)).headers.get('retry-after')).toMatch(/^\d+$/)
+    expect((await sendQuestion(two, token)).headers.get('retry-after')).toMatch(/^\d+$/)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { readLimitState, requestLimit, sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { answers, buildQuestion } from '../../kit/ai/provider.ts'
 import { SLOW } from '../../kit/service-client.ts'
 
@@ -10,10 +10,10 @@ const spent = { ...requestLimit, name: 'day', per: 'day', cap: 1 }
 test('of limits that refuse, one that only observes is never named', async () => {
   await using world = await limited([spent, { ...requestLimit, name: 'watched', cap: 1, mode: 'observe' }])
   const { token } = await world.svc.user()
-  await ask(world.svc, token)
+  await sendQuestion(world.svc, token)
   await world.svc.services.usageLedger.flush()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect(refusal.status).toBe(429)
   expect(((await refusal.json()) as { message: string }).message).toMatch(/^The limit 'day' has no room/)
@@ -26,17 +26,17 @@ test('of refusing limits, a spent one is named before a reserved one', async () 
     { ...requestLimit, name: 'all', cap: 2 },
   ])
   const [one, other] = [await world.svc.user(), await world.svc.user()]
-  await ask(world.svc, one.token)
+  await sendQuestion(world.svc, one.token)
   await world.svc.services.usageLedger.flush()
   const { promise: go, resolve } = Promise.withResolvers<void>()
   world.provider.behave = async (request, response) => {
     await go
     await answers('Good day.')(request, response)
   }
-  const underWay = ask(world.svc, other.token)
+  const underWay = sendQuestion(world.svc, other.token)
   await vi.waitUntil(() => world.provider.requests.length === 2, SLOW)
 
-  const refusal = await ask(world.svc, one.token)
+  const refusal = await sendQuestion(world.svc, one.token)
   resolve()
 
   expect(await refusal.json()).toMatchObject({
@@ -51,7 +51,7 @@ test('a refusal for an unknown price says that retries do not help', async () =>
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect([refusal.status, refusal.headers.get('x-should-retry')]).toEqual([429, 'false'])
 })
@@ -65,11 +65,11 @@ test('a price of the input alone is none, and a money limit refuses', async () =
   )
   const { token } = await world.svc.user()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect([refusal.status, world.provider.requests.length]).toEqual([429, 0])
   await world.svc.host.limits.remove({ name: 'all' })
-  expect((await ask(world.svc, token)).status).toBe(200)
+  expect((await sendQuestion(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
   expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
 })

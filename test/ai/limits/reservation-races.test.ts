@@ -2,7 +2,12 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ask as askAs, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import {
+  readLimitState,
+  requestLimit,
+  sendQuestion as sendQuestionAs,
+  shareLimitedService,
+} from '../../kit/ai/limited-service.ts'
 import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp } from '../../kit/app.ts'
 import { waitForLocks } from '../../kit/locks.ts'
@@ -16,7 +21,7 @@ test('a process without cached counters does not deadlock with one that has them
   const settings = { AI_CONFIG: config.file, APP_KEY: randomBytes(32).toString('base64') }
   await using svc = await startApp(settings)
   const { token } = await svc.user()
-  const ask = async (app = svc) => {
+  const sendQuestion = async (app = svc) => {
     const { status } = await app.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     await app.services.usageLedger.flush()
     return status
@@ -24,10 +29,10 @@ test('a process without cached counters does not deadlock with one that has them
   const limit = { cap: 100, unit: 'requests', per: 'month' }
   await svc.host.limits.set({ ...limit, name: 'first', for: 'user' } as never)
   await svc.host.limits.set({ ...limit, name: 'second', for: 'user' } as never)
-  await ask()
+  await sendQuestion()
   // The first limit's counter becomes a newer row than the second's, as when a new period begins.
   await svc.rows('delete from usage_counters where limit_id = (select min(id) from usage_limits)')
-  await ask()
+  await sendQuestion()
   const [second, first] = await svc.rows<{ id: string }>('select id from usage_counters order by id')
   await svc.host.limits.set({ ...limit, name: 'third', for: 'token' } as never)
   await using other = await startApp({ ...settings, DATABASE_URL: svc.env.DATABASE_URL as string })
@@ -36,12 +41,12 @@ test('a process without cached counters does not deadlock with one that has them
   const lock = (id = '') => client.query('select from usage_counters where id = $1 for update', [id])
   await client.query('begin')
   await lock(second?.id)
-  const asked = ask(other)
+  const pending = sendQuestion(other)
   await waitForLocks(svc.env.DATABASE_URL)
   await lock(first?.id)
   await client.query('commit')
 
-  expect(await asked).toBe(200)
+  expect(await pending).toBe(200)
 })
 
 test('of concurrent calls those that fit are answered, whatever others take', async () => {
@@ -53,12 +58,12 @@ test('of concurrent calls those that fit are answered, whatever others take', as
   const long = 'long '.repeat(400)
 
   const answers = await Promise.all([
-    askAs(svc, one.token, long),
-    askAs(svc, one.token),
-    askAs(svc, other.token),
-    askAs(svc, other.token, long),
-    askAs(svc, one.token),
-    askAs(svc, one.token),
+    sendQuestionAs(svc, one.token, long),
+    sendQuestionAs(svc, one.token),
+    sendQuestionAs(svc, other.token),
+    sendQuestionAs(svc, other.token, long),
+    sendQuestionAs(svc, one.token),
+    sendQuestionAs(svc, one.token),
   ])
 
   const statuses = answers.map(({ status }) => status)

@@ -39,7 +39,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
   const { token } = await svc.user()
   return Object.assign(world, {
     upstream,
-    ask: (accept = 'text/event-stream', text = 'Hello') =>
+    sendQuestion: (accept = 'text/event-stream', text = 'Hello') =>
       svc.send('POST', '/api/ai-req', { token, headers: { accept }, body: buildQuestion(text) }),
     async state() {
       const [found] = await svc.host.limits.list()
@@ -62,7 +62,7 @@ describe('a further round of a call', () => {
       await weather(request, response)
     })
 
-    const pendingCall = world.ask()
+    const pendingCall = world.sendQuestion()
     await vi.waitFor(() => expect(world.upstream.requests).toHaveLength(2), SLOW)
     const { held } = await world.state()
     resolve()
@@ -81,7 +81,7 @@ describe('a further round of a call', () => {
   ] as const)('a further round beyond a limit is not made, and %s says so', async ([, accept]) => {
     await using world = await startWith(weather, { cap: 120 + TOOL })
 
-    const response = await world.ask(accept)
+    const response = await world.sendQuestion(accept)
     const text = await response.text()
 
     if (accept === 'application/json') {
@@ -100,7 +100,7 @@ describe('a further round of a call', () => {
   test('a further round beyond an observing limit is made and counted as refused', async () => {
     await using world = await startWith(behavesInTurn(weather, answers('Rain.')), { cap: 120 + TOOL, mode: 'observe' })
 
-    expect((await world.ask('application/json')).status).toBe(200)
+    expect((await world.sendQuestion('application/json')).status).toBe(200)
 
     expect(await world.record()).toEqual([{ outcome: 'completed', input: 14, output: 6 }])
     expect(await world.svc.host.limits.list()).toMatchObject([{ used: 20, held: 0, refused: 1 }])
@@ -112,7 +112,7 @@ describe('a further round of a call', () => {
       await weather(request, response)
     })
 
-    expect((await world.ask('application/json')).status).toBe(503)
+    expect((await world.sendQuestion('application/json')).status).toBe(503)
 
     expect(world.upstream.requests).toHaveLength(1)
   })
@@ -121,7 +121,7 @@ describe('a further round of a call', () => {
     await using world = await startWith(weather, { cap: 700 })
 
     const statuses = await Promise.all(
-      Array.from({ length: 12 }, async () => (await world.ask('application/json')).status),
+      Array.from({ length: 12 }, async () => (await world.sendQuestion('application/json')).status),
     )
 
     await world.svc.services.usageLedger.flush()
@@ -138,7 +138,7 @@ describe('what is reserved for a stream', () => {
   const countsWhenAllowed = (input: number, more: object = {}) => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const { promise: mayCount, resolve: count } = Promise.withResolvers<void>()
-    const { promise: isAsked, resolve: begin } = Promise.withResolvers<void>()
+    const { promise: started, resolve: begin } = Promise.withResolvers<void>()
     const behave: Behaviour = async (_, response) => {
       begin()
       await mayCount
@@ -150,15 +150,15 @@ describe('what is reserved for a stream', () => {
       await go
       endStream(response, { prompt_tokens: input, completion_tokens: 40, total_tokens: input + 40, ...more })
     }
-    return { behave, isAsked, count, resolve }
+    return { behave, started, count, resolve }
   }
 
   test('what is reserved for a stream shrinks once the provider counts its input', async () => {
-    const { behave, isAsked, count, resolve } = countsWhenAllowed(10)
+    const { behave, started, count, resolve } = countsWhenAllowed(10)
     await using world = await startWith(behave)
 
-    const pendingCall = world.ask('text/event-stream', 'x'.repeat(2000))
-    await isAsked
+    const pendingCall = world.sendQuestion('text/event-stream', 'x'.repeat(2000))
+    await started
     expect(await world.state()).toEqual({ used: 0, held: 500 + TOOL + 100 })
     count()
     await vi.waitFor(async () => expect(await world.state()).toEqual({ used: 0, held: 10 + 100 }), SLOW)
@@ -170,7 +170,7 @@ describe('what is reserved for a stream', () => {
   })
 
   test('what is reserved for a stream in money shrinks by its known tokens', async () => {
-    const { behave, isAsked, count, resolve } = countsWhenAllowed(10, { prompt_tokens_details: { cached_tokens: 8 } })
+    const { behave, started, count, resolve } = countsWhenAllowed(10, { prompt_tokens_details: { cached_tokens: 8 } })
     const pricing = {
       currency: 'EUR',
       inputPerMillion: 10,
@@ -181,8 +181,8 @@ describe('what is reserved for a stream', () => {
     }
     await using world = await startWith(behave, { unit: 'EUR' }, { pricing })
 
-    const pendingCall = world.ask('text/event-stream', 'x'.repeat(2000))
-    await isAsked
+    const pendingCall = world.sendQuestion('text/event-stream', 'x'.repeat(2000))
+    await started
     expect(await world.state()).toEqual({ used: 0, held: (500 + TOOL) * 12 + 100 * 50 })
     count()
     const known = 2 * 10 + 8 + 40 * 20
@@ -217,7 +217,7 @@ test('what is reserved for a fallback model is kept until it is asked', async ()
   const client = resources.use(await openClient(url))
   lock.resolve(client)
 
-  const pendingCall = world.ask('text/event-stream', 'x'.repeat(1000))
+  const pendingCall = world.sendQuestion('text/event-stream', 'x'.repeat(1000))
   await waitForLocks(url)
   await client.query('commit')
 
@@ -242,7 +242,7 @@ test("a provider that counts impossibly much blocks no other call's usage update
   const pricing = { currency: 'EUR', inputPerMillion: 10, outputPerMillion: 20 }
   await using world = await startWith(behave, { unit: 'requests' }, { pricing })
 
-  const streams = [await world.ask('text/event-stream', 'huge'), await world.ask()]
+  const streams = [await world.sendQuestion('text/event-stream', 'huge'), await world.sendQuestion()]
   const readOutputs = async () => {
     const rows = await world.svc.rows<{ output: number }>('select output_tokens as output from usage_holds')
     return rows.map(({ output }) => output).sort((one, other) => one - other)
@@ -270,7 +270,10 @@ describe('an answer whose question its provider counts as longer than we did', (
     response.end([...events, 'data: [DONE]\n\n'].join(''))
   }
   const streamed = async (app: Awaited<ReturnType<typeof startWith>>) =>
-    parseEvents(await (await app.ask()).text()).map(({ event, data }) => [event, (data as { text?: string }).text])
+    parseEvents(await (await app.sendQuestion()).text()).map(({ event, data }) => [
+      event,
+      (data as { text?: string }).text,
+    ])
 
   test('is delivered whole where the limit has room for it', async () => {
     await using app = await startWith(sendsOnePacket)
@@ -285,7 +288,7 @@ describe('an answer whose question its provider counts as longer than we did', (
 
   test('is cut where the limit has none, and says so', async () => {
     await using app = await startWith(sendsOnePacket, { cap: 400 })
-    const text = await (await app.ask()).text()
+    const text = await (await app.sendQuestion()).text()
     expect(text).not.toContain('Yes.')
     expect(text).toContain('"cut":"limit"')
     expect(await app.record()).toEqual([{ outcome: 'cut', input: 500, output: 1 }])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ask, readLimitState, requestLimit, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { readLimitState, requestLimit, sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { buildQuestion } from '../../kit/ai/provider.ts'
 import { buildUserMessage, createAiRoom, KEY, type RoomAiApp, startRoomAi } from '../../kit/rooms/ai.ts'
 
@@ -81,7 +81,7 @@ test('a refused call learns from both kinds of headers what is left', async () =
   await world.svc.send('POST', '/v1/chat/completions', { token, body: { ...chat, max_tokens: 100 } })
   await world.svc.services.usageLedger.flush()
 
-  const { headers } = await ask(world.svc, token)
+  const { headers } = await sendQuestion(world.svc, token)
 
   const [, left, reset] = /^"all";r=(\d+);t=(\d+)$/.exec(headers.get('ratelimit') ?? '') ?? []
   expect(left).toBe('3990')
@@ -96,10 +96,10 @@ test('a limit that never has room is reported before a spent one', async () => {
     { ...small, name: 'small', per: 'day', cap: 4100 },
   ])
   const { token } = await world.svc.user()
-  expect((await ask(world.svc, token)).status).toBe(200)
+  expect((await sendQuestion(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
 
-  const refusal = await ask(world.svc, token, 'Hello '.repeat(500))
+  const refusal = await sendQuestion(world.svc, token, 'Hello '.repeat(500))
 
   expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
   expect(await messageOf(refusal)).toMatch(/and the limit 'small' is 4100 tokens a day\./)
@@ -108,12 +108,12 @@ test('a limit that never has room is reported before a spent one', async () => {
 test('a top-up frees nothing for a call that is larger than the limit', async () => {
   await using world = await limited([{ ...small, cap: 50 }], { env: { LIMITS_MAX_OUTPUT_TOKENS: '60' } })
   const { token } = await world.svc.user()
-  expect((await ask(world.svc, token)).status).toBe(429)
+  expect((await sendQuestion(world.svc, token)).status).toBe(429)
   await world.svc.host.limits.topUp({ name: 'all', amount: 20 })
-  expect((await ask(world.svc, token)).status).toBe(200)
+  expect((await sendQuestion(world.svc, token)).status).toBe(200)
   await world.svc.services.usageLedger.flush()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
   expect(await messageOf(refusal)).toMatch(
@@ -126,7 +126,7 @@ test('a limit of nothing lets no call through, and names no moment', async () =>
   await using world = await limited([{ ...requestLimit, cap: 0 }])
   const { token } = await world.svc.user()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect([refusal.status, headersOf(refusal)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
   expect(await messageOf(refusal)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
@@ -137,7 +137,7 @@ test('a call too expensive for a money limit learns so in its unit', async () =>
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 0.004 }], { model: { pricing } })
   const { token } = await world.svc.user()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect(headersOf(refusal)).toEqual({ retryAfter: null, shouldRetry: 'false' })
   expect(await messageOf(refusal)).toMatch(
@@ -149,7 +149,7 @@ test('a call of unknown price is refused without a time to retry', async () => {
   await using world = await limited([{ ...requestLimit, unit: 'EUR', cap: 1 }])
   const { token } = await world.svc.user()
 
-  const refusal = await ask(world.svc, token)
+  const refusal = await sendQuestion(world.svc, token)
 
   expect([refusal.status, headersOf(refusal)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
 })

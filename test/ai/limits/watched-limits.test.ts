@@ -13,13 +13,13 @@ async function withLimit(more: object = {}) {
   const world = await limited([{ ...limit, ...more }])
   const { svc } = world
   const { token } = await svc.user()
-  const ask = async () => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
+  const sendQuestion = async () => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
   return {
     svc,
     set: (values: object) => svc.host.limits.set({ ...limit, ...values } as never),
     /** Makes concurrent calls; returns the number of those that are answered. */
     async countAnswered(count: number) {
-      const statuses = await Promise.all(Array.from({ length: count }, ask))
+      const statuses = await Promise.all(Array.from({ length: count }, sendQuestion))
       await svc.services.usageLedger.flush()
       return statuses.filter((status) => status === 200).length
     },
@@ -80,8 +80,8 @@ describe('what is left of a limit', () => {
 
     expect([await readRemaining(), await readRemaining(), await readRemaining()]).toEqual(['98', '97', '96'])
 
-    const asked = statements.take().flatMap(({ name = '', text }) => (text.includes('usage_counters') ? [name] : []))
-    expect(asked.filter((name) => name !== 'commit-usage')).toEqual(Array(3).fill('reserve-usage'))
+    const names = statements.take().flatMap(({ name = '', text }) => (text.includes('usage_counters') ? [name] : []))
+    expect(names.filter((name) => name !== 'commit-usage')).toEqual(Array(3).fill('reserve-usage'))
   })
 
   test('what is left of a limit fits a structured field, however large', async () => {

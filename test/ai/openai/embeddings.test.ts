@@ -89,14 +89,14 @@ test('the clients of OpenAI list embedding models, those of Anthropic only chats
 })
 
 test('embeddings come as numbers or bytes, in the requested length', async () => {
-  const ask = (more: object) =>
+  const requestEmbeddings = (more: object) =>
     svc.send('POST', '/v1/embeddings', { token, body: { model: 'embeds', input: 'a', ...more } })
   const embeddingIn = async (response: Response) =>
     ((await response.json()) as { data: { embedding: unknown }[] }).data[0]?.embedding
 
-  expect(await embeddingIn(await ask({ encoding_format: 'float', dimensions: 2 }))).toEqual([3, 3.25])
+  expect(await embeddingIn(await requestEmbeddings({ encoding_format: 'float', dimensions: 2 }))).toEqual([3, 3.25])
   const bytes = Buffer.from(Float32Array.from([3, 3.25]).buffer).toString('base64')
-  expect(await embeddingIn(await ask({ encoding_format: 'base64', dimensions: 2 }))).toBe(bytes)
+  expect(await embeddingIn(await requestEmbeddings({ encoding_format: 'base64', dimensions: 2 }))).toBe(bytes)
   expect(upstream.requests[0]?.body).toEqual({ model: 'embeds', input: ['a'], dimensions: 2 })
 })
 

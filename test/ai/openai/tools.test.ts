@@ -61,10 +61,10 @@ test('the runner of the client of OpenAI completes all rounds, also streamed', a
 test('the AI SDK goes through all rounds, whole and as they come', async () => {
   const model = createOpenAICompatible({ name: 'svc', apiKey: app.token, baseURL: `${app.svc.url}/v1` })('mock-1')
   const tools = { weather: tool({ inputSchema: jsonSchema(schema), execute: async () => 'Rain' }) }
-  const asked = { model, prompt: 'How is the weather in Jena?', tools, stopWhen: stepCountIs(3) }
+  const settings = { model, prompt: 'How is the weather in Jena?', tools, stopWhen: stepCountIs(3) }
 
-  expect((await generateText(asked)).text).toBe('It rains.')
-  expect(await streamText(asked).text).toBe('It rains.')
+  expect((await generateText(settings)).text).toBe('It rains.')
+  expect(await streamText(settings).text).toBe('It rains.')
   expect(app.upstream.requests).toHaveLength(4)
 })
 
@@ -100,21 +100,24 @@ test("LangChain returns a function's result, and the model reads it", async () =
 test('the demo model calls functions, answers in JSON and obeys stop sequences', async () => {
   await using svc = await startApp()
   const demo = new OpenAI({ apiKey: (await svc.user()).token, baseURL: `${svc.url}/v1` })
-  const ask = async (more: object = {}, conversation = messages) =>
+  const sendQuestion = async (more: object = {}, conversation = messages) =>
     (await demo.chat.completions.create({ model: 'demo', messages: conversation, ...more })).choices[0]
   const format = { type: 'json_schema', json_schema: { name: 'place', schema } }
-  const called = await ask({ tools: [weather] })
+  const called = await sendQuestion({ tools: [weather] })
   const result = { role: 'tool' as const, tool_call_id: `${called?.message.tool_calls?.[0]?.id}`, content: 'Rain' }
 
   expect(called).toMatchObject({
     finish_reason: 'tool_calls',
     message: { tool_calls: [{ function: { name: 'weather', arguments: '{"place":"demo"}' } }] },
   })
-  expect(called && (await ask({ tools: [weather] }, [...messages, called.message, result]))?.message.content).toContain(
-    'A tool answered: Rain',
-  )
-  expect((await ask({ response_format: format }))?.message.content).toBe('{"place":"demo"}')
-  expect((await ask({ stop: [' not an AI'] }))?.message.content).toBe('This is the demo model of svc,')
-  expect(await ask({ max_tokens: 3 })).toMatchObject({ finish_reason: 'length', message: { content: 'This is the' } })
-  expect(await ask()).toEqual(await ask())
+  expect(
+    called && (await sendQuestion({ tools: [weather] }, [...messages, called.message, result]))?.message.content,
+  ).toContain('A tool answered: Rain')
+  expect((await sendQuestion({ response_format: format }))?.message.content).toBe('{"place":"demo"}')
+  expect((await sendQuestion({ stop: [' not an AI'] }))?.message.content).toBe('This is the demo model of svc,')
+  expect(await sendQuestion({ max_tokens: 3 })).toMatchObject({
+    finish_reason: 'length',
+    message: { content: 'This is the' },
+  })
+  expect(await sendQuestion()).toEqual(await sendQuestion())
 })

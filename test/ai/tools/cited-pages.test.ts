@@ -3,7 +3,7 @@ import { answersWithBlocks, buildFetchedPage } from '../../kit/ai/anthropic.ts'
 import { startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
-import { askRoomModel, createAiRoom, openContent, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { createAiRoom, openContent, requestRoomAnswer, waitForAnswer } from '../../kit/rooms/ai.ts'
 
 const url = 'https://example.org/chess'
 const tools = ['capability:web_fetch:native']
@@ -51,7 +51,7 @@ test('older front ends learn in a separate line which page was read', async () =
 test("a reader of a room's answer learns which page the model has read", async () => {
   const { id, admin, viewer } = await createAiRoom({ svc }, ['viewer'])
 
-  expect((await askRoomModel(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)
+  expect((await requestRoomAnswer(admin, id, `Read ${url}`, { modelTools: tools })).status).toBe(200)
 
   const { answer } = await waitForAnswer(viewer, id)
   const { attributes } = (await viewer.get(`/room-messages/${answer}`)).one

@@ -168,9 +168,9 @@ test.for(dialects)("OpenAI's clients learn where an answer of the kind %s cites 
 
 test("Anthropic's clients learn where an answer cites a page by text block", async () => {
   native.upstream.behave = openai
-  const ask = { model: 'openai', max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] }
-  const { content } = JSON.parse(await (await native.send('/v1/messages', ask)).text())
-  const events = await (await native.send('/v1/messages', { ...ask, stream: true })).text()
+  const body = { model: 'openai', max_tokens: 100, messages: [{ role: 'user', content: 'Well?' }] }
+  const { content } = JSON.parse(await (await native.send('/v1/messages', body)).text())
+  const events = await (await native.send('/v1/messages', { ...body, stream: true })).text()
 
   const citations = (...urls: string[]) => urls.map((url) => expect.objectContaining({ url, title: 'Chess' }))
   const last = { text: '😀 and so is d4.', citations: citations(pages.d4, pages.none) }
@@ -187,8 +187,8 @@ test("Anthropic's clients learn where an answer cites a page by text block", asy
   expect(deltas.flatMap(({ citation }) => citation ?? [])).toEqual(citations(...Object.values(pages)))
 
   await native.send('/v1/messages', {
-    ...ask,
-    messages: [...ask.messages, { role: 'assistant', content }, ...ask.messages],
+    ...body,
+    messages: [...body.messages, { role: 'assistant', content }, ...body.messages],
   })
   expect(native.upstream.requests.at(-1)?.body['input']).toMatchObject([
     { role: 'user' },

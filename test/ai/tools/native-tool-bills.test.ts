@@ -78,7 +78,7 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
   const { svc, upstream, takeRecords } = native
   const { token } = await svc.user()
   const limit = { name: 'finder', for: 'user', unit: 'tokens', per: 'day', cap: 1000 } as const
-  const ask = () =>
+  const sendQuestion = () =>
     svc.send('POST', '/v1/chat/completions', {
       token,
       body: { model: 'anthropic', messages, tools: [searchTool], stream: true },
@@ -91,11 +91,11 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
   upstream.behave = answersWithBlocks([searchCall, sealed, answer], { ...ending, usage: counted })
 
   await svc.host.limits.set(limit)
-  const text = await (await ask()).text()
+  const text = await (await sendQuestion()).text()
   expect(text).toContain('"content":"It is e4."')
   expect(text).toContain('"finish_reason":"stop"')
   await svc.services.usageLedger.flush()
-  expect((await ask()).status).toBe(429)
+  expect((await sendQuestion()).status).toBe(429)
   await svc.host.limits.remove({ name: 'finder' })
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
 })
@@ -122,7 +122,7 @@ test('a limit in money reserves all possible searches, and counts those made', a
   const limit = { name: 'purse', for: 'user', unit: 'EUR', per: 'month' } as const
   const ada = await svc.user()
   const bob = await svc.user()
-  const ask = (model: string, tools: string[], who = ada) =>
+  const sendQuestion = (model: string, tools: string[], who = ada) =>
     svc.send('POST', '/v1/chat/completions', { token: who.token, body: { model, messages, tools } })
   const summary = async (who: { token: string }) => {
     await svc.services.usageLedger.flush()
@@ -132,21 +132,21 @@ test('a limit in money reserves all possible searches, and counts those made', a
 
   // Five searches cost 0.05, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...limit, cap: 0.05 })
-  expect((await ask('anthropic', [searchTool])).status).toBe(429)
-  expect((await ask('anthropic', [])).status).toBe(200)
+  expect((await sendQuestion('anthropic', [searchTool])).status).toBe(429)
+  expect((await sendQuestion('anthropic', [])).status).toBe(200)
   await svc.host.limits.set({ ...limit, cap: 0.08 })
-  expect((await ask('anthropic', [searchTool])).status).toBe(200)
-  const refusal = await ask('anthropic unpriced', [searchTool])
+  expect((await sendQuestion('anthropic', [searchTool])).status).toBe(200)
+  const refusal = await sendQuestion('anthropic unpriced', [searchTool])
   expect([refusal.status, await refusal.text()]).toEqual([
     429,
     expect.stringContaining('web search may cost in EUR is not known'),
   ])
   // Five pages are 125,000 tokens, which cost 1.25.
-  expect((await ask('anthropic unpriced', [fetchTool])).status).toBe(429)
+  expect((await sendQuestion('anthropic unpriced', [fetchTool])).status).toBe(429)
   await svc.host.limits.set({ ...limit, cap: 1.4 })
-  expect((await ask('anthropic unpriced', [fetchTool])).status).toBe(200)
+  expect((await sendQuestion('anthropic unpriced', [fetchTool])).status).toBe(200)
   await svc.host.limits.remove({ name: 'purse' })
-  expect((await ask('anthropic unpriced', [searchTool])).status).toBe(200)
+  expect((await sendQuestion('anthropic unpriced', [searchTool])).status).toBe(200)
 
   expect(await summary(ada)).toMatchObject([
     { model: 'anthropic', webSearches: 2, webFetches: 0, costMicros: 2 * (970 + 10_000) },
@@ -162,7 +162,7 @@ test('a limit in tokens reserves all readable pages in each round', async () => 
   const { svc, upstream, takeRecords } = native
   const limit = { name: 'reader', for: 'user', unit: 'tokens', per: 'day' } as const
   const { token } = await svc.user()
-  const ask = async (tools: string[]) =>
+  const sendQuestion = async (tools: string[]) =>
     (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'anthropic', messages, tools } })).status
   const usage = { ...fetchUsage, input_tokens: 60_000 }
   const call = { type: 'tool_use', id: 'call', name: 'weather', input: {} }
@@ -172,13 +172,13 @@ test('a limit in tokens reserves all readable pages in each round', async () => 
   }
 
   await svc.host.limits.set({ ...limit, cap: 300 })
-  expect(await Promise.all([ask([fetchTool]), ask([fetchTool])])).toEqual([429, 429])
+  expect(await Promise.all([sendQuestion([fetchTool]), sendQuestion([fetchTool])])).toEqual([429, 429])
   expect(upstream.requests).toEqual([])
   // The limit has room for five pages of 25,000 tokens, but not twice.
   await svc.host.limits.set({ ...limit, cap: 130_000 })
-  expect((await Promise.all([ask([fetchTool]), ask([fetchTool])])).toSorted()).toEqual([200, 429])
+  expect((await Promise.all([sendQuestion([fetchTool]), sendQuestion([fetchTool])])).toSorted()).toEqual([200, 429])
   await svc.host.limits.set({ ...limit, cap: 200_000 })
-  expect(await ask([fetchTool, 'weather'])).toBe(429)
+  expect(await sendQuestion([fetchTool, 'weather'])).toBe(429)
   expect(upstream.requests).toHaveLength(2)
 
   await svc.host.limits.remove({ name: 'reader' })

@@ -48,10 +48,10 @@ test.for(Object.entries(dialects))(
       expect(streamed).toContain('"content":"It is e4."')
       expect(streamed.match(/"url_citation":\{"url":"https:\/\/example.org\/chess"/g)).toHaveLength(1)
       expect(streamed).not.toContain('tool_calls')
-      const asked = upstream.requests.splice(0).map(({ body }) => body)
+      const bodies = upstream.requests.splice(0).map(({ body }) => body)
       const bound = model === 'openai' ? 5 : undefined
-      expect(asked.map((body) => body['max_tool_calls'])).toEqual([bound, bound])
-      expect(asked.map((body) => body.tools)).toEqual(
+      expect(bodies.map((body) => body['max_tool_calls'])).toEqual([bound, bound])
+      expect(bodies.map((body) => body.tools)).toEqual(
         [tools, tools].map((all) => all.map((one) => expect.objectContaining(one))),
       )
       const record = { outcome: 'completed', input: 70, output: 9, ...bills[model] }

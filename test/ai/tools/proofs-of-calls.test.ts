@@ -50,15 +50,15 @@ function proofsSent() {
 
 test.each(['whole', 'streamed'])('a response that is sent back (%s) has the proofs of its calls', async (how) => {
   const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Well?' }]
-  const ask = { model, input, tools, store: false }
+  const settings = { model, input, tools, store: false }
   const { output } =
-    how === 'whole' ? await openai.responses.create(ask) : await openai.responses.stream(ask).finalResponse()
+    how === 'whole' ? await openai.responses.create(settings) : await openai.responses.stream(settings).finalResponse()
   const called = (output as { type: string }[]).filter(isCall)
   expect(called.map(({ name }) => name)).toEqual(['weather', 'weather'])
   input.push(...(output as OpenAI.Responses.ResponseInput))
   for (const { call_id } of called) input.push({ type: 'function_call_output', call_id, output: 'Rain.' })
 
-  await openai.responses.create({ ...ask, input })
+  await openai.responses.create({ ...settings, input })
 
   expect(proofsSent()).toEqual([proof, undefined])
 })
@@ -86,15 +86,15 @@ test('a completion and a message sent back carry the signatures of their calls',
   await openai.chat.completions.create(question)
   expect(proofsSent()).toEqual([proof, undefined])
 
-  const asked: Anthropic.MessageParam[] = [{ role: 'user', content: 'Well?' }]
-  const ask = { model, max_tokens: 100, tools: [{ name: 'weather', input_schema: parameters }] }
-  const { content } = await anthropic.messages.create({ ...ask, messages: asked })
+  const conversation: Anthropic.MessageParam[] = [{ role: 'user', content: 'Well?' }]
+  const settings = { model, max_tokens: 100, tools: [{ name: 'weather', input_schema: parameters }] }
+  const { content } = await anthropic.messages.create({ ...settings, messages: conversation })
   const results = content.flatMap((block) =>
     block.type === 'tool_use' ? { type: 'tool_result' as const, tool_use_id: block.id, content: 'Rain.' } : [],
   )
   await anthropic.messages.create({
-    ...ask,
-    messages: [...asked, { role: 'assistant', content }, { role: 'user', content: results }],
+    ...settings,
+    messages: [...conversation, { role: 'assistant', content }, { role: 'user', content: results }],
   })
   expect(proofsSent()).toEqual([proof, undefined])
 })
@@ -122,8 +122,8 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
 
   for (const stream of [false, true]) {
     functionCall.name = 'rain'
-    const asking = stream ? client.chat.completions.stream({ ...question, stream: true }) : undefined
-    const { choices } = await (asking?.finalChatCompletion() ?? client.chat.completions.create(question))
+    const streaming = stream ? client.chat.completions.stream({ ...question, stream: true }) : undefined
+    const { choices } = await (streaming?.finalChatCompletion() ?? client.chat.completions.create(question))
     const calls = choices[0]?.message.tool_calls ?? []
     // The client adds members to a streamed message that it may not send back.
     const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const

@@ -60,19 +60,19 @@ test.for([
 test('a program learns of tools in a stream only on request', async () => {
   const { token } = await native.svc.user()
   const said = messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
-  const ask = async (model: string, tool: string, more: object) => {
+  const sendQuestion = async (model: string, tool: string, more: object) => {
     const body = { 0: { model, messages: said, modelTools: [tool], ...more } }
     const headers = { 'trpc-accept': 'application/jsonl' }
     return (await native.svc.send('POST', '/trpc/ai.completeStream?batch=1', { token, headers, body })).text()
   }
-  const asked = await ask('anthropic', searchTool, { toolUses: true })
-  const unasked = await ask('anthropic', searchTool, {})
+  const shown = await sendQuestion('anthropic', searchTool, { toolUses: true })
+  const hidden = await sendQuestion('anthropic', searchTool, {})
   const chat = await (await native.chat('anthropic', [searchTool], { stream: true })).text()
   native.upstream.behave = callsWeather
-  const own = await ask('openai-compatible', 'weather', { toolUses: true })
+  const own = await sendQuestion('openai-compatible', 'weather', { toolUses: true })
 
-  expect(asked.match(/tool-use/g)).toHaveLength(1)
+  expect(shown.match(/tool-use/g)).toHaveLength(1)
   expect(own.match(/tool-use/g)).toHaveLength(2)
-  expect(unasked + chat).toContain('It is e4.')
-  expect(unasked + chat).not.toMatch(/tool[-_]use|provider_tool_call/)
+  expect(hidden + chat).toContain('It is e4.')
+  expect(hidden + chat).not.toMatch(/tool[-_]use|provider_tool_call/)
 })

@@ -22,7 +22,7 @@ beforeEach(() => {
 const readSentTools = () => upstream.requests.at(-1)?.body.tools as { function: { name: string } }[] | undefined
 const names = () => readSentTools()?.map(({ function: { name } }) => name)
 
-async function askWith(tools: unknown) {
+async function sendTools(tools: unknown) {
   const body = { payload: { ...buildQuestion().payload, tools } }
   const response = await svc.send('POST', '/api/ai-req', { token, body })
   return { status: response.status, body: (await response.json()) as { errors?: Record<string, string[]> } }
@@ -39,7 +39,7 @@ test.each([
     ['weather', 'patient'],
   ],
 ] as const)('a request with the tools %j lets the model call %j', async (tools, expected) => {
-  expect((await askWith(tools)).status).toBe(200)
+  expect((await sendTools(tools)).status).toBe(200)
   expect(names()).toEqual(expected)
 })
 
@@ -55,7 +55,7 @@ test.each([
   ['weather:{"days": 3}', 'has settings'],
   ['weather:{', 'has settings'],
 ])('a request with the tool %s is refused by field before any call', async (reference, reason) => {
-  const { status, body } = await askWith(['weather', reference])
+  const { status, body } = await sendTools(['weather', reference])
   expect([status, body.errors, upstream.requests]).toEqual([
     422,
     { 'payload.tools.1': [expect.stringContaining(`The payload.tools.1 field ${reason}`)] },
@@ -64,7 +64,7 @@ test.each([
 })
 
 test('an invalid list of texts is refused along with all other faults', async () => {
-  const { status, body } = await askWith([{}, 7])
+  const { status, body } = await sendTools([{}, 7])
   expect([status, Object.keys(body.errors ?? {})]).toEqual([422, ['payload.tools.0', 'payload.tools.1']])
 })
 
@@ -93,7 +93,7 @@ test("OpenAI's endpoints take references beside the functions that the caller ru
   expect(await paramOf(await respond(['patient', { type: 'function', ...big }]))).toEqual([400, 'tools[1].parameters'])
   const { name, parameters } = big
   const tools = [{ name, input_schema: parameters }]
-  const asked = { model: 'mock-1', messages, max_tokens: 10, tools }
-  const refusal = await (await svc.send('POST', '/v1/messages', { token, body: asked })).json()
+  const body = { model: 'mock-1', messages, max_tokens: 10, tools }
+  const refusal = await (await svc.send('POST', '/v1/messages', { token, body })).json()
   expect(refusal).toMatchObject({ error: { message: expect.stringContaining('tools.0.input_schema: ') } })
 })

@@ -38,7 +38,7 @@ const limit = { name: 'most', for: 'user', per: 'day' } as const
 const inMoney = { ...limit, unit: 'EUR' } as const
 const inTokens = { ...limit, unit: 'tokens' } as const
 
-async function startAsking() {
+async function createSender() {
   const { token } = await svc.user()
   return async (model: string, tools: string[], more: object = {}) => {
     const body = { model, messages, tools, ...more }
@@ -52,48 +52,50 @@ const refusedBy = (...words: string[]) => [429, expect.stringContaining(words.jo
 const answered = [200, '']
 
 test('an unknown number of paid searches is refused by a limit in money', async () => {
-  const ask = await startAsking()
+  const sendQuestion = await createSender()
   await svc.host.limits.set({ ...inMoney, cap: 1000 })
   const unknown = refusedBy(
     "'most' is in money, and the most that this model and its web search may cost in EUR is not known",
   )
-  expect(await ask('per search', [searchTool])).toEqual(unknown)
+  expect(await sendQuestion('per search', [searchTool])).toEqual(unknown)
   expect(upstream.requests).toEqual([])
   // One grounded prompt costs 0.035, and a hundred tokens cost 0.003.
   await svc.host.limits.set({ ...inMoney, cap: 0.034 })
-  expect(await ask('per prompt', [searchTool])).toEqual(refusedBy('This call may cost '))
+  expect(await sendQuestion('per prompt', [searchTool])).toEqual(refusedBy('This call may cost '))
   await svc.host.limits.set({ ...inMoney, cap: 0.045 })
-  expect(await ask('per prompt', [searchTool])).toEqual(answered)
+  expect(await sendQuestion('per prompt', [searchTool])).toEqual(answered)
 
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
-  expect(await ask('per search', [searchTool])).toEqual(answered)
+  expect(await sendQuestion('per search', [searchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 35_970 + 970 + 2 * 14_000, refused: 3 })
-  expect(await ask('per search', [searchTool])).toEqual(answered)
+  expect(await sendQuestion('per search', [searchTool])).toEqual(answered)
 })
 
 test('limits reserve everything a model takes for unbounded pages, or refuse it', async () => {
-  const ask = await startAsking()
+  const sendQuestion = await createSender()
   await svc.host.limits.set({ ...inTokens, cap: 100_000, countFrom: 'now' })
-  expect(await ask('per prompt', [fetchTool])).toEqual(refusedBy('This call may take '))
+  expect(await sendQuestion('per prompt', [fetchTool])).toEqual(refusedBy('This call may take '))
   await svc.host.limits.set({ ...inTokens, cap: 100_150 })
-  expect(await ask('per prompt', [fetchTool])).toEqual(answered)
+  expect(await sendQuestion('per prompt', [fetchTool])).toEqual(answered)
   await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000 })
-  expect(await ask('endless', [fetchTool])).toEqual(refusedBy('how many this model may read in pages is not known'))
-  expect(await ask('endless', [])).toEqual(answered)
+  expect(await sendQuestion('endless', [fetchTool])).toEqual(
+    refusedBy('how many this model may read in pages is not known'),
+  )
+  expect(await sendQuestion('endless', [])).toEqual(answered)
   await svc.host.limits.set({ ...inTokens, cap: 1_000_000_000, mode: 'observe' })
-  expect(await ask('endless', [fetchTool])).toEqual(answered)
+  expect(await sendQuestion('endless', [fetchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 3 * 79, held: 0, refused: 3 })
 
   // A hundred thousand tokens cost one euro.
   await svc.host.limits.set({ ...inMoney, cap: 0.99 })
-  expect(await ask('per prompt', [fetchTool])).toEqual(refusedBy('This call may cost '))
-  expect(await ask('endless', [fetchTool])).toEqual(refusedBy("'most' is in money"))
+  expect(await sendQuestion('per prompt', [fetchTool])).toEqual(refusedBy('This call may cost '))
+  expect(await sendQuestion('endless', [fetchTool])).toEqual(refusedBy("'most' is in money"))
   await svc.host.limits.set({ ...inMoney, cap: 1.1 })
-  expect(await ask('per prompt', [fetchTool])).toEqual(answered)
+  expect(await sendQuestion('per prompt', [fetchTool])).toEqual(answered)
   await svc.host.limits.remove({ name: 'most' })
   expect(upstream.requests).toHaveLength(4)
 })
@@ -127,17 +129,17 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
 })
 
 test('a model with paid single searches is a fallback where limits allow it', async () => {
-  const ask = await startAsking()
+  const sendQuestion = await createSender()
   upstream.behave = (request, response) =>
     request.path.includes('/down') ? sendJson(response, {}, 401) : answersWithSources(request, response)
 
-  expect(await ask('down', [searchTool])).toEqual(answered)
+  expect(await sendQuestion('down', [searchTool])).toEqual(answered)
   expect(upstream.requests.map(({ path }) => /models\/(\w+)/.exec(path)?.[1])).toEqual(['down', 'up'])
   await svc.host.limits.set({ ...inMoney, cap: 1000, countFrom: 'now' })
-  expect((await ask('down', [searchTool]))[0]).not.toBe(200)
+  expect((await sendQuestion('down', [searchTool]))[0]).not.toBe(200)
   // The failed model's reservation is released, although the fallback's maximum is unknown.
   await svc.host.limits.set({ ...inMoney, cap: 1000, mode: 'observe' })
-  expect(await ask('down', [searchTool])).toEqual(answered)
+  expect(await sendQuestion('down', [searchTool])).toEqual(answered)
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 970 + 2 * 14_000, held: 0 })

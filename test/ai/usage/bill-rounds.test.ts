@@ -27,7 +27,7 @@ async function startWith(behave: Behaviour, provider: object = {}) {
   const disposables = resources.move()
   return {
     upstream,
-    ask: (signal?: AbortSignal) =>
+    sendQuestion: (signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', {
         token,
         headers: { accept: 'text/event-stream' },
@@ -68,7 +68,7 @@ describe('every request of one call is on its bill', () => {
   test('every request of one call is on its bill after leaving between rounds', async () => {
     await using app = await startWith(callsTool('patient', '{}'))
     const controller = new AbortController()
-    const pendingCall = app.ask(controller.signal).catch(() => undefined)
+    const pendingCall = app.sendQuestion(controller.signal).catch(() => undefined)
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     // The first round is over, and the call waits for its tool.
     await vi.waitFor(async () => expect(await app.held()).toEqual([{ input: 7, output: 3 }]), SLOW)
@@ -87,7 +87,7 @@ describe('every request of one call is on its bill', () => {
     }
     await using app = await startWith(behavesInTurn(callsTool('weather', '{"city":"Hildesheim"}'), breaks))
 
-    await (await app.ask()).text()
+    await (await app.sendQuestion()).text()
 
     const second = Math.ceil(promptBytes(app.upstream.requests[1] as ProviderRequest) / 4)
     expect(second).toBeGreaterThan(15)
@@ -104,7 +104,7 @@ describe('every request of one call is on its bill', () => {
     }
     await using app = await startWith(answersWithoutCounts)
 
-    await (await app.ask()).text()
+    await (await app.sendQuestion()).text()
 
     const [first, second] = app.upstream.requests.map((request) => Math.ceil(promptBytes(request) / 4)) as [
       number,
@@ -125,7 +125,7 @@ describe('every request of one call is on its bill', () => {
     }
     await using app = await startWith(behavesInTurn(fails, answers('All is well.')), { continuousUsage: true })
 
-    await (await app.ask()).text()
+    await (await app.sendQuestion()).text()
 
     expect(app.upstream.requests).toHaveLength(1)
     expect(await app.record()).toEqual({ outcome: 'failed', estimated: false, input: 40, output: 0 })

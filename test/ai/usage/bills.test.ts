@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
-  type Ask,
   type Billing,
   buildInterruptedRecord,
   disconnectAfter,
   NO_TOKENS,
   PROMPT_TOKENS,
+  type SendQuestion,
   startBilling,
   streamsWords,
   tokenCounts,
@@ -56,9 +56,9 @@ const unreadable: [string, (answer: object) => string, 'all' | { output?: number
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
   'the record of a call of %s has what the provider counted',
   ([, script]) => {
-    let ask: Ask
+    let sendQuestion: SendQuestion
     beforeAll(async () => {
-      ask = await billing.asker(script)
+      sendQuestion = await billing.createSender(script)
     })
 
     test.for(['stop', 'length'] as const)(
@@ -66,7 +66,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async (reason) => {
         billing.answerBy(streamsWords(script, 5, (response) => response.end(script.end(tokenCounts, reason))))
 
-        const events = parseEvents(await (await ask()).text())
+        const events = parseEvents(await (await sendQuestion()).text())
 
         expect(events.at(-1)?.event).toBe('done')
         expect(events.at(-2)?.data).toMatchObject({ inputTokens: 4, outputTokens: tokenCounts.output })
@@ -78,7 +78,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     whereItRefuses?.(`a call of ${script.name} is billed as counted where the model refuses midway`, async () => {
       billing.answerBy(streamsWords(script, 3, (response) => response.end(script.end(tokenCounts, 'refusal'))))
 
-      const events = parseEvents(await (await ask()).text())
+      const events = parseEvents(await (await sendQuestion()).text())
 
       expect(events.slice(-2)).toMatchObject([{ event: 'usage', data: { cut: 'refusal' } }, { event: 'done' }])
       expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...tokenCounts })
@@ -97,7 +97,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
           )
         })
 
-        const answer = await ask(undefined, accept)
+        const answer = await sendQuestion(undefined, accept)
 
         expect([answer.status, await answer.json()]).toMatchObject([422, { success: false, code: 'provider_refused' }])
         expect(await billing.record()).toEqual({ outcome: 'refused', estimated: false, ...read })
@@ -108,7 +108,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: script.counts.cacheWrite ? 10 : 0, reasoning: 0 }
       billing.answerBy((_, response) => sendJson(response, script.whole('Fine.', whole)))
 
-      expect((await ask(undefined, 'application/json')).status).toBe(200)
+      expect((await sendQuestion(undefined, 'application/json')).status).toBe(200)
 
       expect(await billing.record()).toEqual({ outcome: 'completed', estimated: false, ...whole })
     })
@@ -127,7 +127,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     ])(`a call of ${script.name} is billed as delivered where the stream breaks off (%s)`, async ([, breaks]) => {
       billing.answerBy(streamsWords(script, 3, breaks))
 
-      expect(parseEvents(await (await ask()).text()).at(-1)?.event).toBe('error')
+      expect(parseEvents(await (await sendQuestion()).text()).at(-1)?.event).toBe('error')
 
       expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'failed'))
     })
@@ -135,7 +135,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is billed as delivered where the caller goes away midway`, async () => {
       billing.answerBy(streamsWords(script, 3, waits))
 
-      await disconnectAfter(billing, ask, 3)
+      await disconnectAfter(billing, sendQuestion, 3)
 
       expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'aborted'))
     })
@@ -143,7 +143,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is billed as delivered where the caller leaves before usage`, async () => {
       billing.answerBy(streamsWords(script, 5, waits))
 
-      await disconnectAfter(billing, ask, 5)
+      await disconnectAfter(billing, sendQuestion, 5)
 
       expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'aborted'))
     })
@@ -155,7 +155,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         const body = spoil(script.whole('One and two and six and ten.', whole) as object)
         billing.answerBy((_, response) => replies(body)({} as ProviderRequest, response))
 
-        expect((await ask(undefined, 'application/json')).status).toBe(500)
+        expect((await sendQuestion(undefined, 'application/json')).status).toBe(500)
 
         const tokens = known === 'all' ? whole : { ...NO_TOKENS, input: PROMPT_TOKENS, ...known }
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: known !== 'all', ...tokens })
@@ -166,7 +166,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is billed by our estimate where its stream is unreadable`, async () => {
       billing.answerBy(replies('data: {"choices": [\n\n', { type: 'text/event-stream' }))
 
-      expect((await ask()).status).toBe(500)
+      expect((await sendQuestion()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...NO_TOKENS, input: PROMPT_TOKENS })
     })
@@ -178,7 +178,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     ] as const)(`a call of ${script.name} is not billed where its stream begins with %s`, async ([, event]) => {
       billing.answerBy(replies(event, { type: 'text/event-stream' }))
 
-      expect((await ask()).status).toBe(500)
+      expect((await sendQuestion()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
       expect(billing.upstream.requests).toHaveLength(1)
@@ -195,7 +195,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       await billing.limits.set(limit)
       billing.answerBy(streamsWords(script, script.counts.thoughts ? 3 : 4, waits))
 
-      const events = parseEvents(await (await ask()).text())
+      const events = parseEvents(await (await sendQuestion()).text())
 
       expect(events.at(-2)?.data).toMatchObject({ cut: 'limit', outputTokens: 4 })
       // The word beyond the limit may arrive before the total that includes it.
@@ -208,10 +208,10 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test(`a call of ${script.name} is billed as delivered where its time is up midway`, async () => {
-      const ask = await billing.asker(script, 'total')
+      const sendQuestion = await billing.createSender(script, 'total')
       billing.answerBy(streamsWords(script, 3, waits))
 
-      await (await ask()).text()
+      await (await sendQuestion()).text()
 
       expect(await billing.record()).toEqual(buildInterruptedRecord(script, 'failed'))
     })
@@ -219,7 +219,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is estimated where the caller leaves before the first byte`, async () => {
       billing.answerBy(stalls)
 
-      await disconnectAfter(billing, ask, 0)
+      await disconnectAfter(billing, sendQuestion, 0)
 
       expect(await billing.record()).toEqual({
         outcome: 'aborted',
@@ -230,10 +230,10 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     })
 
     test(`a call of ${script.name} is estimated where it times out before the first byte`, async () => {
-      const ask = await billing.asker(script, 'firstByte')
+      const sendQuestion = await billing.createSender(script, 'firstByte')
       billing.answerBy(stalls)
 
-      expect((await ask()).status).toBe(500)
+      expect((await sendQuestion()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...NO_TOKENS, input: PROMPT_TOKENS })
     })
@@ -241,7 +241,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is not billed where the provider refuses it`, async () => {
       billing.answerBy(refuses(400))
 
-      expect((await ask()).status).toBe(500)
+      expect((await sendQuestion()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
     })
@@ -258,7 +258,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       for (const body of [...objects, [{ error }]]) {
         billing.answerBy(replies(`\n ${JSON.stringify(body, null, 2)}`, { type }))
 
-        const answer = await ask(undefined, accept)
+        const answer = await sendQuestion(undefined, accept)
 
         expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_failed' }])
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
@@ -277,7 +277,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
           else response.destroy()
         })
 
-        expect((await ask()).status).toBe(500)
+        expect((await sendQuestion()).status).toBe(500)
 
         const tokens = { ...NO_TOKENS, input: PROMPT_TOKENS, output: 5 }
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
@@ -288,7 +288,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is recorded as aborted where its caller leaves a document`, async () => {
       billing.answerBy((_, response) => void response.writeHead(200).write('{"an": '))
 
-      await disconnectAfter(billing, ask, 0)
+      await disconnectAfter(billing, sendQuestion, 0)
 
       expect(await billing.record()).toEqual({
         outcome: 'aborted',
@@ -303,7 +303,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       const whole = { input: 40, output: 9, cached: 20, cacheWrite: 0, reasoning: 0 }
       billing.answerBy((_, response) => sendJson(response, script.whole('One and two.', whole)))
 
-      expect(parseEvents(await (await ask()).text())).toMatchObject([
+      expect(parseEvents(await (await sendQuestion()).text())).toMatchObject([
         { event: 'delta', data: { text: 'One and two.' } },
         { event: 'usage' },
         { event: 'done' },
@@ -325,7 +325,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
         })
 
         let read = ''
-        for await (const text of (await ask()).body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        for await (const text of (await sendQuestion()).body?.pipeThrough(new TextDecoderStream()) ?? []) {
           read += text
           if (read.includes('one ')) isRead.resolve()
         }
@@ -338,7 +338,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test(`a call of ${script.name} is not billed where the provider hangs up at once`, async () => {
       billing.answerBy((_, response) => void response.destroy())
 
-      expect((await ask()).status).toBe(500)
+      expect((await sendQuestion()).status).toBe(500)
 
       expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
     })
@@ -348,16 +348,16 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
 test('the record of an answer that OpenAI ends as failed has its bill', async () => {
   const script = tokenScripts.find(({ adapter }) => adapter === 'openai') as TokenScript
   const fails = streamsWords(script, 3, (response) => response.end(buildFailedResponse(tokenCounts)))
-  const ask = await billing.asker(script)
+  const sendQuestion = await billing.createSender(script)
   billing.answerBy(fails)
 
-  await (await ask()).text()
+  await (await sendQuestion()).text()
 
   expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...tokenCounts })
 
   const bill = { ...NO_TOKENS, input: 40, cached: 20 }
   billing.answerBy(replies(buildFailedResponse(bill), { type: 'text/event-stream' }))
-  expect((await ask()).status).toBe(500)
+  expect((await sendQuestion()).status).toBe(500)
   expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...bill })
 })
 
@@ -366,11 +366,11 @@ test.for(['openai-compatible', 'openai'])(
   async (adapter) => {
     const script = tokenScripts.find((one) => one.adapter === adapter) as TokenScript
     const error = { code: 'content_filter', message: 'no', innererror: { code: 'ResponsibleAIPolicyViolation' } }
-    const ask = await billing.asker(script)
+    const sendQuestion = await billing.createSender(script)
     billing.answerBy((_, response) => sendJson(response, { error }, 400))
 
     for (const accept of ['application/json', 'text/event-stream']) {
-      const answer = await ask(undefined, accept)
+      const answer = await sendQuestion(undefined, accept)
 
       expect([answer.status, await answer.json()]).toMatchObject([422, { code: 'provider_refused' }])
       expect(await billing.record()).toEqual({
@@ -395,10 +395,10 @@ test.for<[string, string, number]>([
   ['is very long', `{"choices": [{"message": {"content": "${'word '.repeat(2_000_000)}`, 249_991],
 ])('the record of an answer that is unreadable and %s has its readable part', async ([, body, output]) => {
   const [script] = tokenScripts as [TokenScript]
-  const ask = await billing.asker(script)
+  const sendQuestion = await billing.createSender(script)
   billing.answerBy(replies(body))
 
-  expect((await ask(undefined, 'application/json')).status).toBe(500)
+  expect((await sendQuestion(undefined, 'application/json')).status).toBe(500)
 
   expect(await billing.record()).toEqual({
     outcome: 'failed',

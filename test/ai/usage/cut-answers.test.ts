@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Ask, type Billing, NO_TOKENS, PROMPT_TOKENS, startBilling } from '../../kit/ai/billing.ts'
+import { type Billing, NO_TOKENS, PROMPT_TOKENS, type SendQuestion, startBilling } from '../../kit/ai/billing.ts'
 import type { Behaviour, ProviderRequest } from '../../kit/ai/provider.ts'
 import { type TokenScript, tokenScripts } from '../../kit/ai/token-scripts.ts'
 import { untilRead } from '../../kit/until-read.ts'
@@ -48,9 +48,9 @@ const inOnePiece = 'application/json'
 describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, script]))(
   'the record of a call of %s has the usage of a cut answer',
   ([, script]) => {
-    let ask: Ask
+    let sendQuestion: SendQuestion
     beforeAll(async () => {
-      ask = await billing.asker(script)
+      sendQuestion = await billing.createSender(script)
     })
 
     test.for(cuts)(
@@ -58,7 +58,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async ([, cut]) => {
         billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, cut))
 
-        expect((await ask(undefined, inOnePiece)).status).toBe(500)
+        expect((await sendQuestion(undefined, inOnePiece)).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
         expect(billing.upstream.requests).toHaveLength(1)
@@ -70,7 +70,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async ([, cut]) => {
         billing.answerBy(sends(documentOf(script), inOnePiece, cut))
 
-        expect((await ask(undefined, inOnePiece)).status).toBe(500)
+        expect((await sendQuestion(undefined, inOnePiece)).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...whole })
       },
@@ -81,7 +81,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async ([, cut]) => {
         billing.answerBy(sends('{"error": {"message": "no", "code": 503}}', inOnePiece, cut))
 
-        expect((await ask(undefined, inOnePiece)).status).toBe(500)
+        expect((await sendQuestion(undefined, inOnePiece)).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: false, ...NO_TOKENS })
       },
@@ -90,10 +90,10 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
     test.for(['total', 'firstByte'] as const)(
       `a call of ${script.name} is billed as delivered when its answer times out (%s)`,
       async (limit) => {
-        const ask = await billing.asker(script, limit)
+        const sendQuestion = await billing.createSender(script, limit)
         billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, waits))
 
-        expect((await ask(undefined, inOnePiece)).status).toBe(500)
+        expect((await sendQuestion(undefined, inOnePiece)).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
       },
@@ -103,7 +103,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       const isSent = Promise.withResolvers<void>()
       billing.answerBy(sends(firstHalf(documentOf(script)), inOnePiece, () => isSent.resolve()))
       const controller = new AbortController()
-      const pendingCall = ask(controller.signal, inOnePiece).catch(() => undefined)
+      const pendingCall = sendQuestion(controller.signal, inOnePiece).catch(() => undefined)
       await isSent.promise
 
       controller.abort()
@@ -117,7 +117,7 @@ describe.for(tokenScripts.map((script): [string, TokenScript] => [script.name, s
       async ([, cut]) => {
         billing.answerBy(sends(firstHalf(eventOf(script)), inPieces, cut))
 
-        expect((await ask()).status).toBe(500)
+        expect((await sendQuestion()).status).toBe(500)
 
         expect(await billing.record()).toEqual({ outcome: 'failed', estimated: true, ...tokens })
         expect(billing.upstream.requests).toHaveLength(1)

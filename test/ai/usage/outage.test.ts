@@ -6,7 +6,7 @@ import { startApp, type TestApp } from '../../kit/app.ts'
 import { runAdminStatement } from '../../kit/database.ts'
 import { SLOW } from '../../kit/service-client.ts'
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 describe('a database that is gone', () => {
   const nameOf = (svc: TestApp) => new URL(svc.env.DATABASE_URL ?? '').pathname.slice(1)
@@ -25,7 +25,7 @@ describe('a database that is gone', () => {
     await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    const pendingCall = ask(svc, token)
+    const pendingCall = sendQuestion(svc, token)
     await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await cut(svc)
@@ -49,7 +49,7 @@ describe('a database that is gone', () => {
     const { token } = await svc.user()
     await cut(svc)
 
-    const response = await ask(svc, token)
+    const response = await sendQuestion(svc, token)
 
     expect(response.status).toBe(503)
     const text = await response.text()
@@ -63,7 +63,7 @@ describe('a database that is gone', () => {
     expect((await fetch(`${svc.url}/health/live`)).status).toBe(200)
 
     await restore(svc)
-    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), SLOW)
+    await vi.waitFor(async () => expect((await sendQuestion(svc, token)).status).toBe(200), SLOW)
   })
 
   test('a database whose connections were all cut is used again at once', async () => {
@@ -71,11 +71,11 @@ describe('a database that is gone', () => {
     await using config = await writeConfig(provider.url)
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    await Promise.all(Array.from({ length: 10 }, () => ask(svc, token)))
+    await Promise.all(Array.from({ length: 10 }, () => sendQuestion(svc, token)))
 
     await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
-    await vi.waitFor(async () => expect((await ask(svc, token)).status).toBe(200), SLOW)
+    await vi.waitFor(async () => expect((await sendQuestion(svc, token)).status).toBe(200), SLOW)
     await svc.services.usageLedger.flush()
     await vi.waitFor(
       async () => expect((await svc.rows('select id from usage_records')).length).toBe(provider.requests.length),

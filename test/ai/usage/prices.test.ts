@@ -141,9 +141,9 @@ describe('a new price', () => {
     })
     await using svc = await startApp({ AI_CONFIG: config.file })
     const { token } = await svc.user()
-    const ask = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+    const sendQuestion = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     const rates = { inputPerMillion: 200, outputPerMillion: 200, webSearchPerThousand: 2.5 }
-    await ask()
+    await sendQuestion()
     await svc.services.usageLedger.flush()
 
     const imported = await svc.host.prices.import({
@@ -155,7 +155,7 @@ describe('a new price', () => {
       ],
     })
     await svc.host.models.sync()
-    await ask()
+    await sendQuestion()
     await svc.services.usageLedger.flush()
 
     expect(imported).toEqual({ prices: 2, changed: ['mock-1'], unknown: ['elsewhere'] })

@@ -29,7 +29,7 @@ const client = (svc: TestApp, token?: string) =>
     links: [httpLink({ url: `${svc.url}/trpc`, headers: token ? { authorization: `Bearer ${token}` } : {} })],
   })
 
-const ask = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
+const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
 let provider: Awaited<ReturnType<typeof startProvider>>
 let config: Awaited<ReturnType<typeof writeConfig>>
@@ -67,7 +67,7 @@ describe('a usage record', () => {
     const { token } = await svc.user()
     const before = svc.log.length
 
-    await ask(svc, token)
+    await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
 
     const [record] = await svc.rows<Record<string, number | boolean>>(
@@ -127,7 +127,7 @@ describe('a usage record', () => {
     await changeModel({ pricing })
     const { id, token } = await svc.user()
 
-    const response = await ask(svc, token)
+    const response = await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
 
     const [price] = await svc.rows<{ id: number }>('select max(id) as id from model_prices')
@@ -166,11 +166,11 @@ describe('a usage record', () => {
     provider.behave = counts({ prompt_tokens: 1, completion_tokens: 1 })
     await changeModel()
     const { token } = await svc.user()
-    await ask(svc, token)
+    await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
     await changeModel({ pricing })
 
-    await ask(svc, token)
+    await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
 
     expect(await svc.rows('select cost_micros, currency from usage_records order by id')).toEqual([
@@ -181,7 +181,7 @@ describe('a usage record', () => {
 
   test('a usage record survives the token and the person, without them', async () => {
     const { id, token } = await svc.user()
-    await ask(svc, token)
+    await sendQuestion(svc, token)
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
     await svc.services.usageLedger.flush()
 
@@ -197,7 +197,7 @@ describe('a usage record', () => {
       return replies(JSON.stringify(buildCompletion('Too late.')))(request, response)
     }
     const { id, token } = await svc.user()
-    const pendingCall = ask(svc, token)
+    const pendingCall = sendQuestion(svc, token)
     await vi.waitFor(() => expect(provider.requests).toHaveLength(1), SLOW)
 
     await svc.host.admin.removeUser({ user: { id } })
@@ -218,7 +218,7 @@ describe('usage.summary', () => {
     await changeModel({ pricing })
     const ada = await svc.user()
     const bob = await svc.user()
-    for (const { token } of [ada, ada, ada, bob]) await ask(svc, token)
+    for (const { token } of [ada, ada, ada, bob]) await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
     const now = Date.now()
     const day = (ago: number) => new Date(now - ago * 86_400_000).toISOString().slice(0, 10)
@@ -242,10 +242,10 @@ describe('usage.summary', () => {
 
   test('usage.summary reveals nothing to guests, unable tokens and wrong periods', async () => {
     const { token } = await svc.user()
-    const { token: asker } = await svc.user({ abilities: ['ai'] })
+    const { token: otherToken } = await svc.user({ abilities: ['ai'] })
 
     await expect(client(svc).usage.summary.query()).rejects.toMatchObject({ data: { httpStatus: 401 } })
-    await expect(client(svc, asker).usage.summary.query()).rejects.toMatchObject({ data: { httpStatus: 403 } })
+    await expect(client(svc, otherToken).usage.summary.query()).rejects.toMatchObject({ data: { httpStatus: 403 } })
     await expect(client(svc, token).usage.report.query()).rejects.toMatchObject({ data: { httpStatus: 403 } })
     const backwards = { from: '2026-02-01', to: '2026-01-01' }
     await expect(client(svc, token).usage.summary.query(backwards)).rejects.toMatchObject({ data: { httpStatus: 400 } })
@@ -254,7 +254,7 @@ describe('usage.summary', () => {
   test('usage.report tells administrators of everybody', async () => {
     const { username, token } = await svc.user()
     const admin = await svc.user({ role: 'admin' })
-    await ask(svc, token)
+    await sendQuestion(svc, token)
     await svc.services.usageLedger.flush()
 
     expect(await client(svc, admin.token).usage.report.query()).toMatchObject([

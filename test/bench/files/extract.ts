@@ -38,16 +38,16 @@ async function measure(subject: Part, what: string, bytes: Buffer | undefined): 
   await subject.watch()
   const id = bytes && (await upload(subject, bytes))
   const end = performance.now() + 2000
-  let asked = 0
+  let calls = 0
   let status = 200
   while (id ? (await stateOf(subject, id)) === 'pending' : performance.now() < end) {
     const answer = await call(subject, '/api/ai-req', JSON.stringify(buildQuestion('Hello', 'demo')))
     if (!answer.ok) status = answer.status
-    asked += 1
+    calls += 1
     await answer.arrayBuffer()
     await pause(PAUSE_MS)
   }
-  return { what: `${what}; AI requests in the meantime`, status, answer: asked, ...(await subject.seen()) }
+  return { what: `${what}; AI requests in the meantime`, status, answer: calls, ...(await subject.seen()) }
 }
 
 async function upload(subject: Part, bytes: Buffer): Promise<string> {

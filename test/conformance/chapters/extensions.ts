@@ -16,7 +16,7 @@ type Kind = (typeof KINDS)[number]
 const NOTHING_DECLARED = { ext: 'no extension is declared', profile: 'no profile is declared' }
 
 /** A collection, asked for with a list of extensions or profiles. */
-async function asking(server: TargetServer, kind: Kind, uris: string[]): Promise<Answer> {
+async function readWith(server: TargetServer, kind: Kind, uris: string[]): Promise<Answer> {
   const [type] = server.typesWith('list')
   applies(type !== undefined, 'no collection can be read')
   return server.get(type.path, '', { accept: `${MEDIA_TYPE}; ${kind}="${uris.join(' ')}"` })
@@ -24,7 +24,7 @@ async function asking(server: TargetServer, kind: Kind, uris: string[]): Promise
 
 async function listApplied(server: TargetServer, kind: Kind, uris: string[]): Promise<void> {
   applies(uris.length > 1, `there are no two to list: ${NOTHING_DECLARED[kind]}`)
-  const answer = await asking(server, kind, uris)
+  const answer = await readWith(server, kind, uris)
   demandStatus(answer, 200)
   demandListed(answer, kind, uris)
 }
@@ -35,7 +35,7 @@ const demandListed = (answer: Answer, kind: Kind, uris: string[]) =>
 /** A collection, asked for with each extension or profile that the server declares, beside the plain answer. */
 const eachApplied = (server: TargetServer, kind: Kind, check: (applied: Answer, plain: Answer, uri: string) => void) =>
   each(server.api[kind], NOTHING_DECLARED[kind], async (uri) => {
-    const applied = await asking(server, kind, [uri])
+    const applied = await readWith(server, kind, [uri])
     demandStatus(applied, 200)
     check(applied, await server.get(applied.url), uri)
   })
@@ -89,7 +89,7 @@ export const extensions = [
     'A known extension together with an unknown one gives 406.',
     (server) =>
       each(server.api.ext, NOTHING_DECLARED.ext, async (uri) =>
-        demandStatus(await asking(server, 'ext', [uri, UNKNOWN]), 406),
+        demandStatus(await readWith(server, 'ext', [uri, UNKNOWN]), 406),
       ),
   ),
 
@@ -130,7 +130,7 @@ export const extensions = [
     'A known profile is applied though an unknown one stands before it in the list.',
     (server) =>
       each(server.api.profile, NOTHING_DECLARED.profile, async (uri) => {
-        const answer = await asking(server, 'profile', [UNKNOWN, uri])
+        const answer = await readWith(server, 'profile', [UNKNOWN, uri])
         demandStatus(answer, 200)
         demandListed(answer, 'profile', [uri])
       }),

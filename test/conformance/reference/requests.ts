@@ -7,7 +7,7 @@ import { type Relation, type Row, type Store, type Type, types } from './model.t
 import { type Query, readQuery, type Takes } from './query.ts'
 import { Refusal } from './refusal.ts'
 
-export interface Asked {
+export interface ApiRequest {
   method: string
   /** The segments of the path below the base, decoded. */
   segments: string[]
@@ -39,41 +39,43 @@ export class Requests {
     this.#reader = new Reader(store, broken)
   }
 
-  answer(asked: Asked): Reply {
-    const [name = '', id, ...rest] = asked.segments
+  answer(request: ApiRequest): Reply {
+    const [name = '', id, ...rest] = request.segments
     const type = types[name]
     if (!type) throw missing()
-    if (id === undefined) return this.#collection(name, type, asked)
+    if (id === undefined) return this.#collection(name, type, request)
     const row = this.#store.find(name, id)
-    if (row) return this.#below(row, type, rest, asked)
-    const isShown = this.#broken('missing-as-null') && rest.length === 0 && asked.method === 'GET'
+    if (row) return this.#below(row, type, rest, request)
+    const isShown = this.#broken('missing-as-null') && rest.length === 0 && request.method === 'GET'
     if (isShown) return { status: 200, document: { data: null } }
     throw missing()
   }
 
-  #below(row: Row, type: Type, [kind, ...rest]: string[], asked: Asked): Reply {
-    if (kind === undefined) return this.#member(type, row, asked)
+  #below(row: Row, type: Type, [kind, ...rest]: string[], request: ApiRequest): Reply {
+    if (kind === undefined) return this.#member(type, row, request)
     const name = kind === 'relationships' ? (rest[0] ?? '') : kind
     const relation = type.relations[name]
     if (!relation) throw missing()
-    return kind === name ? this.#related(row, name, relation, asked) : this.#relationship(row, name, relation, asked)
+    return kind === name
+      ? this.#related(row, name, relation, request)
+      : this.#relationship(row, name, relation, request)
   }
 
-  #query({ url }: Asked, takes: Takes): Query {
+  #query({ url }: ApiRequest, takes: Takes): Query {
     const [, name] = /fields%5B(\w+)%5D/i.exec(url.search) ?? []
     if (name && this.#broken('encoded-brackets-unknown'))
       throw new Refusal(400, 'invalid_query', { parameter: `fields[${name}]` })
     return readQuery(url.searchParams, takes, this.#broken)
   }
 
-  #collection(name: string, type: Type, asked: Asked): Reply {
-    if (asked.method === 'POST') return this.#create(name, type, asked)
-    const query = this.#query(asked, { type, kind: 'collection' })
+  #collection(name: string, type: Type, request: ApiRequest): Reply {
+    if (request.method === 'POST') return this.#create(name, type, request)
+    const query = this.#query(request, { type, kind: 'collection' })
     const rows = sorted(
       this.#store.all(name),
       this.#broken('ignores-minus') ? query.sort.map((it) => it.replace('-', '')) : query.sort,
     )
-    return { status: 200, document: this.#page(rows, type, query, asked.url) }
+    return { status: 200, document: this.#page(rows, type, query, request.url) }
   }
 
   #page(rows: Row[], { pageSize }: Type, query: Query, url: URL): JsonObject {
@@ -100,7 +102,7 @@ export class Requests {
     return link.href
   }
 
-  #create(name: string, type: Type, { body }: Asked): Reply {
+  #create(name: string, type: Type, { body }: ApiRequest): Reply {
     if (type.readOnly) throw forbidden()
     const data = this.#reader.resource(name, body)
     const id = this.#reader.ownId(name, data) ?? this.#store.newId()
@@ -125,18 +127,18 @@ export class Requests {
     }
   }
 
-  #member(type: Type, row: Row, asked: Asked): Reply {
-    if (asked.method === 'GET') {
-      const query = this.#query(asked, { type, kind: 'resource' })
+  #member(type: Type, row: Row, request: ApiRequest): Reply {
+    if (request.method === 'GET') {
+      const query = this.#query(request, { type, kind: 'resource' })
       return { status: 200, document: this.#writer.write([row], this.#broken('single-as-array'), query) }
     }
     if (type.readOnly) throw forbidden()
-    if (asked.method === 'PATCH') return this.#update(type, row, asked)
+    if (request.method === 'PATCH') return this.#update(type, row, request)
     this.#store.remove(row)
     return { status: 200, document: { meta: { isGone: true } } }
   }
 
-  #update(type: Type, row: Row, { body }: Asked): Reply {
+  #update(type: Type, row: Row, { body }: ApiRequest): Reply {
     const data = this.#reader.resource(row.type, body)
     if (typeof data['id'] !== 'string') throw new Refusal(422, 'invalid_document', { pointer: '/data' })
     if (data['id'] !== row.id) throw new Refusal(409, 'wrong_id', { pointer: '/data/id' })
@@ -150,28 +152,28 @@ export class Requests {
     return { status: 200, document: this.#writer.write([row], false, noQuery) }
   }
 
-  #related(row: Row, name: string, { to, many }: Relation, asked: Asked): Reply {
+  #related(row: Row, name: string, { to, many }: Relation, request: ApiRequest): Reply {
     const type = types[to]
     if (!type) throw missing()
     const rows = this.#store.related(row, name)
     if (rows.length === 0 && !many && this.#broken('empty-to-one-404')) throw missing()
-    const query = this.#query(asked, { type: { ...type, sorts: [], pageSize: 0 }, kind: 'resource' })
+    const query = this.#query(request, { type: { ...type, sorts: [], pageSize: 0 }, kind: 'resource' })
     return { status: 200, document: this.#writer.write(rows, Boolean(many), query) }
   }
 
-  #relationship(row: Row, name: string, relation: Relation, asked: Asked): Reply {
-    if (asked.method === 'GET') {
+  #relationship(row: Row, name: string, relation: Relation, request: ApiRequest): Reply {
+    if (request.method === 'GET') {
       const { pageSize } = relation
       const type = { attributes: {}, relations: {}, includes: [], sorts: [], ...(pageSize && { pageSize }) }
-      const { page } = this.#query(asked, { type, kind: 'linkage' })
+      const { page } = this.#query(request, { type, kind: 'linkage' })
       return { status: 200, document: this.#writer.relationship(row, name, page) }
     }
     if (relation.inverse) throw forbidden()
-    const body = object(asked.body)
+    const body = object(request.body)
     const pointer = body['data'] === undefined ? '' : '/data'
     const given = this.#reader.linkage(relation, body['data'], pointer)
-    row.links[name] = Array.isArray(given) ? this.#changed(row.links[name] as string[], given, asked.method) : given
-    return this.#changedAs(asked.method, row, name)
+    row.links[name] = Array.isArray(given) ? this.#changed(row.links[name] as string[], given, request.method) : given
+    return this.#changedAs(request.method, row, name)
   }
 
   /** A replacement says nothing, an addition shows what there now is, a removal has meta alone. */

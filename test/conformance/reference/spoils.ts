@@ -3,18 +3,18 @@ import { isObject, type Json, type JsonObject, object, objects } from '../json.t
 import type { Spoil } from '../reference-server.ts'
 import { MISSING_ID } from '../target.ts'
 import { dataOf } from '../walk.ts'
-import type { Asked, Reply } from './requests.ts'
+import type { ApiRequest, Reply } from './requests.ts'
 
-type When = (asked: Asked) => boolean
+type When = (request: ApiRequest) => boolean
 
 const on =
   (method: string, path: RegExp): When =>
-  (asked) =>
-    asked.method === method && path.test(asked.segments.join('/'))
+  (request) =>
+    request.method === method && path.test(request.segments.join('/'))
 const both =
   (...whens: When[]): When =>
-  (asked) =>
-    whens.every((when) => when(asked))
+  (request) =>
+    whens.every((when) => when(request))
 
 const query =
   (part: string): When =>
@@ -26,8 +26,8 @@ const header =
     (headers[name] ?? '').includes(part)
 const body =
   (fits: (data: Json | undefined, whole: JsonObject) => boolean): When =>
-  (asked) =>
-    isObject(asked.body) && fits(asked.body['data'], asked.body)
+  (request) =>
+    isObject(request.body) && fits(request.body['data'], request.body)
 
 const anything: When = () => true
 const collection = on('GET', /^[\w-]+$/)
@@ -40,14 +40,14 @@ const related = on('GET', /^[\w-]+\/[^/]+\/[^/]+$/)
 
 /** Changes what is answered. */
 const reply =
-  (when: When, alter: (reply: Reply, asked: Asked) => Reply): Spoil =>
-  (asked, answer) => {
-    const answered = answer(asked)
-    return when(asked) ? alter(answered, asked) : answered
+  (when: When, alter: (reply: Reply, request: ApiRequest) => Reply): Spoil =>
+  (request, answer) => {
+    const answered = answer(request)
+    return when(request) ? alter(answered, request) : answered
   }
 
-/** Changes what is asked. */
-const asked =
+/** Changes the request. */
+const request =
   (when: When, alter: (document: JsonObject) => JsonObject): Spoil =>
   (it, answer) =>
     answer(when(it) ? { ...it, body: alter(object(it.body)) } : it)
@@ -65,7 +65,7 @@ const status = (from: number, to: number, when: When = anything): Spoil =>
   reply(when, (it) => (it.status === from ? { ...it, status: to } : it))
 
 /** Changes the document that is answered. */
-const document = (when: When, alter: (document: JsonObject, asked: Asked) => Json): Spoil =>
+const document = (when: When, alter: (document: JsonObject, request: ApiRequest) => Json): Spoil =>
   reply(when, (it, given) => (isObject(it.document) ? { ...it, document: alter(it.document, given) } : it))
 
 const root = (members: JsonObject, when: When = anything) => document(when, (it) => ({ ...it, ...members }))
@@ -183,7 +183,7 @@ export const spoils: Record<string, Spoil> = {
 
   'updating.status': status(200, 201, update),
   'updating.resource': resources((it) => ({ ...it, id: '0' }), update),
-  'updating.relationships-unchanged': asked(
+  'updating.relationships-unchanged': request(
     both(
       update,
       body((data) => object(data)['type'] === 'articles'),
@@ -209,12 +209,12 @@ export const spoils: Record<string, Spoil> = {
   'updating.missing': status(404, 200, both(update, isLost)),
   'updating.missing-related': status(404, 422, update),
   'updating.relationship-data': noChange(both(update, hasBareRelationship)),
-  'updating.to-one': asked(update, ({ data }) => ({ data: { ...object(data), relationships: {} } })),
+  'updating.to-one': request(update, ({ data }) => ({ data: { ...object(data), relationships: {} } })),
   'updating.unsupported': status(403, 405, update),
 
   'relationships.status': status(204, 201, change),
   'relationships.content-of-200': document(on('POST', /\/relationships\//), () => ({ data: [] })),
-  'relationships.as-sent-with-204': asked(both(change, body(Array.isArray)), () => ({ data: [] })),
+  'relationships.as-sent-with-204': request(both(change, body(Array.isArray)), () => ({ data: [] })),
   'relationships.local-id': noChange(
     both(
       change,

@@ -63,8 +63,8 @@ test('an OpenID provider is asked for a code with fresh PKCE, state and nonce', 
   const { source } = await open()
   const [first, second] = [await source.begin(), await source.begin()]
 
-  const asked = Object.fromEntries(new URL(first.url).searchParams)
-  expect(asked).toMatchObject({
+  const parameters = Object.fromEntries(new URL(first.url).searchParams)
+  expect(parameters).toMatchObject({
     client_id: 'svc',
     response_type: 'code',
     redirect_uri: `${SVC}/req/login`,

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
-import type { Asked } from '../../conformance/reference/requests.ts'
+import type { ApiRequest } from '../../conformance/reference/requests.ts'
 import { spoils } from '../../conformance/reference/spoils.ts'
 import { type Spoil, startReferenceServer } from '../../conformance/reference-server.ts'
 import { obligations } from '../../conformance/suite.ts'
@@ -103,10 +103,10 @@ test('npm run conformance exits with 1 where the file cannot be read', async () 
 })
 
 const watching =
-  (look: (asked: Asked) => void): Spoil =>
-  (asked, answer) => {
-    look(asked)
-    return answer(asked)
+  (look: (request: ApiRequest) => void): Spoil =>
+  (request, answer) => {
+    look(request)
+    return answer(request)
   }
 
 /** Runs the command in a process. */

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { isObject } from '../../conformance/json.ts'
 import { type Breakage, breakages } from '../../conformance/reference/breakages.ts'
 import { types } from '../../conformance/reference/model.ts'
-import type { Asked, Reply } from '../../conformance/reference/requests.ts'
+import type { ApiRequest, Reply } from '../../conformance/reference/requests.ts'
 import { spoils } from '../../conformance/reference/spoils.ts'
 import { type Spoil, startReferenceServer } from '../../conformance/reference-server.ts'
 import { obligations, type Result, runSuite } from '../../conformance/suite.ts'
@@ -64,7 +64,7 @@ test('the conformance suite writes nothing unless it may', async () => {
 
 test('the conformance suite needs no description where it is given the types', async () => {
   await using server = await startReferenceServer({
-    spoil: (asked, answer) => (asked.segments[0] === 'openapi.json' ? { status: 404 } : answer(asked)),
+    spoil: (request, answer) => (request.segments[0] === 'openapi.json' ? { status: 404 } : answer(request)),
   })
   const results = await runSuite({ url: server.url, types: ['articles', 'people'] })
   expect(idsOf(results, 'failed')).toEqual([])
@@ -98,7 +98,7 @@ test('the conformance suite has no obligation that cannot fail, other than what 
 })
 
 test('the conformance suite tells a named exception from a failure', async () => {
-  const member = (name: string) => startReferenceServer({ spoil: (asked, answer) => withMeta(answer(asked), name) })
+  const member = (name: string) => startReferenceServer({ spoil: (request, answer) => withMeta(answer(request), name) })
   await using named = await member('_svc_sync_log')
   await using unnamed = await member('_another')
   expect(await runSuite({ url: named.url }, held('names.edges'))).toMatchObject([{ state: 'named exception' }])
@@ -106,10 +106,10 @@ test('the conformance suite tells a named exception from a failure', async () =>
 })
 
 const watching =
-  (look: (asked: Asked) => void): Spoil =>
-  (asked, answer) => {
-    look(asked)
-    return answer(asked)
+  (look: (request: ApiRequest) => void): Spoil =>
+  (request, answer) => {
+    look(request)
+    return answer(request)
   }
 
 const withMeta = (reply: Reply, name: string): Reply =>

@@ -42,7 +42,7 @@ async function describedBy(content: unknown): Promise<ServerDescription> {
   return readServerDescription(file).finally(() => rm(folder, { recursive: true }))
 }
 
-const silent: Spoil = (asked, answer) => (asked.segments[0] === 'openapi.json' ? { status: 404 } : answer(asked))
+const silent: Spoil = (request, answer) => (request.segments[0] === 'openapi.json' ? { status: 404 } : answer(request))
 
 interface Run {
   content?: object
@@ -131,9 +131,9 @@ test('rules that a description skips are reported with their reason, and not tri
 test('the headers of a description are sent with every request', async () => {
   const keys = new Set<unknown>()
   await using server = await startReferenceServer({
-    spoil: (asked, answer) => {
-      keys.add(asked.headers['x-key'])
-      return answer(asked)
+    spoil: (request, answer) => {
+      keys.add(request.headers['x-key'])
+      return answer(request)
     },
   })
   const description = await describedBy(described)
@@ -144,10 +144,10 @@ test('the headers of a description are sent with every request', async () => {
 test('a resource that an update made by mistake is removed', async () => {
   let copies = 0
   await using server = await startReferenceServer({
-    spoil: (asked, answer) => {
-      const reply = silent(asked, answer)
+    spoil: (request, answer) => {
+      const reply = silent(request, answer)
       const data = object(object(reply.document)['data'])
-      if (asked.method !== 'PATCH' || data['type'] !== 'people') return reply
+      if (request.method !== 'PATCH' || data['type'] !== 'people') return reply
       const copy: Row = { type: 'people', id: `copy-${copies++}`, attributes: { name: 'Copy' }, links: {} }
       server.store.add(copy)
       return { ...reply, document: { data: { ...data, id: copy.id } } }
@@ -171,10 +171,10 @@ test('a resource that an update made by mistake is removed', async () => {
 test('what cannot be removed is told', async () => {
   const { left } = await runDescribed({
     only: ['creating.'],
-    spoil: (asked, answer) =>
-      asked.method === 'DELETE' && asked.segments[0] === 'people' && asked.segments.length === 2
+    spoil: (request, answer) =>
+      request.method === 'DELETE' && request.segments[0] === 'people' && request.segments.length === 2
         ? { status: 403 }
-        : silent(asked, answer),
+        : silent(request, answer),
   })
   expect(left).not.toEqual([])
   expect(left.every((url) => /\/api\/people\/[\w-]+$/.test(url))).toBe(true)

@@ -53,7 +53,7 @@ test('what is described is what is answered to every request for a file', async 
   const { body } = await sendJsonApi(svc, user, 'GET', '/attachments')
   const { id, attributes } = (body.data as { id: string; attributes: { identifier: string } }[])[0]!
   const files = jsonApiOperations.filter(({ operation }) => isFile(operation))
-  const asked: [status: number, headers: Record<string, string>][] = [
+  const responses: [status: number, headers: Record<string, string>][] = [
     [200, {}],
     [206, { range: 'bytes=1-3' }],
     [304, { 'if-none-match': '*' }],
@@ -69,7 +69,7 @@ test('what is described is what is answered to every request for a file', async 
   const text = () => svc.send('GET', `${BASE}/attachments/${id}/actions/text`, { token: user.token })
   await expect.poll(async () => (await text()).status, UNTIL_READ).toBe(200)
   for (const { path, operation } of files)
-    for (const [status, headers] of asked) {
+    for (const [status, headers] of responses) {
       const address = BASE + path.replace('{id}', id).replace('{identifier}', attributes.identifier)
       const answer = await svc.send('GET', address, { token: user.token, headers })
       const errors = status > 400 ? findResponseErrors('GET', path, status, await answer.json()) : []
@@ -210,12 +210,12 @@ test('endpoints beside JSON:API answer as the OpenAPI document describes', async
   const { svc } = shared
   const { token } = await svc.user()
   const body = /-d '(.*)'/.exec(openApi.info.description)![1]!
-  const ask = (body: string, token?: string) => svc.send('POST', '/api/ai-req', { token, body })
+  const sendQuestion = (body: string, token?: string) => svc.send('POST', '/api/ai-req', { token, body })
   const invalid = JSON.stringify({ payload: { model: 'demo', messages: [{ role: 'parrot' }] } })
   const answers: [number, string, string, Response][] = [
-    [200, 'post', '/api/ai-req', await ask(body, token)],
-    [401, 'post', '/api/ai-req', await ask(body)],
-    [422, 'post', '/api/ai-req', await ask(invalid, token)],
+    [200, 'post', '/api/ai-req', await sendQuestion(body, token)],
+    [401, 'post', '/api/ai-req', await sendQuestion(body)],
+    [422, 'post', '/api/ai-req', await sendQuestion(invalid, token)],
     [200, 'get', '/api/user', await svc.send('GET', '/api/user', { token })],
     [401, 'get', '/api/user', await svc.send('GET', '/api/user')],
     [200, 'get', '/health', await svc.send('GET', '/health')],

@@ -74,9 +74,9 @@ describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
 
   test('shows the operations of ai-models, and asks no other host for anything', async () => {
     await using context = await openContext()
-    const asked: string[] = []
+    const urls: string[] = []
     const failures: string[] = []
-    context.on('request', (request) => asked.push(request.url()))
+    context.on('request', (request) => urls.push(request.url()))
     const page = await context.newPage()
     page.on('pageerror', (error) => failures.push(error.message))
 
@@ -87,10 +87,10 @@ describeWith('chromium')('the page in Chromium', { timeout: PATIENCE }, () => {
     for (const shown of ['/ai-models', '/ai-models/{id}', '/ai-models/{id}/relationships/tools', 'tools.server'])
       expect(text).toContain(shown)
     expect(text).toContain('AI models that can be asked.')
-    expect(new Set(asked.filter((url) => !url.startsWith('data:')).map((url) => new URL(url).origin))).toEqual(
+    expect(new Set(urls.filter((url) => !url.startsWith('data:')).map((url) => new URL(url).origin))).toEqual(
       new Set([svc.url]),
     )
-    expect(asked).toContain(`${svc.url}/api/svc/v1/openapi.json`)
+    expect(urls).toContain(`${svc.url}/api/svc/v1/openapi.json`)
     expect(failures).toEqual([])
   })
 

@@ -28,7 +28,7 @@ const messages = [{ role: 'user', content: 'Hello' }]
 const link = '?url=http%3A%2F%2F127.0.0.1%2F'
 const proxy = `${BASE}/proxy/link-preview`
 const version = { 'anthropic-version': '2023-06-01' }
-const asked: [
+const responses: [
   method: string,
   path: string,
   sent?: { query?: string; at?: string; body?: object; headers?: Record<string, string>; status?: number },
@@ -75,25 +75,31 @@ async function wrongWithAnswer(method: string, path: string, response: Response)
 
 test('the OpenAPI document has every endpoint beside JSON:API that programs call', () => {
   expect(new Set(described.map(({ method, path }) => `${method} ${path}`))).toEqual(
-    new Set(asked.map(([method, path]) => `${method} ${path}`)),
+    new Set(responses.map(([method, path]) => `${method} ${path}`)),
   )
 })
 
-test.each(asked)('%s %s answers as described, and refuses a stranger as described', async (method, path, sent = {}) => {
-  const { query = '', at = path, body, headers = {}, status = 200 } = sent
-  const answer = await svc.send(method, at + query, { token: ada.token, headers, ...(body && { body }) })
-  const stranger = await svc.send(method, at + query, { headers, ...(body && { body }) })
+test.each(responses)(
+  '%s %s answers as described, and refuses a stranger as described',
+  async (method, path, sent = {}) => {
+    const { query = '', at = path, body, headers = {}, status = 200 } = sent
+    const answer = await svc.send(method, at + query, { token: ada.token, headers, ...(body && { body }) })
+    const stranger = await svc.send(method, at + query, { headers, ...(body && { body }) })
 
-  expect(answer.status).toBe(status)
-  if (body) {
-    const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
-    expect(wrongWith(body, ...place)).toEqual([])
-  }
-  expect(await wrongWithAnswer(method, path, answer)).toEqual([])
-  expect([stranger.status, await wrongWithAnswer(method, path, stranger)]).toEqual([path === '/health' ? 200 : 401, []])
-})
+    expect(answer.status).toBe(status)
+    if (body) {
+      const place = ['paths', path, method.toLowerCase(), 'requestBody', 'content', 'application/json', 'schema']
+      expect(wrongWith(body, ...place)).toEqual([])
+    }
+    expect(await wrongWithAnswer(method, path, answer)).toEqual([])
+    expect([stranger.status, await wrongWithAnswer(method, path, stranger)]).toEqual([
+      path === '/health' ? 200 : 401,
+      [],
+    ])
+  },
+)
 
-test.each(asked.filter(([, , sent]) => sent?.body))(
+test.each(responses.filter(([, , sent]) => sent?.body))(
   '%s %s refuses a body that is none as it is described',
   async (method, path, sent) => {
     const answer = await svc.send(method, path, {

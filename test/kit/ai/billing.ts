@@ -100,7 +100,7 @@ export async function startBilling() {
       upstream.requests.length = 0
     },
     /** Returns a function that asks as a new person, by a script and with a short timeout where one is named. */
-    async asker(script: TokenScript | 'demo', limit?: ShortTimeout) {
+    async createSender(script: TokenScript | 'demo', limit?: ShortTimeout) {
       const { token } = await svc.user()
       const body = buildQuestion(text, script === 'demo' ? script : modelName(script, limit))
       return (signal?: AbortSignal, accept = 'text/event-stream') =>
@@ -119,7 +119,7 @@ export async function startBilling() {
 }
 
 export type Billing = Awaited<ReturnType<typeof startBilling>>
-export type Ask = Awaited<ReturnType<Billing['asker']>>
+export type SendQuestion = Awaited<ReturnType<Billing['createSender']>>
 
 /** The record of an answer that ended before its provider reported the total. */
 export function buildInterruptedRecord(script: TokenScript, outcome: string) {
@@ -129,9 +129,13 @@ export function buildInterruptedRecord(script: TokenScript, outcome: string) {
 }
 
 /** Asks, and disconnects after so many words. */
-export async function disconnectAfter({ upstream }: Billing, ask: Ask, wordCount: number): Promise<void> {
+export async function disconnectAfter(
+  { upstream }: Billing,
+  sendQuestion: SendQuestion,
+  wordCount: number,
+): Promise<void> {
   const abort = new AbortController()
-  const reading = ask(abort.signal).then(async (response) => {
+  const reading = sendQuestion(abort.signal).then(async (response) => {
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     let read = ''
     while (parseEvents(read).length < wordCount) {

@@ -13,7 +13,7 @@ const messages = [{ role: 'user' as const, content }]
 /** A client library of programs, behind one interface. */
 interface ClientLibrary {
   /** Returns the text of a whole answer. */
-  ask(signal?: AbortSignal): PromiseLike<string>
+  sendQuestion(signal?: AbortSignal): PromiseLike<string>
   /** Yields the pieces of an answer. */
   stream(signal?: AbortSignal): AsyncIterable<string>
 }
@@ -27,7 +27,7 @@ export interface Access {
 function createOpenAiClient({ apiKey, url }: Access): ClientLibrary {
   const client = new OpenAI({ apiKey, baseURL: `${url}/v1` })
   return {
-    async ask(signal) {
+    async sendQuestion(signal) {
       const { choices } = await client.chat.completions.create({ model, messages }, { signal })
       return choices[0]?.message.content ?? ''
     },
@@ -42,7 +42,7 @@ function createAnthropicClient({ apiKey, url: baseURL }: Access): ClientLibrary 
   const client = new Anthropic({ apiKey, baseURL })
   const question = { model, max_tokens: 100, messages }
   return {
-    async ask(signal) {
+    async sendQuestion(signal) {
       const { content } = await client.messages.create(question, { signal })
       return content.map((block) => (block.type === 'text' ? block.text : '')).join('')
     },
@@ -59,7 +59,7 @@ export const createLangChain =
   ({ apiKey, url }: Access): ClientLibrary => {
     const chat = new ChatOpenAI({ apiKey, model, configuration: { baseURL: `${url}/v1` }, ...more })
     return {
-      ask: async (signal) => (await chat.invoke(content, { ...(signal && { signal }) })).text,
+      sendQuestion: async (signal) => (await chat.invoke(content, { ...(signal && { signal }) })).text,
       async *stream(signal) {
         for await (const { text } of await chat.stream(content, { ...(signal && { signal }) })) yield text
       },
@@ -76,7 +76,7 @@ const createAiSdkClient =
       ...(signal && { abortSignal: signal }),
     })
     return {
-      ask: async (signal) => (await generateText(question(signal))).text,
+      sendQuestion: async (signal) => (await generateText(question(signal))).text,
       async *stream(signal) {
         const failures: unknown[] = []
         const onError = ({ error }: { error: unknown }) => void failures.push(error)

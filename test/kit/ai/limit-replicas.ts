@@ -77,7 +77,7 @@ export async function startReplicas(count: number, tokens: typeof countTokens = 
 export type Replicas = Awaited<ReturnType<typeof startReplicas>>
 
 /** Sends a question and records its outcome. */
-export async function askOnce(url: string, token: string): Promise<Operation & { code?: string | undefined }> {
+export async function recordQuestion(url: string, token: string): Promise<Operation & { code?: string | undefined }> {
   const startedAt = performance.now()
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const request = { method: 'POST', headers, body: JSON.stringify(buildQuestion()) }

@@ -74,7 +74,7 @@ async function setLimits({ host }: TestApp, limits: object[]): Promise<void> {
     await host.limits.set({ ...limit, confirm: true } as Parameters<typeof host.limits.set>[0])
 }
 
-export const ask = (svc: TestApp, token: string, text = 'Hello') =>
+export const sendQuestion = (svc: TestApp, token: string, text = 'Hello') =>
   svc.send('POST', '/api/ai-req', { token, body: buildQuestion(text) })
 
 /** Used and held of a limit. */

@@ -41,7 +41,7 @@ export async function startWithProvider(
     },
     /** Returns the usage records since the last call. */
     takeRecords,
-    ask: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
+    sendQuestion: (headers: Record<string, string> = {}, signal?: AbortSignal) =>
       svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion(), ...(signal && { signal }) }),
     [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }

@@ -236,7 +236,7 @@ export async function startScriptedService() {
   const { browser } = await signIn(svc, 'ada')
   const resources = startup.move()
   return {
-    asker: { svc, token, browser },
+    sender: { svc, token, browser },
     /** Returns the model's answers since the last call, and the usage records of them. */
     async take() {
       await svc.services.usageLedger.flush()

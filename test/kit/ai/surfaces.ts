@@ -30,7 +30,7 @@ export interface ReceivedAnswer {
 }
 
 /** A person with a token and a browser. */
-export interface Asker {
+export interface Sender {
   svc: TestApp
   token: string
   browser: TestBrowser
@@ -50,14 +50,14 @@ export interface Surface {
   words: Partial<Record<keyof RequestOptions, string>>
   /** The API's names for the reasons of an answer's end. */
   ends?: Record<'stop' | 'length' | 'calls', string>
-  ask(asker: Asker, question: Question): Promise<ReceivedAnswer>
+  sendQuestion(sender: Sender, question: Question): Promise<ReceivedAnswer>
 }
 
 /** Returns the members that are not undefined. */
 const omitUndefined = (members: object) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
-const createOpenAi = ({ svc, token }: Asker) => new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1`, maxRetries: 0 })
+const createOpenAi = ({ svc, token }: Sender) => new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1`, maxRetries: 0 })
 
 const words = { tools: 'tools', choice: 'tool_choice', parallelTools: 'parallel_tool_calls' }
 const parseCall = (name: string, input: string) => ({ name, input: JSON.parse(input) })
@@ -73,8 +73,8 @@ const chatSurface: Surface = {
     seed: 'seed',
   },
   ends: { stop: 'stop', length: 'length', calls: 'tool_calls' },
-  async ask(asker, { model, text, stream, wish }) {
-    const { completions } = createOpenAi(asker).chat
+  async sendQuestion(sender, { model, text, stream, wish }) {
+    const { completions } = createOpenAi(sender).chat
     const body = { ...toCompletionParameters(wish), model, messages: [{ role: 'user' as const, content: text }] }
     const more = { stream: true as const, stream_options: { include_usage: true } }
     return readCompletion(
@@ -120,8 +120,8 @@ const responseSurface: Surface = {
   name: 'response',
   words: { ...words, json: 'text.format', schema: 'text.format', maxTokens: 'max_output_tokens' },
   ends: { stop: 'completed', length: 'max_output_tokens', calls: 'completed' },
-  async ask(asker, { model, text: input, stream, wish }) {
-    const { responses } = createOpenAi(asker)
+  async sendQuestion(sender, { model, text: input, stream, wish }) {
+    const { responses } = createOpenAi(sender)
     const body = { ...toResponseParameters(wish), model, input }
     const answer = await (stream ? responses.stream(body).finalResponse() : responses.create(body))
     const { output, usage, incomplete_details: cut, status } = answer as OpenAI.Responses.Response
@@ -176,7 +176,7 @@ export const procedureSurface: Surface = {
   name: 'tRPC',
   words: { tools: 'tools' },
   ends: { stop: 'stop', length: 'length', calls: 'tool-calls' },
-  async ask({ svc, token }, { model, text, wish, stream }) {
+  async sendQuestion({ svc, token }, { model, text, wish, stream }) {
     const { ai } = createClient({ url: svc.url, token })
     const tools = wish.tools?.map(({ name, schema }) => ({ name, inputSchema: schema }))
     const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text }] }]
@@ -191,7 +191,7 @@ export const procedureSurface: Surface = {
 export const roomSurface: Surface = {
   name: 'room',
   words: {},
-  async ask({ svc }, { model, text }) {
+  async sendQuestion({ svc }, { model, text }) {
     const { id, admin } = await createAiRoom({ svc })
     await admin.post(`/rooms/${id}/actions/ask`, { model, messages: [buildUserMessage(text)], key: KEY })
     const { answer } = await waitForAnswer(admin, id)
@@ -211,7 +211,7 @@ const messageSurface: Surface = {
     maxTokens: 'max_tokens',
   },
   ends: { stop: 'end_turn', length: 'max_tokens', calls: 'tool_use' },
-  async ask({ svc, token }, { model, text, stream, wish }) {
+  async sendQuestion({ svc, token }, { model, text, stream, wish }) {
     const { messages } = new Anthropic({ apiKey: token, baseURL: svc.url, maxRetries: 0 })
     const question = { model, messages: [{ role: 'user' as const, content: text }], max_tokens: wish.maxTokens ?? 1000 }
     const body = { ...toMessageParameters(wish), ...question }
@@ -242,7 +242,7 @@ const buildOlderPayload = ({ model, text }: Question) => ({ model, messages: [{ 
 const aiReqSurface: Surface = {
   name: 'ai-req',
   words: {},
-  async ask({ svc, token }, question) {
+  async sendQuestion({ svc, token }, question) {
     const headers = { accept: question.stream ? 'text/event-stream' : 'application/json' }
     const answer = await svc.send('POST', '/api/ai-req', {
       token,
@@ -259,7 +259,7 @@ const aiReqSurface: Surface = {
 const linesSurface: Surface = {
   name: 'lines',
   words: { maxTokens: 'max_tokens' },
-  async ask({ browser }, question) {
+  async sendQuestion({ browser }, question) {
     const { stream, wish } = question
     const payload = { ...buildOlderPayload(question), stream, params: omitUndefined({ max_tokens: wish.maxTokens }) }
     const { text, body } = await browser.send('POST', '/req/streamAI', { body: { payload, broadcast: false } })

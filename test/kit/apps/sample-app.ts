@@ -27,7 +27,7 @@ export async function startSampleApp(service: Service, name: string) {
   const cookie = `user-${port}`
   const { id, credential } = await register()
 
-  async function ask(method: string, path: string, token: string, body?: object, accept = 'application/json') {
+  async function sendRequest(method: string, path: string, token: string, body?: object, accept = 'application/json') {
     const type = accept.includes('json') ? accept : 'application/json'
     const headers = { accept, authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) }
     return fetch(service.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
@@ -38,7 +38,13 @@ export async function startSampleApp(service: Service, name: string) {
     const publicKey = keys.publicKey.export({ type: 'spki', format: 'pem' })
     const own = { name, url, redirectUrls: [`${url}/back`], publicKey, abilities: ['ai'], needsKeys: false }
     const body = { data: { type: 'ext-apps', attributes: own } }
-    const registration = await ask('POST', '/api/svc/v1/ext-apps', service.adminToken, body, 'application/vnd.api+json')
+    const registration = await sendRequest(
+      'POST',
+      '/api/svc/v1/ext-apps',
+      service.adminToken,
+      body,
+      'application/vnd.api+json',
+    )
     if (!registration.ok) throw new Error(await registration.text())
     const { data } = (await registration.json()) as { data: { id: string; attributes: { credential: string } } }
     return { id: data.id, credential: data.attributes.credential }
@@ -46,7 +52,7 @@ export async function startSampleApp(service: Service, name: string) {
 
   /** Returns the connection of a user of the app: a request to pass on or, after consent, sealed secrets. */
   async function connection(user: string): Promise<Json> {
-    const answer = await ask('GET', `/api/svc/v1/connections/${encodeURIComponent(user)}`, credential)
+    const answer = await sendRequest('GET', `/api/svc/v1/connections/${encodeURIComponent(user)}`, credential)
     return ((await answer.json()) as { data: { attributes: Json } }).data.attributes
   }
 
@@ -82,7 +88,7 @@ export async function startSampleApp(service: Service, name: string) {
     }
     const text = searchParams.get('question') ?? 'Hello'
     const body = { payload: { model: 'mock-1', messages: [{ role: 'user', content: { text } }] } }
-    const stream = await ask('POST', '/api/ai-req', token, body, 'text/event-stream')
+    const stream = await sendRequest('POST', '/api/ai-req', token, body, 'text/event-stream')
     response.writeHead(stream.status, { 'content-type': 'text/plain; charset=utf-8' })
     if (stream.body) await pipeline(stream.body, response)
   }

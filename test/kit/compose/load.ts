@@ -74,7 +74,8 @@ type Actions = Record<string, () => Promise<boolean>>
 function buildModelActions(svc: Pick<TestApp, 'send'>, token: string): Actions {
   const messages = [{ role: 'user', content: 'Hello' }]
   return {
-    ask: async () => (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'llama') })).ok,
+    sendQuestion: async () =>
+      (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'llama') })).ok,
     openAi: async () =>
       (await svc.send('POST', '/v1/chat/completions', { token, body: { model: 'llama', messages } })).ok,
     anthropic: async () =>

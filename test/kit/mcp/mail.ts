@@ -79,7 +79,7 @@ export async function startMail(adapter = 'openai-compatible') {
     async buildApprovedInput(client = ada) {
       const firstResponse = await createResponse(client, HELLO)
       return {
-        asked: firstResponse,
+        response: firstResponse,
         input: [...appendOutput(HELLO, firstResponse), ...buildApprovals(firstResponse, true)],
       }
     },

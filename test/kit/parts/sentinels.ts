@@ -70,7 +70,7 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
       ],
       ['--sentinel'],
     )
-  const ask = async <T>(use: (sentinel: Redis) => Promise<T>): Promise<T> => {
+  const querySentinel = async <T>(use: (sentinel: Redis) => Promise<T>): Promise<T> => {
     const redis = new Redis({
       port: sentinels[0] as number,
       password: SENTINEL_PASSWORD,
@@ -82,12 +82,14 @@ export async function startSentinels({ tls = false }: SentinelOptions = {}) {
   const primary = async () =>
     Number(
       (
-        await ask((sentinel) => sentinel.call('sentinel', 'get-master-addr-by-name', 'primary') as Promise<string[]>)
+        await querySentinel(
+          (sentinel) => sentinel.call('sentinel', 'get-master-addr-by-name', 'primary') as Promise<string[]>,
+        )
       )[1],
     )
   await vi.waitFor(
     async () => {
-      const text = JSON.stringify(await ask((sentinel) => sentinel.call('sentinel', 'master', 'primary')))
+      const text = JSON.stringify(await querySentinel((sentinel) => sentinel.call('sentinel', 'master', 'primary')))
       if (!/"num-slaves","2","num-other-sentinels","2"/.test(text)) throw new Error('They do not know each other yet.')
     },
     { timeout: 60_000, interval: 100 },

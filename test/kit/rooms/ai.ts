@@ -33,7 +33,7 @@ export async function createAiRoom<const R extends Role>({ svc }: Pick<RoomAiApp
   return Object.assign(room, { path: `/rooms/${room.id}/actions` })
 }
 
-type Asker = Pick<ReturnType<typeof clientOf>, 'post' | 'get'>
+type RoomClient = Pick<ReturnType<typeof clientOf>, 'post' | 'get'>
 
 export const buildUserMessage = (text: string, more: object = {}) => ({
   role: 'user',
@@ -41,7 +41,7 @@ export const buildUserMessage = (text: string, more: object = {}) => ({
   ...more,
 })
 
-export const askRoomModel = (by: Asker, room: string, text: string, more: object = {}) =>
+export const requestRoomAnswer = (by: RoomClient, room: string, text: string, more: object = {}) =>
   by.post(`/rooms/${room}/actions/ask`, { model: 'mock-1', messages: [buildUserMessage(text)], key: KEY, ...more })
 
 export interface Disclosure {
@@ -56,11 +56,11 @@ export interface Disclosure {
   parts: { role: string; message: string | null; kind: string; bytes: number; hash: string }[]
 }
 
-export const listDisclosures = async (by: Asker, room: string) =>
+export const listDisclosures = async (by: RoomClient, room: string) =>
   (await by.get(`/rooms/${room}/actions/disclosures`)).meta['disclosures'] as Disclosure[]
 
 /** Waits until the last answer in a room has ended; returns its disclosure. */
-export async function waitForAnswer(by: Asker, room: string): Promise<Disclosure> {
+export async function waitForAnswer(by: RoomClient, room: string): Promise<Disclosure> {
   const last = async () => (await listDisclosures(by, room))[0]
   await expect.poll(async () => (await last())?.endedAt, SLOW).toBeTruthy()
   return (await last()) as Disclosure
@@ -77,5 +77,5 @@ export const readUsage = ({ svc }: Pick<RoomAiApp, 'svc'>, room: string) =>
     [room],
   )
 
-export const listMessages = async (by: Asker, room: string) =>
+export const listMessages = async (by: RoomClient, room: string) =>
   (await by.get(`/rooms/${room}/messages?include=member`)).list

@@ -21,7 +21,7 @@ const findComposer = (page: Page) => page.getByRole('textbox', { name: /^(Messag
 function buildControls(page: Page) {
   return {
     /** Asks, without waiting for the answer. */
-    async ask(question: string) {
+    async sendQuestion(question: string) {
       await findComposer(page).fill(question)
       await page.getByRole('button', { name: 'Send', exact: true }).click()
     },

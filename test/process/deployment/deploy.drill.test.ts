@@ -30,7 +30,7 @@ const resources = new AsyncDisposableStack()
 let provider: Awaited<ReturnType<typeof startProvider>>
 let site: Deployment & { ada: string }
 
-interface Asking {
+interface RequestSettings {
   method?: string
   headers?: Record<string, string>
   /** Another address of this machine. */
@@ -39,7 +39,7 @@ interface Asking {
 }
 
 /** Returns a response with its raw headers. */
-function ask(path: string, { method = 'GET', headers = {}, from = '127.0.0.1', body }: Asking = {}) {
+function sendRequest(path: string, { method = 'GET', headers = {}, from = '127.0.0.1', body }: RequestSettings = {}) {
   return new Promise<{ status: number; raw: string[]; headers: NodeJS.Dict<string | string[]> }>((done, failed) => {
     request(site.url + path, { method, headers, localAddress: from, family: 4, agent: false }, (answer) => {
       answer.resume().once('end', () => {
@@ -111,7 +111,7 @@ describeWith(
   })
 
   test('sends each header of the service once, and none of the proxy', async () => {
-    const { status, raw, headers } = await ask('/login', { headers: page })
+    const { status, raw, headers } = await sendRequest('/login', { headers: page })
     const names = raw.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
     const logged = site.stack.parts.map(({ output: said }) => said.out).join('')
 
@@ -127,9 +127,9 @@ describeWith(
   })
 
   test('hands on what is not compressed as it is, so that entity tags hold', async () => {
-    const plain = await ask('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'identity' } })
-    const unsaid = await ask('/api/svc/v1/openapi.json')
-    const packed = await ask('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
+    const plain = await sendRequest('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'identity' } })
+    const unsaid = await sendRequest('/api/svc/v1/openapi.json')
+    const packed = await sendRequest('/api/svc/v1/openapi.json', { headers: { 'accept-encoding': 'gzip' } })
 
     expect(plain.status).toBe(200)
     expect(unsaid.headers['etag']).toBe(plain.headers['etag'])
@@ -145,7 +145,7 @@ describeWith(
         'sec-fetch-site': 'same-origin',
       }
       const body = JSON.stringify({ account: `nobody${claimed}`, password: 'a wrong password' })
-      return (await ask('/req/login', { method: 'POST', headers, from, body })).status
+      return (await sendRequest('/req/login', { method: 'POST', headers, from, body })).status
     }
     const statuses: number[] = []
     for (let at = 1; at <= 4; at++) statuses.push(await attempt('127.0.0.2', `192.0.2.${at}`))
@@ -217,9 +217,9 @@ describeWith(
     })
 
     test('stops asking the model once the reader has gone', async () => {
-      let asked: ProviderRequest | undefined
+      let request: ProviderRequest | undefined
       provider.behave = async (given, response) => {
-        asked = given
+        request = given
         beginStream(response)
         while (!given.abortedAt) {
           response.write(buildChunk({ delta: { content: 'more ' } }))
@@ -231,7 +231,7 @@ describeWith(
       await body?.getReader().read()
       reader.abort()
 
-      await expect.poll(() => asked?.abortedAt, { timeout: 60_000 }).toBeTypeOf('number')
+      await expect.poll(() => request?.abortedAt, { timeout: 60_000 }).toBeTypeOf('number')
     })
   })
 
@@ -252,8 +252,8 @@ describeWith(
       },
     })
     const headers = { 'content-type': 'multipart/form-data; boundary=x' }
-    const asked = { method: 'POST', headers, body: endless, duplex: 'half', signal: AbortSignal.timeout(60_000) }
-    const { status } = await fetch(`${site.url}${base}/attachments/actions/upload`, asked as RequestInit)
+    const request = { method: 'POST', headers, body: endless, duplex: 'half', signal: AbortSignal.timeout(60_000) }
+    const { status } = await fetch(`${site.url}${base}/attachments/actions/upload`, request as RequestInit)
 
     expect(status).toBe(401)
   })

@@ -71,8 +71,8 @@ testWith(
   await using resources = new AsyncDisposableStack()
   // The load runs long enough that each restart happens during requests.
   const provider = resources.use(
-    await startProvider(async (asked, response) => {
-      if (!asked.body.stream) return answers('Good day.')(asked, response)
+    await startProvider(async (request, response) => {
+      if (!request.body.stream) return answers('Good day.')(request, response)
       beginStream(response)
       for (let piece = 0; piece < 20; piece++) {
         response.write(buildChunk({ delta: { content: 'word ' } }))

@@ -31,7 +31,12 @@ afterAll(async () => {
 })
 
 /** Returns the raw bytes of a response, as `fetch` decompresses it. */
-function ask(method: string, path: string, headers: Record<string, string> = {}, body?: object): Promise<Answer> {
+function sendRequest(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body?: object,
+): Promise<Answer> {
   return new Promise((done, failed) => {
     const all = {
       // The sign-in page redirects people who are signed in.
@@ -65,8 +70,8 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
     ['the document', 'GET', '/api/svc/v1/openapi.json', undefined],
     ['the script of /docs', 'GET', '/docs/scalar.js', undefined],
   ] as const)('from %s, as what it is without', async ([, method, path, body]) => {
-    const plain = await ask(method, path, {}, body)
-    const packed = await ask(method, path, accept, body)
+    const plain = await sendRequest(method, path, {}, body)
+    const packed = await sendRequest(method, path, accept, body)
 
     expect([plain.status, plain.headers['content-encoding']]).toEqual([200, undefined])
     expect([packed.status, packed.headers['content-encoding']]).toEqual([200, coding])
@@ -80,11 +85,11 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
 
   test('and is answered with 304 by the tag of either form', async () => {
     for (const path of [PROMPTS, '/assets/style.css', '/docs']) {
-      const plain = (await ask('GET', path)).headers['etag']!
-      const packed = (await ask('GET', path, accept)).headers['etag']!
+      const plain = (await sendRequest('GET', path)).headers['etag']!
+      const packed = (await sendRequest('GET', path, accept)).headers['etag']!
       expect(packed).not.toBe(plain)
       for (const tag of [plain, packed, `W/${packed}`, `"other", ${packed}`]) {
-        const again = await ask('GET', path, { ...accept, 'if-none-match': tag })
+        const again = await sendRequest('GET', path, { ...accept, 'if-none-match': tag })
         expect([path, again.status, again.body.length]).toEqual([path, 304, 0])
         expect(again.headers['etag']).toBe(tag === plain ? plain : packed)
         expect(again.headers['vary']).toContain('accept-encoding')
@@ -93,13 +98,13 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
   })
 
   test('and its tag holds a change to the version that was read', async () => {
-    const { data } = JSON.parse(String((await ask('GET', PROMPTS)).body))
+    const { data } = JSON.parse(String((await sendRequest('GET', PROMPTS)).body))
     const path = `${PROMPTS}/${data[0].id}`
-    const tag = (await ask('GET', path, accept)).headers['etag']!
+    const tag = (await sendRequest('GET', path, accept)).headers['etag']!
     const change = async (ifMatch: string, prompt: string) => {
       const headers = { 'content-type': 'application/vnd.api+json', 'if-match': ifMatch, ...accept }
       const { type, id } = data[0]
-      return (await ask('PATCH', path, headers, { data: { type, id, attributes: { prompt } } })).status
+      return (await sendRequest('PATCH', path, headers, { data: { type, id, attributes: { prompt } } })).status
     }
 
     expect(await change(tag, `${coding} `.repeat(1000))).toBe(200)
@@ -108,8 +113,8 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
 
   test('and HEAD says what GET would', async () => {
     for (const path of [PROMPTS, '/docs', '/login']) {
-      const get = await ask('GET', path, accept)
-      const head = await ask('HEAD', path, accept)
+      const get = await sendRequest('GET', path, accept)
+      const head = await sendRequest('HEAD', path, accept)
       expect(head.body.length).toBe(0)
       for (const name of ['content-encoding', 'content-length', 'content-type', 'etag', 'vary'])
         expect([path, name, head.headers[name]]).toEqual([path, name, get.headers[name]])
@@ -120,17 +125,22 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
 const accept = { 'accept-encoding': 'br, gzip' }
 
 test('a response is not compressed if it is small or the client refuses', async () => {
-  const small = await ask('GET', '/health/live', accept)
-  const refused = await ask('GET', PROMPTS, { 'accept-encoding': 'br;q=0, gzip;q=0' })
+  const small = await sendRequest('GET', '/health/live', accept)
+  const refused = await sendRequest('GET', PROMPTS, { 'accept-encoding': 'br;q=0, gzip;q=0' })
 
   for (const { status, headers } of [small, refused])
     expect([status, headers['content-encoding']]).toEqual([200, undefined])
 })
 
 test('a response is not compressed if it is a stream of events or tRPC', async () => {
-  const events = await ask('POST', '/api/ai-req', { ...accept, accept: 'text/event-stream' }, { payload: question })
+  const events = await sendRequest(
+    'POST',
+    '/api/ai-req',
+    { ...accept, accept: 'text/event-stream' },
+    { payload: question },
+  )
   const headers = { ...accept, 'trpc-accept': 'application/jsonl' }
-  const streamed = await ask('POST', '/trpc/ai.stream?batch=1', headers, { 0: question })
+  const streamed = await sendRequest('POST', '/trpc/ai.stream?batch=1', headers, { 0: question })
 
   for (const { status, headers, body } of [events, streamed]) {
     expect([status, headers['content-encoding']]).toEqual([200, undefined])

@@ -57,8 +57,8 @@ test('a program on a page of another origin may read nothing', async () => {
   for (const path of surfaces)
     for (const other of ['https://evil.example.org', 'null', `${ours}.evil.example`, `${ours}:8443`]) {
       expect((await headersOf('GET', path, other)).allows).not.toHaveProperty('access-control-allow-origin')
-      const asked = await headersOf('OPTIONS', path, other, preflight)
-      expect(asked.allows).not.toHaveProperty('access-control-allow-origin')
+      const headers = await headersOf('OPTIONS', path, other, preflight)
+      expect(headers.allows).not.toHaveProperty('access-control-allow-origin')
     }
 })
 
@@ -66,9 +66,9 @@ test('without the setting no page but ours may read anything', async () => {
   await using closed = await startApp()
 
   const answer = await closed.send('GET', '/health', { headers: { origin: ours } })
-  const asked = await closed.send('OPTIONS', '/api/svc/v1/users', { headers: { origin: ours, ...preflight } })
+  const preflightAnswer = await closed.send('OPTIONS', '/api/svc/v1/users', { headers: { origin: ours, ...preflight } })
 
-  for (const { headers } of [answer, asked]) expect(headers.get('access-control-allow-origin')).toBeNull()
+  for (const { headers } of [answer, preflightAnswer]) expect(headers.get('access-control-allow-origin')).toBeNull()
 })
 
 test.for(['*', 'app.example.org', `${ours}/`, `${ours}/app`, 'ftp://app.example.org', `${ours}, null`])(

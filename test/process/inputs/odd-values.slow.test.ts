@@ -29,8 +29,8 @@ beforeAll(async () => {
   browser = signedIn.browser
   await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
   await browser.login('ada')
-  const asked = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
-  token = (await svc.host.tokens.createFor(asked)).token
+  const attributes = { user: { username: 'ada' }, name: 'all', abilities: [...abilities] }
+  token = (await svc.host.tokens.createFor(attributes)).token
 })
 afterAll(async () => {
   // A backup created a folder of that name.

@@ -145,20 +145,20 @@ test('the worst bodies cost an AI request little, and get a short answer', async
 })
 
 test('two megabytes of empty messages are refused by count with one problem', async () => {
-  const ask = (count: number) =>
+  const sendQuestion = (count: number) =>
     svc.send('POST', '/api/ai-req', {
       token: svc.token,
       body: { payload: { model: 'm', messages: Array(count).fill({}) } },
     })
 
-  const tooMany = await ask(20_000)
+  const tooMany = await sendQuestion(20_000)
   expect([tooMany.status, svc.judged.take()]).toEqual([422, 0])
   expect(await tooMany.json()).toMatchObject({
     errors: { 'payload.messages': ['The payload.messages field must have at most 2000 messages.'] },
   })
-  const farTooMany = await ask(600_000)
+  const farTooMany = await sendQuestion(600_000)
   expect([farTooMany.status, svc.judged.take()]).toEqual([422, 0])
-  const many = await ask(2000)
+  const many = await sendQuestion(2000)
   expect([many.status, svc.judged.take()]).toEqual([422, 2000])
   expect(Object.values(((await many.json()) as { errors: Record<string, string[]> }).errors).flat()).toHaveLength(20)
 })

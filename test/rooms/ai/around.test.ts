@@ -3,12 +3,12 @@ import { answers, type Behaviour, breaksOff, canary, refuses, repeats, stalls } 
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import {
-  askRoomModel,
   createAiRoom,
   KEY,
   listDisclosures,
   openContent,
   type RoomAiApp,
+  requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
@@ -41,10 +41,10 @@ test('disclosed text, key and answer appear in neither the database nor the log'
   const { id, admin } = await createAiRoom(app)
   const key = Buffer.from('CANARY-KEY-CANARY-KEY-CANARY-KEY').toString('base64')
 
-  await askRoomModel(admin, id, PROMPT, { key })
+  await requestRoomAnswer(admin, id, PROMPT, { key })
   const { answer } = await waitForAnswer(admin, id)
-  expect((await askRoomModel(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
-  expect((await askRoomModel(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
+  expect((await requestRoomAnswer(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
+  expect((await requestRoomAnswer(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
   await app.svc.services.usageLedger.flush()
 
   const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
@@ -54,15 +54,15 @@ test('disclosed text, key and answer appear in neither the database nor the log'
   for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key]) expect(kept.includes(word)).toBe(false)
 })
 
-const inQuotes: Behaviour = (asked, response) => {
-  const [{ content = '' } = {}] = asked.body.messages
-  return breaksOff('error', `${canary} ${content} ${ANSWER}`)(asked, response)
+const inQuotes: Behaviour = (request, response) => {
+  const [{ content = '' } = {}] = request.body.messages
+  return breaksOff('error', `${canary} ${content} ${ANSWER}`)(request, response)
 }
 
 test.each<[string, Behaviour, string, string | null]>([
   [
     'that its provider refuses, quoting it',
-    (asked, response) => refuses(400, JSON.stringify(asked.body))(asked, response),
+    (request, response) => refuses(400, JSON.stringify(request.body))(request, response),
     'failed',
     'provider_failed',
   ],
@@ -81,7 +81,11 @@ test.each<[string, Behaviour, string, string | null]>([
   if (isCut) await app.svc.host.limits.set(limit)
   app.provider.behave = behave
 
-  const { meta } = await askRoomModel(admin, id, '', { messages, key, ...(isCut && { parameters: { maxTokens: 3 } }) })
+  const { meta } = await requestRoomAnswer(admin, id, '', {
+    messages,
+    key,
+    ...(isCut && { parameters: { maxTokens: 3 } }),
+  })
   if (state === 'cancelled') await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
   if (state === 'lost') await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
   const disclosure = await waitForAnswer(admin, id)
@@ -116,13 +120,13 @@ test("the room's channel receives the start and end of every answer, even lost o
   const status = (more: object) => ({ type: 'status', data: { slug, model: 'mock-1', ...more } })
 
   app.provider.behave = answers('Good day.')
-  await askRoomModel(admin, id, 'Hello')
+  await requestRoomAnswer(admin, id, 'Hello')
   const message = { type: 'message', data: { slug, message_id: '1.000' } }
   const first = [status({ isGenerating: true }), message, status({ isGenerating: false })]
   await expect.poll(events).toEqual(first)
 
   app.provider.behave = stalls
-  const { meta } = await askRoomModel(admin, id, 'Hello')
+  const { meta } = await requestRoomAnswer(admin, id, 'Hello')
   // The answer's lease is also renewed in between.
   await vi.waitFor(() => lose(app.svc, String(meta['disclosure'])), SLOW)
   const error = 'The service is not available. Try again later.'
@@ -147,7 +151,7 @@ test('a room keeps a bounded number of disclosure records, without erased people
       kind === 'room-disclosures.deleted' ? [subject] : [],
     )
 
-  await askRoomModel(admin, id, 'Hello')
+  await requestRoomAnswer(admin, id, 'Hello')
   await waitForAnswer(admin, id)
   expect(await listDisclosures(admin, id)).toHaveLength(10)
   const oldest = before.toReversed()
@@ -167,12 +171,12 @@ test('limits hold for a room, and usage is summed up by room', async () => {
   const [{ id, admin }, other] = [await createAiRoom(app), await createAiRoom(app)]
   await app.svc.host.limits.set({ name: 'rooms', for: 'room', cap: 1, unit: 'requests', per: 'month', mode: 'enforce' })
 
-  expect((await askRoomModel(admin, id, 'Hello')).status).toBe(200)
+  expect((await requestRoomAnswer(admin, id, 'Hello')).status).toBe(200)
   await waitForAnswer(admin, id)
-  const refused = await askRoomModel(admin, id, 'Hello')
+  const refused = await requestRoomAnswer(admin, id, 'Hello')
   expect([refused.status, refused.errors[0]?.code]).toEqual([429, 'limit_reached'])
   expect(await listDisclosures(admin, id)).toHaveLength(1)
-  expect((await askRoomModel(other.admin, other.id, 'Hello')).status).toBe(200)
+  expect((await requestRoomAnswer(other.admin, other.id, 'Hello')).status).toBe(200)
   await waitForAnswer(other.admin, other.id)
   await app.svc.host.limits.remove({ name: 'rooms' })
 

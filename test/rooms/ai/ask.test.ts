@@ -4,7 +4,6 @@ import { answers, type Behaviour, beginStream, buildChunk, repeats } from '../..
 import { signIn } from '../../kit/browser.ts'
 import { clientOf } from '../../kit/json-api/client.ts'
 import {
-  askRoomModel,
   buildUserMessage,
   createAiRoom,
   KEY,
@@ -13,6 +12,7 @@ import {
   openContent,
   type RoomAiApp,
   readUsage,
+  requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
@@ -37,7 +37,7 @@ describe('an answer in a room', () => {
     const { one: message } = await send()
     const text = 'Which opening is this?'
 
-    const { status, meta } = await askRoomModel(admin, id, '', {
+    const { status, meta } = await requestRoomAnswer(admin, id, '', {
       messages: [
         { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
         buildUserMessage(text, { source: message.id }),
@@ -71,7 +71,7 @@ describe('an answer in a room', () => {
     const { one: parent } = await send()
     const { position } = await changes(editor)
 
-    await askRoomModel(editor, id, 'And now?', { thread: parent.id })
+    await requestRoomAnswer(editor, id, 'And now?', { thread: parent.id })
 
     const { answer } = await waitForAnswer(editor, id)
     const { attributes } = (await editor.get(`/room-messages/${answer}`)).one
@@ -86,15 +86,15 @@ describe('an answer in a room', () => {
 
   test('is replaced by its asker and by administrators, and by nobody else', async () => {
     const { id, admin, editor, send } = await room('editor')
-    await askRoomModel(admin, id, 'First')
+    await requestRoomAnswer(admin, id, 'First')
     const { answer } = await waitForAnswer(admin, id)
     const { one: own } = await send(editor)
     app.provider.behave = answers('Better.')
 
-    expect((await askRoomModel(editor, id, 'Again', { replaces: answer })).status).toBe(403)
-    expect((await askRoomModel(editor, id, 'Again', { replaces: own.id })).status).toBe(404)
-    expect((await askRoomModel(admin, id, 'Again', { replaces: answer, thread: answer })).status).toBe(422)
-    expect((await askRoomModel(admin, id, 'Again', { replaces: answer })).status).toBe(200)
+    expect((await requestRoomAnswer(editor, id, 'Again', { replaces: answer })).status).toBe(403)
+    expect((await requestRoomAnswer(editor, id, 'Again', { replaces: own.id })).status).toBe(404)
+    expect((await requestRoomAnswer(admin, id, 'Again', { replaces: answer, thread: answer })).status).toBe(422)
+    expect((await requestRoomAnswer(admin, id, 'Again', { replaces: answer })).status).toBe(200)
 
     expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'completed', answer })
     const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
@@ -130,7 +130,7 @@ describe('an answer in a room that is not whole', () => {
     await app.svc.host.limits.set(limit)
     app.provider.behave = behave
 
-    await askRoomModel(admin, id, 'Tell me', brief)
+    await requestRoomAnswer(admin, id, 'Tell me', brief)
 
     const disclosure = await waitForAnswer(viewer, id)
     await app.svc.host.limits.remove({ name: limit.name })
@@ -142,15 +142,15 @@ describe('an answer in a room that is not whole', () => {
 
   test('replaces no earlier one, which is whole, and is none without a word', async () => {
     const { id, admin } = await room()
-    await askRoomModel(admin, id, 'First')
+    await requestRoomAnswer(admin, id, 'First')
     const { answer } = await waitForAnswer(admin, id)
     await app.svc.host.limits.set(limit)
 
     app.provider.behave = repeats('more')
-    await askRoomModel(admin, id, 'Again', { replaces: answer, ...brief })
+    await requestRoomAnswer(admin, id, 'Again', { replaces: answer, ...brief })
     expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'limit_reached', answer: null })
     app.provider.behave = refusesAfter('')
-    await askRoomModel(admin, id, 'Another')
+    await requestRoomAnswer(admin, id, 'Another')
     expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_refused', answer: null })
 
     await app.svc.host.limits.remove({ name: limit.name })
@@ -169,9 +169,9 @@ describe('nobody asks in a room', () => {
     await app.svc.rows("update access_tokens set abilities = abilities || '{ai}' where user_id = $1", [stranger.id])
     const before = app.provider.requests.length
 
-    expect((await askRoomModel(viewer, id, 'Hello')).status).toBe(403)
-    expect((await askRoomModel(stranger, id, 'Hello')).status).toBe(404)
-    expect((await askRoomModel(clientOf(app.svc), id, 'Hello')).status).toBe(401)
+    expect((await requestRoomAnswer(viewer, id, 'Hello')).status).toBe(403)
+    expect((await requestRoomAnswer(stranger, id, 'Hello')).status).toBe(404)
+    expect((await requestRoomAnswer(clientOf(app.svc), id, 'Hello')).status).toBe(401)
 
     expect((await stranger.get(`/rooms/${id}/actions/disclosures`)).status).toBe(404)
     expect((await clientOf(app.svc).get(`/rooms/${id}/actions/disclosures`)).status).toBe(401)
@@ -193,7 +193,7 @@ describe('nobody asks in a room', () => {
   ])('with %s', async (_, more, status, pointer) => {
     const { id, admin } = await room()
 
-    const answer = await askRoomModel(admin, id, 'Hello', more)
+    const answer = await requestRoomAnswer(admin, id, 'Hello', more)
 
     expect([answer.status, answer.errors.map(({ source }) => source?.['pointer'])]).toEqual([status, [pointer]])
     expect(await listDisclosures(admin, id)).toEqual([])
@@ -207,7 +207,7 @@ describe('nobody asks in a room', () => {
     )
     expect((await admin.delete(`/room-members/${member?.id}`)).status).toBe(200)
 
-    const answer = await askRoomModel(admin, id, 'Hello')
+    const answer = await requestRoomAnswer(admin, id, 'Hello')
 
     expect([answer.status, answer.errors[0]?.code]).toEqual([409, 'room_key_needed'])
     expect(await listDisclosures(admin, id)).toEqual([])
@@ -218,17 +218,17 @@ describe('nobody asks in a room', () => {
     const { one } = await other.send()
 
     expect(
-      (await askRoomModel(admin, id, '', { messages: [buildUserMessage('Hello', { source: one.id })] })).status,
+      (await requestRoomAnswer(admin, id, '', { messages: [buildUserMessage('Hello', { source: one.id })] })).status,
     ).toBe(404)
     await app.svc.rows("update room_members set state = 'removed' where room_id = $1 and user_id = 1", [id])
-    expect((await askRoomModel(admin, id, 'Hello')).status).toBe(409)
+    expect((await requestRoomAnswer(admin, id, 'Hello')).status).toBe(409)
   })
 
   test('by a program, unless the settings allow it; a browser may', async () => {
     await using closed = await startRoomAi({ ALLOW_EXTERNAL_APPS_GROUPS_AI: 'false' })
     const { id, admin } = await createAiRoom(closed)
 
-    const answer = await askRoomModel(admin, id, 'Hello')
+    const answer = await requestRoomAnswer(admin, id, 'Hello')
 
     expect([answer.status, answer.errors[0]?.code]).toEqual([403, 'ai_in_rooms_off'])
     expect((await admin.get('/configs/extApp')).text).toContain('"aiInGroups":false')
@@ -237,7 +237,7 @@ describe('nobody asks in a room', () => {
     const { body } = await browser.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })
     const { slug } = body['roomData'] as { slug: string }
     const payload = { model: 'mock-1', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] }
-    const asked = { payload, broadcast: true, slug, key: KEY }
-    expect((await browser.send('POST', `/req/room/streamAI/${slug}`, { body: asked })).status).toBe(200)
+    const question = { payload, broadcast: true, slug, key: KEY }
+    expect((await browser.send('POST', `/req/room/streamAI/${slug}`, { body: question })).status).toBe(200)
   })
 })

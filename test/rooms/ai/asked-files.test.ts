@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
-import { askRoomModel, createAiRoom, KEY, type RoomAiApp, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { createAiRoom, KEY, type RoomAiApp, requestRoomAnswer, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
 import { PNG, sendAttachments, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 
 let app: RoomAiApp
@@ -32,8 +32,8 @@ describe('a file in a room', () => {
     await readable(one.attributes['uuid'])
     return one
   }
-  const asking = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] })
-  const naming = (id: unknown, more: object = {}) => asking({ type: 'attachment', id, ...more })
+  const buildBody = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] })
+  const naming = (id: unknown, more: object = {}) => buildBody({ type: 'attachment', id, ...more })
 
   test('goes to the model by its id, and its hash to the disclosure record', async () => {
     const there = await room('editor')
@@ -41,7 +41,7 @@ describe('a file in a room', () => {
     const [{ id }, { id: seen }] = [await file(there, 'Plan of Ada.'), await file(there, picture)]
     const content = [id, seen].map((one) => ({ type: 'attachment', id: one }))
 
-    expect((await askRoomModel(there.editor, there.id, '', asking(...content))).status).toBe(200)
+    expect((await requestRoomAnswer(there.editor, there.id, '', buildBody(...content))).status).toBe(200)
 
     const { parts } = await waitForAnswer(there.admin, there.id)
     const hashed = (bytes: string | Buffer) => ({
@@ -60,13 +60,15 @@ describe('a file in a room', () => {
   test('of another room, or of nobody’s, is not there, whoever sees it', async () => {
     const [there, other] = [await room(), await room()]
     const elsewhere = await file({ ...other, admin: there.admin, id: other.id }, 'CANARY')
-    const asked = app.provider.requests.length
+    const count = app.provider.requests.length
 
-    const refused = await askRoomModel(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
+    const refused = await requestRoomAnswer(there.admin, there.id, '', naming(elsewhere.attributes['uuid']))
     expect([refused.status, refused.errors[0]?.source?.['pointer']]).toEqual([422, '/messages/0/content/0'])
-    expect(app.provider.requests).toHaveLength(asked)
+    expect(app.provider.requests).toHaveLength(count)
 
-    expect((await askRoomModel(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(200)
+    expect((await requestRoomAnswer(there.admin, there.id, '', naming(elsewhere.id, { optional: true }))).status).toBe(
+      200,
+    )
     expect((await waitForAnswer(there.admin, there.id)).parts).toMatchObject([
       { attachment: elsewhere.id, kind: 'name' },
     ])
@@ -78,10 +80,10 @@ describe('a file in a room', () => {
     const { id } = await file(there, 'ciphertext', { clientEncrypted: 'true' })
     const sent = { type: 'file', mime: 'text/plain', data: Buffer.from('In clear.').toString('base64'), name: 'a.txt' }
 
-    expect((await askRoomModel(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain(
+    expect((await requestRoomAnswer(there.admin, there.id, '', naming(id))).errors[0]?.detail).toContain(
       'encrypted by a browser',
     )
-    expect((await askRoomModel(there.admin, there.id, '', asking(sent))).status).toBe(200)
+    expect((await requestRoomAnswer(there.admin, there.id, '', buildBody(sent))).status).toBe(200)
 
     expect((await waitForAnswer(there.admin, there.id)).parts).toMatchObject([{ kind: 'text/plain', bytes: 9 }])
     const prompt = JSON.stringify(app.provider.requests.at(-1)?.body)

@@ -10,11 +10,11 @@ import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import {
-  askRoomModel,
   createAiRoom,
   KEY,
   listDisclosures,
   type RoomAiApp,
+  requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
@@ -39,11 +39,11 @@ afterAll(async () => {
 /** Streams until the client disconnects; resolves with the request once part of the answer has arrived. */
 function whileItAnswers(): Promise<ProviderRequest> {
   const { promise, resolve } = Promise.withResolvers<ProviderRequest>()
-  app.provider.behave = async (asked: ProviderRequest, response: ServerResponse) => {
+  app.provider.behave = async (request: ProviderRequest, response: ServerResponse) => {
     beginStream(response)
-    for (let said = 0; !asked.abortedAt; said++) {
+    for (let said = 0; !request.abortedAt; said++) {
       response.write(buildChunk({ delta: { content: 'more ' } }))
-      if (said === 5) resolve(asked)
+      if (said === 5) resolve(request)
       await pause(10)
     }
   }
@@ -57,10 +57,10 @@ async function underWay() {
   const socket = await openSocket(other.url)
   await subscribe(other.url, socket, there.admin.token, `private-Rooms.${slug}`)
   const answering = whileItAnswers()
-  const { meta } = await askRoomModel(there.editor, there.id, 'Hello')
+  const { meta } = await requestRoomAnswer(there.editor, there.id, 'Hello')
   return {
     ...there,
-    asked: await answering,
+    response: await answering,
     disclosure: String(meta['disclosure']),
     /** Clients of the administrator and the editor at the other replica. */
     away: { admin: clientOf(other, there.admin.token), editor: clientOf(other, there.editor.token) },
@@ -123,7 +123,7 @@ describe('an answer ends at once, is billed partially and announced to its room'
     await end(at)
 
     expect(await waitForAnswer(at.admin, at.id)).toMatchObject({ ...expected, answer: null })
-    await vi.waitFor(() => expect(at.asked.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(at.response.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(() => expect(at.lastStatus()).toMatchObject({ isGenerating: false }), SLOW)
     await app.svc.services.usageLedger.flush()
     const [record, ...more] = await usageOf(at.id)
@@ -140,13 +140,13 @@ describe('an answer ends at once, is billed partially and announced to its room'
     const payload = { model: 'mock-1', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] }
     const answering = whileItAnswers()
     await browser.send('POST', `/req/room/streamAI/${slug}`, { body: { payload, broadcast: true, slug, key: KEY } })
-    const asked = await answering
+    const response = await answering
     const away = openBrowser(other.url)
     for (const [name, value] of browser.cookies) away.cookies.set(name, value)
 
     await away.send('POST', '/logout')
 
-    await vi.waitFor(() => expect(asked.abortedAt).toBeDefined(), SLOW)
+    await vi.waitFor(() => expect(response.abortedAt).toBeDefined(), SLOW)
     const stated = () => app.svc.rows('select state, error from room_disclosures where room_id = $1', [id])
     await vi.waitFor(async () => expect(await stated()).toEqual([refused]), SLOW)
     await app.svc.services.usageLedger.flush()
@@ -175,5 +175,5 @@ test('whoever ends lost answers waits for no room in which somebody writes', asy
     const [disclosure] = await listDisclosures(at.admin, at.id)
     expect(disclosure).toMatchObject({ state: 'lost', answer: null })
   }, SLOW)
-  await vi.waitFor(() => expect(at.asked.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(at.response.abortedAt).toBeDefined(), SLOW)
 })

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
 import {
-  askRoomModel,
   createAiRoom,
   listDisclosures,
   listMessages,
   type RoomAiApp,
   readUsage,
+  requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
@@ -33,7 +33,7 @@ describe('an answer that fails', () => {
     const { id, admin } = await room()
     app.provider.behave = behave
 
-    expect((await askRoomModel(admin, id, 'Hello')).status).toBe(200)
+    expect((await requestRoomAnswer(admin, id, 'Hello')).status).toBe(200)
 
     expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
     expect(await listMessages(admin, id)).toEqual([])
@@ -45,24 +45,24 @@ describe('an answer that fails', () => {
   test('is logged when its failure cannot be recorded', async () => {
     const { id, admin } = await room()
     onTestFinished(() => app.svc.rows('alter table if exists elsewhere rename to room_disclosures').then(() => {}))
-    app.provider.behave = async (asked, response) => {
+    app.provider.behave = async (request, response) => {
       await app.svc.rows('alter table room_disclosures rename to elsewhere')
-      await refuses(400)(asked, response)
+      await refuses(400)(request, response)
     }
 
-    await askRoomModel(admin, id, 'Hello')
+    await requestRoomAnswer(admin, id, 'Hello')
 
     await expect.poll(() => app.svc.log.join('')).toContain('the failure of an answer in a room could not be recorded')
   })
 
   test('because its asker may not write any more is not kept', async () => {
     const { id, admin, editor } = await room('editor')
-    app.provider.behave = async (asked, response) => {
+    app.provider.behave = async (request, response) => {
       await app.svc.rows("update room_members set role = 'viewer' where room_id = $1 and user_id = $2", [id, editor.id])
-      await answers('Good day.')(asked, response)
+      await answers('Good day.')(request, response)
     }
 
-    await askRoomModel(editor, id, 'Hello')
+    await requestRoomAnswer(editor, id, 'Hello')
 
     expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'not_permitted', answer: null })
   })
@@ -75,9 +75,9 @@ describe('an answer under way', () => {
   ] as const)('is cancelled by %s', async (_, who, behave) => {
     const there = await room('editor')
     app.provider.behave = behave
-    const asked = app.provider.requests.length
-    const { meta } = await askRoomModel(there.editor, there.id, 'Hello')
-    await expect.poll(() => app.provider.requests.length).toBe(asked + 1)
+    const count = app.provider.requests.length
+    const { meta } = await requestRoomAnswer(there.editor, there.id, 'Hello')
+    await expect.poll(() => app.provider.requests.length).toBe(count + 1)
 
     const body = { disclosure: meta['disclosure'] }
     expect((await there[who].post(`${there.path}/cancel-answer`, body)).status).toBe(200)
@@ -92,7 +92,7 @@ describe('an answer under way', () => {
   test('is cancelled by nobody else, and ends with its room', async () => {
     const { id, path, admin, editor, viewer } = await room('editor', 'viewer')
     app.provider.behave = stalls
-    const { meta } = await askRoomModel(editor, id, 'Hello')
+    const { meta } = await requestRoomAnswer(editor, id, 'Hello')
     const stranger = await createPerson(app.svc as never)
     await app.svc.rows("update access_tokens set abilities = '{ai,read,write}' where user_id = $1", [stranger.id])
 
@@ -108,11 +108,11 @@ describe('an answer under way', () => {
   test('counts for a person: a fifth at the same time is refused', async () => {
     const { id, admin, path } = await room()
     app.provider.behave = stalls
-    const asked = []
-    for (let n = 0; n < 5; n++) asked.push(await askRoomModel(admin, id, 'Hello'))
+    const answers = []
+    for (let n = 0; n < 5; n++) answers.push(await requestRoomAnswer(admin, id, 'Hello'))
 
-    expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
-    for (const { meta } of asked.slice(0, 4))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429])
+    for (const { meta } of answers.slice(0, 4))
       await admin.post(`${path}/cancel-answer`, { disclosure: meta['disclosure'] })
   })
 })

@@ -4,11 +4,11 @@ import { answers, repeats } from '../../kit/ai/provider.ts'
 import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import {
-  askRoomModel,
   createAiRoom,
   listDisclosures,
   openContent,
   type RoomAiApp,
+  requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
@@ -40,7 +40,7 @@ async function roomAndChannel() {
   const socket = await openSocket(app.svc.url)
   await subscribe(app.svc.url, socket, there.admin.token, `private-Rooms.${slug}`)
   app.provider.behave = answers('First.')
-  await askRoomModel(there.admin, there.id, 'Hello')
+  await requestRoomAnswer(there.admin, there.id, 'Hello')
   const first = await waitForAnswer(there.admin, there.id)
   const statuses = () =>
     socket.frames
@@ -61,10 +61,10 @@ test('an answer of a killed replica ends within its lease and is billed', async 
   mortal = await startMortalReplica(app, shared)
   using there = await roomAndChannel()
   app.provider.behave = repeats('CANARY-ANSWER')
-  const asked = app.provider.requests.length
-  await askRoomModel(mortal.as(there.editor.token), there.id, 'CANARY-PROMPT', { thread: there.first })
-  await askRoomModel(mortal.as(there.admin.token), there.id, 'CANARY-PROMPT', { replaces: there.first })
-  await vi.waitFor(() => expect(app.provider.requests).toHaveLength(asked + 2), SLOW)
+  const count = app.provider.requests.length
+  await requestRoomAnswer(mortal.as(there.editor.token), there.id, 'CANARY-PROMPT', { thread: there.first })
+  await requestRoomAnswer(mortal.as(there.admin.token), there.id, 'CANARY-PROMPT', { replaces: there.first })
+  await vi.waitFor(() => expect(app.provider.requests).toHaveLength(count + 2), SLOW)
 
   mortal.service.kill('SIGKILL')
 
@@ -95,7 +95,7 @@ test.each(moments)('a replica that is killed %s leaves a message that is whole',
   using there = await roomAndChannel()
   app.provider.behave = answers('Second.')
   mortal.killAt(word, passOn)
-  await askRoomModel(mortal.as(there.admin.token), there.id, 'Hello', { replaces: there.first }).catch(() => {})
+  await requestRoomAnswer(mortal.as(there.admin.token), there.id, 'Hello', { replaces: there.first }).catch(() => {})
   await mortal.service.ended
 
   const lapse = (table: string) =>
@@ -117,7 +117,7 @@ test('an answer of another process is cancelled by its asker and by administrato
   app.provider.behave = repeats('more')
   for (const by of [there.editor, there.admin]) {
     const before = app.provider.requests.length
-    const { meta } = await askRoomModel(mortal.as(there.editor.token), there.id, 'Hello')
+    const { meta } = await requestRoomAnswer(mortal.as(there.editor.token), there.id, 'Hello')
     await vi.waitFor(() => expect(app.provider.requests).toHaveLength(before + 1), SLOW)
     const going = app.provider.requests[before]
     await by.post(`${there.path}/cancel-answer`, { disclosure: meta['disclosure'] })
@@ -125,7 +125,7 @@ test('an answer of another process is cancelled by its asker and by administrato
     await vi.waitFor(() => expect(going?.abortedAt).toBeDefined(), SLOW)
   }
 
-  await askRoomModel(mortal.as(there.editor.token), there.id, 'Hello')
+  await requestRoomAnswer(mortal.as(there.editor.token), there.id, 'Hello')
   await mortal.service.stop()
   expect(await waitForAnswer(there.admin, there.id)).toMatchObject({ state: 'lost', error: 'unavailable' })
   await vi.waitFor(async () => expect((await usageOf(there)).length).toBe(4), SLOW)

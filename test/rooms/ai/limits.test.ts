@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
-import { askRoomModel, createAiRoom, type RoomAiApp, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { createAiRoom, type RoomAiApp, requestRoomAnswer, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
 
 let app: RoomAiApp
 beforeAll(async () => {
@@ -27,7 +27,7 @@ test('only people who may ask in a room see its limits', async () => {
   const { admin, editor, viewer, id } = room
   await svc.host.limits.set(limit({ name: 'this one', for: `room:${id}` }))
   await svc.host.limits.set(limit({ name: 'each one', for: 'room', cap: 3 }))
-  await askRoomModel(admin, id, 'Hello')
+  await requestRoomAnswer(admin, id, 'Hello')
   await waitForAnswer(admin, id)
   await svc.services.usageLedger.flush()
 

@@ -20,7 +20,7 @@ beforeEach(() => {
 })
 
 const saying = (text: string | null) => ({ role: 'user', content: { text } })
-const asking = (payload: object = {}, more: object = {}) => ({
+const buildBody = (payload: object = {}, more: object = {}) => ({
   payload: { model: 'mock-1', stream: false, messages: [saying('Well?')], ...payload },
   broadcast: true,
   key: KEY,
@@ -31,16 +31,16 @@ const send = (body: object, by = ada) => by.send('POST', `/req/room/streamAI/${s
 const refusal = { success: false, code: 'invalid', requestId: expect.any(String) }
 
 test.for<[string, object, string]>([
-  ['too warm a temperature', asking({ params: { temp: 3 } }), 'payload.params.temp'],
-  ['half a token', asking({ params: { max_tokens: 0.5 } }), 'payload.params.max_tokens'],
-  ['an unknown tool', asking({ tools: ['none'] }), 'payload.tools.0'],
-  ['a message without text', asking({ messages: [saying(null)] }), 'payload.messages.0.content.text'],
-  ['no messages', asking({ messages: [] }), 'payload.messages'],
-  ['no model', asking({ model: '' }), 'payload.model'],
-  ['a key that is none', asking({}, { key: 'key' }), 'key'],
-  ['a thread that is no number', asking({}, { threadIndex: 'x' }), 'threadIndex'],
-])('%s is refused by the field of the older front end, and asks nobody', async ([, asked, field]) => {
-  const { status, body } = await send(asked)
+  ['too warm a temperature', buildBody({ params: { temp: 3 } }), 'payload.params.temp'],
+  ['half a token', buildBody({ params: { max_tokens: 0.5 } }), 'payload.params.max_tokens'],
+  ['an unknown tool', buildBody({ tools: ['none'] }), 'payload.tools.0'],
+  ['a message without text', buildBody({ messages: [saying(null)] }), 'payload.messages.0.content.text'],
+  ['no messages', buildBody({ messages: [] }), 'payload.messages'],
+  ['no model', buildBody({ model: '' }), 'payload.model'],
+  ['a key that is none', buildBody({}, { key: 'key' }), 'key'],
+  ['a thread that is no number', buildBody({}, { threadIndex: 'x' }), 'threadIndex'],
+])('%s is refused by the field of the older front end, and asks nobody', async ([, question, field]) => {
+  const { status, body } = await send(question)
 
   expect([status, body]).toMatchObject([422, { ...refusal, message: 'Validation Error' }])
   const errors = body['errors'] as Record<string, string[]>
@@ -50,7 +50,7 @@ test.for<[string, object, string]>([
 })
 
 test('a missing model is refused with the word that older front ends know', async () => {
-  const { status, body } = await send(asking({ model: 'none' }))
+  const { status, body } = await send(buildBody({ model: 'none' }))
 
   expect([status, body]).toEqual([400, { ...refusal, error: 'The requested model is not available.' }])
   expect(app.provider.requests).toEqual([])
@@ -58,7 +58,7 @@ test('a missing model is refused with the word that older front ends know', asyn
 
 test('parameters that are null are as good as none', async () => {
   const params = { temp: null, top_p: null, max_tokens: null, max_thinking_tokens: null }
-  expect((await send(asking({ params }))).body).toEqual({ success: true })
+  expect((await send(buildBody({ params }))).body).toEqual({ success: true })
   await expect.poll(() => app.provider.requests.length).toBe(1)
 })
 
@@ -66,8 +66,8 @@ test("a stranger's refusal is equal for existing and missing rooms", async () =>
   const { browser } = await signIn(app.svc, 'bob')
   const guest = openBrowser(app.svc.url)
 
-  expect((await send(asking({ model: 'none' }), browser)).status).toBe(404)
-  expect((await send(asking({ model: 'none' }), guest)).status).toBe(401)
-  expect((await send(asking({}, { slug: 'another' }))).status).toBe(404)
+  expect((await send(buildBody({ model: 'none' }), browser)).status).toBe(404)
+  expect((await send(buildBody({ model: 'none' }), guest)).status).toBe(401)
+  expect((await send(buildBody({}, { slug: 'another' }))).status).toBe(404)
   expect(app.provider.requests).toEqual([])
 })

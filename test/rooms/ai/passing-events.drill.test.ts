@@ -6,12 +6,12 @@ import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
 import {
-  askRoomModel,
   createAiRoom,
   KEY,
   listDisclosures,
   openContent,
   type RoomAiApp,
+  requestRoomAnswer,
   startRoomAi,
 } from '../../kit/rooms/ai.ts'
 import { startMortalReplica } from '../../kit/rooms/mortal-replica.ts'
@@ -42,7 +42,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   const newRoom = async () => {
     const room = await createAiRoom(app, ['editor'])
     const { slug } = (await room.admin.get(`/rooms/${room.id}`)).one.attributes
-    return { ...room, asker: room.admin, reader: room.editor, channel: `private-Rooms.${slug}` }
+    return { ...room, client: room.admin, reader: room.editor, channel: `private-Rooms.${slug}` }
   }
 
   /** Records the transient events of a replica, by a socket and by server-sent events. */
@@ -85,7 +85,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     await using mortal = await startMortalReplica(app, shared)
     const room = await newRoom()
     using there = await listen(app.svc.url, room)
-    await askRoomModel(mortal.as(room.asker.token), room.id, 'Count')
+    await requestRoomAnswer(mortal.as(room.client.token), room.id, 'Count')
     await expectPieces(there.bySocket)
     await expectPieces(there.byEvents)
 
@@ -103,7 +103,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     await using mortal = await startMortalReplica(app, shared)
     const room = await newRoom()
     using before = await listen(mortal.url, room)
-    const { meta } = await askRoomModel(room.asker, room.id, 'Count on')
+    const { meta } = await requestRoomAnswer(room.client, room.id, 'Count on')
     await expectPieces(before.bySocket)
     const [heard] = (await before.bySocket()).slice(-1)
 
@@ -113,7 +113,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     const whole = async () => (await after.byEvents()).find(({ isWhole }) => isWhole)
     await expect.poll(async () => (await whole())?.number ?? 0, SLOW).toBeGreaterThan(heard?.number ?? 0)
     await expectPieces(after.bySocket)
-    await room.asker.post(`${room.path}/cancel-answer`, { disclosure: meta['disclosure'] })
+    await room.client.post(`${room.path}/cancel-answer`, { disclosure: meta['disclosure'] })
   })
 
   test('typing at one replica is seen at the other, even after a kill', async () => {
@@ -121,7 +121,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     const room = await newRoom()
     using there = await listen(app.svc.url, room)
     const writer = await openSocket(mortal.url)
-    await subscribe(mortal.url, writer, room.asker.token, room.channel)
+    await subscribe(mortal.url, writer, room.client.token, room.channel)
     const type = (socket: typeof writer, user: string) =>
       socket.send({ event: 'client-typing', channel: room.channel, data: { user } })
     const typed = () =>
@@ -134,7 +134,7 @@ describeWith('redis')('what is told in passing between two replicas', () => {
     mortal.service.kill('SIGKILL')
     await mortal.service.ended
     using moved = await openSocket(app.svc.url)
-    await subscribe(app.svc.url, moved, room.asker.token, room.channel)
+    await subscribe(app.svc.url, moved, room.client.token, room.channel)
     type(moved, 'here')
     await expect.poll(typed, SLOW).toEqual(['there', 'here'])
   })

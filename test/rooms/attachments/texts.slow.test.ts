@@ -153,7 +153,7 @@ async function curl(token: string, ...args: string[]) {
 
 test('a report of 200 pages is uploaded, sent and read while models answer', async () => {
   const room = await createRoom(svc, ['editor'])
-  const [stranger, asking] = [await createPerson(svc), await svc.user({ abilities: ['ai'] })]
+  const [stranger, sender] = [await createPerson(svc), await svc.user({ abilities: ['ai'] })]
   const file = join(svc.folder, 'report.pdf')
   await writeFile(file, report)
   const uploaded = await curl(room.admin.token, '-F', `file=@${file}`, `${svc.url}${base}/attachments/actions/upload`)
@@ -162,13 +162,13 @@ test('a report of 200 pages is uploaded, sent and read while models answer', asy
   expect((await sendAttachments(room.admin, room.id, [data.id])).status).toBe(201)
 
   const answers = new Set<string>()
-  const ask = async () => {
-    const ai = await svc.send('POST', '/api/ai-req', { token: asking.token, body: buildQuestion('Hello', 'demo') })
+  const sendQuestion = async () => {
+    const ai = await svc.send('POST', '/api/ai-req', { token: sender.token, body: buildQuestion('Hello', 'demo') })
     answers.add(`${ai.status} ${await ai.text()}`)
   }
-  await ask()
+  await sendQuestion()
   while ((await state(room.editor, data.id)) === 'pending') {
-    await ask()
+    await sendQuestion()
     await pause(50)
   }
   expect([...answers]).toEqual([expect.stringMatching(/^200 /)])
@@ -191,20 +191,20 @@ test('a report of 200 pages is uploaded, sent and read while models answer', asy
 test('while an endless file is read, models answer and the service is healthy', async () => {
   await using hasty = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '3s' })
   const person = await createPerson(hasty)
-  const asking = await hasty.user({ abilities: ['ai'] })
+  const sender = await hasty.user({ abilities: ['ai'] })
   const held = process.memoryUsage.rss()
   const { id: never } = (await upload(hasty, person.token, endless, { name: 'report.pdf' })).one
   const statuses = new Set<number>()
-  let asked = 0
+  let count = 0
   while ((await state(person, never)) === 'pending') {
-    const ai = await hasty.send('POST', '/api/ai-req', { token: asking.token, body: buildQuestion('Hello', 'demo') })
+    const ai = await hasty.send('POST', '/api/ai-req', { token: sender.token, body: buildQuestion('Hello', 'demo') })
     statuses.add(ai.status).add((await hasty.send('GET', '/health/ready')).status)
-    asked += 1
+    count += 1
     // The pace of a person, since the leftovers of thousands of calls are not measured here.
     await pause(50)
   }
   expect([...statuses]).toEqual([200])
-  expect(asked).toBeGreaterThan(5)
+  expect(count).toBeGreaterThan(5)
   expect(process.memoryUsage.rss() - held).toBeLessThan(200 * 1024 * 1024)
 
   expect(await facts(person, never)).toMatchObject({ textState: 'failed', textFailure: 'too-slow' })

@@ -28,10 +28,10 @@ test('a conversation is created, written, edited and deleted by the older routes
   const { slug } = made.body['conv'] as { slug: string }
   expect(slug).toMatch(/^[a-z0-9]{16}$/)
 
-  const asked = await say(slug, buildMessage('question'))
+  const message = await say(slug, buildMessage('question'))
   const metadata = { tools: { web: true }, params: { temp: 0.7 }, citations: null }
   const answered = await say(slug, buildMessage('answer', { isAi: true, model: 'demo', metadata }))
-  expect(asked).toEqual({
+  expect(message).toEqual({
     message_role: 'user',
     message_id: '1.000',
     author: { username: 'ada', name: 'The ada', avatar_url: null },

@@ -75,7 +75,9 @@ test('a request of version v2 names messages by id, within its room alone', asyn
   }
   const main = await sendSuccessfully(ada, 'POST', path('sendMessage'), body)
   expect(main['messageData']).toMatchObject({ message_id: '3.000' })
-  const asked = { payload: { model: 'demo', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] } }
+  const question = {
+    payload: { model: 'demo', stream: false, messages: [{ role: 'user', content: { text: 'Hello' } }] },
+  }
   for (const [given, field] of [
     [{ version: 'v3' }, 'version'],
     [{ version: 'v2', messageId: '1.000' }, 'messageId'],
@@ -83,11 +85,11 @@ test('a request of version v2 names messages by id, within its room alone', asyn
     [{ version: 'v2', thread_id: id }, 'thread_id'],
   ] as const) {
     const { status, body: answer } = await ada.send('POST', '/req/streamAI', {
-      body: { ...asked, broadcast: false, ...given },
+      body: { ...question, broadcast: false, ...given },
     })
     expect([status, answer]).toMatchObject([422, { errors: { [field]: [expect.any(String)] } }])
   }
-  const inRoom = { ...asked, broadcast: true, key: randomBytes(32).toString('base64'), version: 'v2' }
+  const inRoom = { ...question, broadcast: true, key: randomBytes(32).toString('base64'), version: 'v2' }
   const { status, body: refused } = await ada.send('POST', path('streamAI'), { body: { ...inRoom, id: elsewhereId } })
   expect([status, refused]).toMatchObject([422, { errors: { id: [expect.any(String)] } }])
   await sendSuccessfully(ada, 'POST', path('streamAI'), { ...inRoom, thread_id: id })

@@ -70,7 +70,7 @@ async function startFaultyProvider() {
     /** Texts that no response may contain: the key, the provider's details and its address. */
     secrets: [PROVIDER_KEY, canary, host, 'models.invalid', new URL(addresses.closed).host],
     /** The requests for a question, by its number. */
-    asked: (number: number): ProviderRequest[] =>
+    findRequests: (number: number): ProviderRequest[] =>
       upstream.requests.filter(({ body }) => FAULT_QUESTION.exec(JSON.stringify(body))?.[1] === `${number}`),
     [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   }
@@ -149,7 +149,7 @@ export async function startFaultyService() {
     svc,
     provider,
     send,
-    async ask(
+    async sendQuestion(
       faultCase: FaultCase,
       sendOptions?: SendOptions,
     ): Promise<SurfaceAnswer & { number: number; calls: number }> {
@@ -157,7 +157,7 @@ export async function startFaultyService() {
       const answer = await response
       const requestId = answer.headers.get('x-request-id') ?? ''
       const text = await answer.text()
-      return { status: answer.status, requestId, text, number, calls: provider.asked(number).length }
+      return { status: answer.status, requestId, text, number, calls: provider.findRequests(number).length }
     },
     /** Returns the newest usage record. */
     async newest(): Promise<{ outcome: string } | undefined> {
