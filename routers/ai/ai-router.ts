@@ -1,153 +1,16 @@
 import { z } from 'zod'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
-import { type Issue, Problem } from '../core/problems.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
-import type { FindModel } from '../ports/ai/callable-models.ts'
-import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
-import { listUsableGroups, toViewer } from '../verbs/viewer.ts'
+import { listUsableGroups } from '../verbs/viewer.ts'
 import { streamPartTypes, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
-import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
+import type { ApprovalMode } from './approvals/approvals.ts'
 import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-approvals.ts'
-import { beginAiCall, type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
+import type { ChatContext } from './chat-context.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
-import { withFallbacks } from './fallback.ts'
-import type { MeteredCall } from './metered-call.ts'
-import { toModelCall } from './model-call.ts'
-import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
-import { Attachments } from './request/attachments.ts'
-import { InlineDocuments } from './request/inline-documents.ts'
-import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
-import { retryWhileTextsPending } from './request/pending-texts.ts'
 import { type AiRequest, aiRequest, aiStreamRequest } from './request/request.ts'
 import { simpleRequest, toAiRequest, toSimplePath, withAllIssues } from './request/simple-request.ts'
-import { findUnaskableReferences } from './request/tool-references.ts'
-import { withUniqueCallIds } from './request/unique-call-ids.ts'
-import { findExcessInput, validateRequest } from './request/validate-request.ts'
-import { reserveBudget } from './reservation.ts'
-import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
-
-type MapIssue = (issue: Issue) => Issue
-
-interface PreparedRequest {
-  request: AiRequest
-  model: CallableModel
-  attachments: Attachments
-  /** Estimate for the request without its attachments. */
-  inputTokens: number
-  /** Translates the path of an issue into the caller's own request format. */
-  mapIssue: MapIssue
-}
-
-interface PrepareOptions {
-  find: FindModel
-  mapIssue: MapIssue
-  roomId: number | undefined
-  approvalMode: ApprovalMode
-}
-
-/** Finds the model, adapts the request to it and validates it. Throws `invalid` with all issues. */
-async function prepareRequest(
-  ctx: ChatContext,
-  callerRequest: AiRequest,
-  { find, mapIssue, roomId, approvalMode }: PrepareOptions,
-): Promise<PreparedRequest> {
-  const { promptFiles: files, settings } = ctx.services
-  const model = await findUsableModel(ctx, callerRequest.model, 'chat', find)
-  const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
-  const attachments = new Attachments(
-    { files, viewer: toViewer(ctx), room: roomId, maxBytes: settings.maxPromptFiles },
-    request.messages,
-  )
-  const inputTokens = estimateInputTokens(request)
-  const issues = validateRequest(request, model, inputTokens, ctx.services.textExtractor)
-  if (model) issues.push(...(await findUnsentParameters(ctx, request, model)), ...(await attachments.find(model)))
-  // A request with a conversation may use tools that the person allowed earlier for that conversation.
-  if (model && !approvalMode && request.conversation === undefined)
-    issues.push(...findUnaskableReferences(model, request.modelTools))
-  if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  return { request, model, attachments, inputTokens, mapIssue }
-}
-
-/**
- * Builds the call of the model with the contents of the attachments. `memory` accounts for the bytes while the call
- * runs.
- */
-async function buildCall(
-  ctx: ChatContext,
-  { request, model, attachments, mapIssue, ...estimated }: PreparedRequest,
-  approvals: Approvals,
-  memory: DisposableStack,
-): Promise<ModelCall> {
-  const person = `${ctx.caller.person.id}`
-  const reserveBytes = (bytes: number) => void memory.use(ctx.services.aiBytes.acquire(person, bytes))
-  const withTexts = await attachments.read(reserveBytes)
-  const messagesWithTexts = await new InlineDocuments({ ctx, model, reserveBytes })
-    .read(withTexts)
-    .catch((error: unknown) => {
-      throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
-    })
-  const toolOptions = { model, request, approvals }
-  const tools = listServiceTools(ctx, toolOptions)
-  const ownTokens =
-    attachments.isEmpty && messagesWithTexts === withTexts
-      ? estimated.inputTokens
-      : estimateInputTokens({ ...request, messages: [...messagesWithTexts] })
-  const inputTokens = ownTokens + estimateToolTokens(tools)
-  const issues = findExcessInput(inputTokens, model)
-  if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  const messages = approvals.approvedCalls.insertResults(messagesWithTexts, () =>
-    listSelectedServiceTools(ctx, toolOptions),
-  )
-  return toModelCall(ctx, { request, model, messages, tools, inputTokens, files: await countFiles(messagesWithTexts) })
-}
-
-const mapIssues = (error: Problem, mapIssue: MapIssue) =>
-  new Problem(error.problem, { issues: error.issues.map(mapIssue), cause: error })
-
-interface StartOptions {
-  mapIssue?: MapIssue
-  /** Room that receives the answer. Its limits apply as well, and attachments must belong to it. */
-  roomId?: number
-  approvalMode?: ApprovalMode
-}
-
-/**
- * Reserves the budget of a call and starts it once its files are read. If a limit applies, the provider is told a
- * maximum answer length that fits into the reservation.
- */
-export async function startCall(
-  ctx: ChatContext,
-  callerRequest: AiRequest,
-  { mapIssue = (issue) => issue, roomId, approvalMode }: StartOptions = {},
-): Promise<MeteredCall> {
-  const { conversation } = callerRequest
-  using underWay = new DisposableStack()
-  underWay.use(beginAiCall(ctx))
-  const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
-  const consumeQuota = createAiQuotaConsumer(ctx)
-  const attempt = () =>
-    ctx.services.callableModels.prepare(async (find) => {
-      const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode })
-      const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
-      await consumeQuota()
-      using memory = new DisposableStack()
-      const call = await buildCall(ctx, prepared, approvals, memory)
-      // People in a room are told which model reads their messages, so no other model may replace it.
-      const fallbackNames = roomId === undefined ? call.model.fallback : []
-      // Reserve last: nothing releases the reservation if a later step fails.
-      const reservation = await reserveBudget(ctx, call, roomId)
-      memory.use(underWay.move())
-      return withFallbacks(ctx, {
-        original: { call, request: uniqueRequest, approvals },
-        call,
-        reservation,
-        fallbackNames,
-        memory: memory.move(),
-      })
-    })
-  return await retryWhileTextsPending(ctx, { attempt, consumeQuota })
-}
+import { startCall } from './start-call.ts'
 
 /**
  * Asks for approvals only at the end of the answer, because clients of most protocols cannot answer a question during a

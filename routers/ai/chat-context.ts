@@ -38,15 +38,6 @@ export function beginAiCall({ caller, services, hints }: ChatContext): Disposabl
   }
 }
 
-/** Returns a function that counts the request at most once, for calls that are prepared several times. */
-export function createAiQuotaConsumer(ctx: Context): () => Promise<void> {
-  let consumed: Promise<void> | undefined
-  return () => {
-    consumed ??= consumeAiQuota(ctx)
-    return consumed
-  }
-}
-
 /** Finds a model that the caller may use. A model for other groups counts as missing. */
 export async function findUsableModel(
   { caller, usage, services }: ChatContext,

@@ -8,9 +8,10 @@ import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { CallMeter, noNativeUses } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
-import { beginAiCall, type ChatContext, createAiQuotaConsumer, findUsableModel } from './chat-context.ts'
+import { beginAiCall, type ChatContext, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
 import { createCallSignal } from './model-call.ts'
+import { prepareCall } from './prepare-call.ts'
 import { modelName } from './request/request.ts'
 import { reserveBudget } from './reservation.ts'
 
@@ -55,15 +56,14 @@ async function createEmbeddings(
   request: EmbeddingRequest,
 ): Promise<z.output<typeof embeddingAnswer>> {
   using _underWay = beginAiCall(ctx)
-  const consumeQuota = createAiQuotaConsumer(ctx)
   const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
-  const { call, reservation } = await ctx.services.callableModels.prepare(async (find) => {
+  const { call, reservation } = await prepareCall(ctx, async (find, countRequest) => {
     const model = await findUsableModel(ctx, request.model, 'embedding', find)
     const issues = model
       ? findIssues(request, model)
       : [{ path: ['model'], message: 'is not a model that you may use' }]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
-    await consumeQuota()
+    await countRequest()
     const { input, dimensions } = request
     const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { findCallableModel } from '../../entities/catalogue/ai-model.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import { Problem } from '../../routers/core/problems.ts'
-import { type CallableModels, CatalogueOutdated, type FindModel } from '../../routers/ports/ai/callable-models.ts'
+import type { CallableModels, FindModel } from '../../routers/ports/ai/callable-models.ts'
 import type { CallableModel } from '../../routers/ports/ai/models.ts'
 
 /** Largest size of the cache, in characters of JSON: a model with the schemas of its tools can be large. */
@@ -25,27 +24,7 @@ export function createCallableModels(sql: Sql): CallableModels {
     return model && { ...model, catalogue: null }
   }
 
-  return {
-    find: loadModel,
-    async prepare(work) {
-      let hasUsedCache = false
-      const findCached: FindModel = async (...values) => {
-        const model = cache.get(buildKey(values))
-        hasUsedCache ||= model !== undefined
-        return model ?? loadModel(...values)
-      }
-      try {
-        return await work(findCached)
-      } catch (error) {
-        if (error instanceof CatalogueOutdated || (hasUsedCache && mayBeOutdated(error))) return work(loadModel)
-        throw error
-      }
-    },
-  }
+  return { find: loadModel, findCached: async (...values) => cache.get(buildKey(values)) ?? loadModel(...values) }
 }
 
 const buildKey = (values: Parameters<FindModel>) => JSON.stringify(values)
-
-/** Returns whether an outdated model may have caused the error. Refusals by limits and rates are not retried, to stay cheap. */
-const mayBeOutdated = (error: unknown) =>
-  error instanceof Problem && (error.problem === 'invalid' || error.problem === 'attachment_pending')

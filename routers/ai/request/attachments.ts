@@ -4,8 +4,18 @@ import type { FilePart, SkippedPart, StoredFilePart } from '../../ports/ai/messa
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { PromptFile, PromptFiles, StoredBytes } from '../../ports/ai/prompt-files.ts'
 import { findMisfit, takesBytes } from './file-support.ts'
-import { PendingTextsProblem } from './pending-texts.ts'
 import type { RequestMessage, ResolvedMessage } from './request.ts'
+
+/** Signals that the text of some files is still being extracted. */
+export class PendingTextsProblem extends Problem {
+  /** Ids of the request's attachments. */
+  readonly attachmentIds: readonly number[]
+
+  constructor(issues: readonly Issue[], attachmentIds: readonly number[]) {
+    super('attachment_pending', { issues })
+    this.attachmentIds = attachmentIds
+  }
+}
 
 /** Maximum number of distinct attachments of a request. */
 const MAX_ATTACHMENTS = 100

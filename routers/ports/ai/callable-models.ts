@@ -12,11 +12,8 @@ export type FindModel = (
 export interface CallableModels {
   /** Reads the model from the database. */
   find: FindModel
-  /**
-   * Prepares and reserves a call with cached models. If the request is invalid, or the cache is outdated at the
-   * reservation, it repeats the work with the database; failed work must leave nothing behind.
-   */
-  prepare<Call>(work: (find: FindModel) => Promise<Call>): Promise<Call>
+  /** Returns the cached model with its version of the catalogue, or reads the model from the database. */
+  findCached: FindModel
 }
 
 /** Thrown if the catalogue has changed since the call was prepared; nothing is reserved then. */

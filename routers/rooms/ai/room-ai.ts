@@ -15,8 +15,8 @@ import {
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
 import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
-import { startCall } from '../../ai/ai-router.ts'
 import { type ChatContext, canAskInRooms } from '../../ai/chat-context.ts'
+import { startCall } from '../../ai/start-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
