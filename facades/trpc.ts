@@ -11,8 +11,8 @@ import { type AppRouter, appRouter } from '../routers/index.ts'
 import { getReservedBytes, reserveBodyMemory } from './http/body-limits.ts'
 import { type Failure, setChallenge, startErrorResponse } from './http/failure.ts'
 import { findExcess } from './http/json-text.ts'
-import { setRetryAfter } from './http/limit-headers.ts'
 import { type FacadeOptions, findProcedure, getBodyLimit } from './http/procedures.ts'
+import { setRetryAfter } from './http/response-notes.ts'
 
 const MAX_CALLS = 50
 
@@ -92,7 +92,7 @@ async function sendWhole({ context }: FastifyRequest, reply: FastifyReply, paylo
   if (isStream) return payload
   reply.code(status).headers(Object.fromEntries(headers))
   // The hook of the server ran before this status was set.
-  setRetryAfter(reply, context?.hints)
+  setRetryAfter(reply, context?.notes)
   setChallenge(reply, status)
   return payload.text()
 }

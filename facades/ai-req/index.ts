@@ -56,10 +56,10 @@ export async function aiReq(app: FastifyInstance, { resolveContext, bodyLimits, 
 }
 
 /** Reads the payload without members that are null, as if they were absent, and without unknown ones, which the response names. */
-function readPayload({ services, hints }: Context, body: Record<string, unknown> | null): unknown {
+function readPayload({ services, notes }: Context, body: Record<string, unknown> | null): unknown {
   const { payload, ...beside } = body ?? {}
   const { input, ignored } = dropUnknownMembers(askInput, dropNulls(payload ?? {}), services.settings.strictParameters)
-  hints.ignoredParameters = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
+  notes.setIgnoredParameters([...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)])
   return input
 }
 

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { type EventWriter, sendEventStream } from '../http/event-stream.ts'
-import { setRateLimitHeaders, toLimitHeaders } from '../http/limit-headers.ts'
 import type { ContextResolver } from '../http/procedures.ts'
+import { setNoteHeaders, setRateLimitHeaders } from '../http/response-notes.ts'
 
 /** The request of the service, into which all faces translate theirs. */
 export type CoreRequest = Parameters<Api['ai']['complete']>[0]
@@ -37,29 +37,22 @@ export async function sendModelAnswer(
 ): Promise<object> {
   const ctx = await resolveContext(request, reply)
   const { ai } = createCaller(ctx)
+  const reportUnsentParameters = () =>
+    ctx.notes.ignoreUnsentParameters((name) => nameParameter(['parameters', name]) ?? name)
   return sendAnswer(ctx, reply, {
     complete: async () => {
       const completed = await ai.complete(input)
-      reportUnsentParameters(ctx, nameParameter)
+      reportUnsentParameters()
       return toBody(completed)
     },
     stream: async () => {
       const parts = await ai.completeStream(input)
-      reportUnsentParameters(ctx, nameParameter)
+      reportUnsentParameters()
       return parts
     },
     writer,
     heartbeat,
   })
-}
-
-/** Adds parameters that were not sent to the model to the ignored parameters. */
-function reportUnsentParameters(
-  { hints }: Context,
-  nameParameter: NonNullable<ModelAnswerOptions['nameParameter']>,
-): void {
-  const unsent = (hints.unsentParameters ?? []).map((name) => nameParameter(['parameters', name]) ?? name)
-  hints.ignoredParameters = [...new Set([...(hints.ignoredParameters ?? []), ...unsent])]
 }
 
 interface SendOptions<Part> {
@@ -79,10 +72,10 @@ export async function sendAnswer<Part>(
   try {
     if (!writer) return await complete()
     const parts = await stream()
-    setRateLimitHeaders(reply, ctx.hints.rateLimit)
-    reply.headers(toLimitHeaders(ctx.hints))
+    setRateLimitHeaders(reply, ctx.notes)
+    setNoteHeaders(reply, ctx.notes)
     return await sendEventStream(reply, { parts, writer, heartbeat, signal: ctx.signal() })
   } finally {
-    if (!reply.sent) setRateLimitHeaders(reply, ctx.hints.rateLimit)
+    if (!reply.sent) setRateLimitHeaders(reply, ctx.notes)
   }
 }

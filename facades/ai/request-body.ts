@@ -26,9 +26,9 @@ export async function readRequest<Schema extends z.ZodType>(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<z.output<Schema>> {
-  const { services, hints } = await resolveContext(request, reply)
+  const { services, notes } = await resolveContext(request, reply)
   const { value, ignored } = parseLeniently(schema, request.body, services.settings.strictParameters)
-  hints.ignoredParameters = ignored
+  notes.setIgnoredParameters(ignored)
   return value
 }
 

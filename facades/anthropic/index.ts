@@ -4,8 +4,8 @@ import { createCaller } from '../../routers/index.ts'
 import { sendModelAnswer } from '../ai/answer.ts'
 import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
 import { parseBody, readRequest, remapIssues } from '../ai/request-body.ts'
-import { setRateLimitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/response-notes.ts'
 import { nameParameter, sendError } from './anthropic-errors.ts'
 import { countRequest, messageRequest, toCoreRequest } from './messages-request.ts'
 import { toMessage } from './messages-response.ts'
@@ -55,7 +55,7 @@ function registerCountRoute(app: FastifyInstance, options: AnthropicOptions): vo
     } catch (error) {
       throw remapIssues(error, mapPath, request.body)
     } finally {
-      setRateLimitHeaders(reply, ctx.hints.rateLimit)
+      setRateLimitHeaders(reply, ctx.notes)
     }
   })
 }

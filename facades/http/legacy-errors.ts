@@ -1,8 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { readIssues } from '../../routers/core/issues.ts'
 import { getErrorKind } from '../../routers/core/problems.ts'
 import { type Failure, type FieldErrors, startErrorResponse, toFieldErrors } from './failure.ts'
-import { writeRetryAfter } from './limit-headers.ts'
+import { setProviderRetryAfter } from './response-notes.ts'
 
 /** Sets the error handler of legacy programs; `member` names the part of the body that holds the input. */
 export function setLegacyErrorHandler(app: FastifyInstance, member?: string): void {
@@ -10,19 +10,13 @@ export function setLegacyErrorHandler(app: FastifyInstance, member?: string): vo
     const failure = startErrorResponse(thrown, request, reply)
     const { code, message } = failure
     const status = chooseStatus(failure)
-    if (isProviderError(failure)) setProviderRetryAfter(reply, request)
+    if (isProviderError(failure)) setProviderRetryAfter(reply, request.context?.notes)
     const body =
       status === 422
         ? toValidationError(failure, request.id, member)
         : { success: false, message, code, requestId: request.id }
     return reply.code(status).send(body)
   })
-}
-
-/** Sets `Retry-After` if the provider asks for it. */
-function setProviderRetryAfter(reply: FastifyReply, { context }: FastifyRequest): void {
-  const seconds = context?.hints.retryAfterSeconds
-  if (seconds) writeRetryAfter(reply, seconds)
 }
 
 const isProviderError = ({ code }: Failure) => code.startsWith('provider_')

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { StreamPosition } from '../../routers/core/hooks.ts'
+import type { StreamPosition } from '../../routers/core/response-notes.ts'
 import type { Relation, Resource } from '../../routers/resource/declare.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import type { Page } from '../../routers/verbs/read.ts'

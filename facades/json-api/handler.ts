@@ -11,6 +11,7 @@ import { createEntityTag, matchesIfNoneMatch, parseIfMatchVersions } from '../ht
 import { readUpload } from '../http/forms.ts'
 import { inputsOf } from '../http/procedures.ts'
 import { readSearch } from '../http/request-url.ts'
+import { readPositions } from '../http/response-notes.ts'
 import { sendFile } from '../http/send-file.ts'
 import { readAction, readLinkage, readResource } from './body.ts'
 import { buildSelfLink, writeDocument } from './document.ts'
@@ -122,14 +123,14 @@ export class RouteHandler {
 
   async #writeResponse(
     { url }: FastifyRequest,
-    { hints: { positions = [] } }: Context,
+    { notes }: Context,
     { output, query }: ProcedureResult,
   ): Promise<StoredResponse> {
     const documentContext = this.#documentContext
     const route = this.#route
     const plainMember = documentContext.members.plainAnswer(route.resource.type, route.action)
     if (plainMember !== undefined) return writePlain(plainMember, output)
-    const payload = await writeDocument({ documentContext, route, query, url, output, positions })
+    const payload = await writeDocument({ documentContext, route, query, url, output, positions: readPositions(notes) })
     return { status: route.creates ? 201 : 200, headers: this.#writeHeaders(output, payload), payload }
   }
 

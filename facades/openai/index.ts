@@ -3,8 +3,8 @@ import { createCaller } from '../../routers/index.ts'
 import { sendModelAnswer } from '../ai/answer.ts'
 import { type AvailableModel, findModel, listModels } from '../ai/available-models.ts'
 import { readRequest, remapIssues } from '../ai/request-body.ts'
-import { setRateLimitHeaders } from '../http/limit-headers.ts'
 import { type FacadeOptions, procedureRoute } from '../http/procedures.ts'
+import { setRateLimitHeaders } from '../http/response-notes.ts'
 import { chatRequest, chatToCoreRequest, listCustomTools, mapChatErrorPath } from './chat/chat-request.ts'
 import { toCompletion } from './chat/chat-response.ts'
 import { createChunkWriter } from './chat/chat-stream.ts'
@@ -54,7 +54,7 @@ function registerEmbeddingRoute(app: FastifyInstance, options: OpenAiOptions): v
     try {
       return embeddings.toEmbeddingList(body, await createCaller(ctx).ai.embed(embeddings.toEmbeddingInput(body)))
     } finally {
-      setRateLimitHeaders(reply, ctx.hints.rateLimit)
+      setRateLimitHeaders(reply, ctx.notes)
     }
   })
 }

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { type ErrorCode, type Issue, Problem } from '../core/problems.ts'
+import { ResponseNotes } from '../core/response-notes.ts'
 import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
 import { FileReadError } from '../ports/ai/prompt-files.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
@@ -8,7 +9,7 @@ import { findCurrentSpan, iterateWithin, runWithin, type Span } from '../ports/t
 import { type CallMeter, LimitCut } from './call-meter.ts'
 import { toQuotaProblem } from './reservation.ts'
 
-export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'hints'>
+export type RecordedContext = Pick<Context, 'services' | 'requestId' | 'notes'>
 
 interface RecordedCall {
   operation: 'chat' | 'embeddings'
@@ -80,7 +81,7 @@ export class CallRecord {
   /** Discards the record because a fallback call replaces the failed one. */
   discard(error: unknown): void {
     this.#isWritten = true
-    toFailureProblem({ ...this.#ctx, hints: {} }, this.#call, error)
+    toFailureProblem({ ...this.#ctx, notes: new ResponseNotes() }, this.#call, error)
     this.#span?.fail(error)
     this.#span?.end()
   }
@@ -98,7 +99,7 @@ export class CallRecord {
       this.write('cut')
       const limitProblem = error.quota ? toQuotaProblem(this.#ctx, error.quota) : new Problem('unavailable')
       // A retry would pay again for the completed rounds.
-      this.#ctx.hints.isFinal = true
+      this.#ctx.notes.adviseRetry({ isFinal: true })
       return limitProblem
     }
     const problem = this.toProblem(error)
@@ -109,7 +110,7 @@ export class CallRecord {
   toProblem(error: unknown): Problem {
     const { aborted, reason } = this.#call.signal
     if (aborted) return reason instanceof Problem ? reason : new Problem('client_gone', { cause: error })
-    this.#ctx.hints.isFinal = true
+    this.#ctx.notes.adviseRetry({ isFinal: true })
     const problem = toFailureProblem(this.#ctx, this.#call, error)
     this.#span?.fail(problem)
     return problem
@@ -117,7 +118,7 @@ export class CallRecord {
 }
 
 type LogContext = Pick<Context, 'services' | 'requestId'>
-type ResponseContext = LogContext & Pick<Context, 'hints'>
+type ResponseContext = LogContext & Pick<Context, 'notes'>
 
 const REFUSED = 'The AI provider did not take the request.'
 
@@ -144,10 +145,10 @@ function toFailureProblem(
   logFailure(ctx, model, { error, summary: 'the AI provider failed' })
   const { models } = ctx.services
   const { reason, retryAfterSeconds } = models.classifyRefusal(error)
-  if (retryAfterSeconds !== undefined) ctx.hints.retryAfterSeconds = retryAfterSeconds
+  if (retryAfterSeconds !== undefined) ctx.notes.adviseRetry({ afterSeconds: retryAfterSeconds })
   if (reason === 'too_long') return createTooLongProblem(inputPath, error)
   // A retry after the provider's delay may succeed.
-  if (reason === 'rate_limited') ctx.hints.isFinal = false
+  if (reason === 'rate_limited') ctx.notes.adviseRetry({ isFinal: false })
   if (reason) return new Problem(problemCodes[reason], { cause: error })
   const isFinal = models.wouldFailAgain(error)
   return new Problem('provider_failed', { cause: error, isFinal, ...(isFinal && { detail: REFUSED }) })

@@ -29,11 +29,11 @@ export async function consumeAiQuota(ctx: Context, kind: 'ai' | 'ai-count' = 'ai
 const RETRY_CALL_SECONDS = 5
 
 /** Counts a call of a model as under way until it is disposed. Throws if the person has too many. */
-export function beginAiCall({ caller, services, hints }: ChatContext): Disposable {
+export function beginAiCall({ caller, services, notes }: ChatContext): Disposable {
   try {
     return services.aiCalls.acquire(`${caller.person.id}`)
   } catch (error) {
-    hints.retryAfterSeconds = RETRY_CALL_SECONDS
+    notes.adviseRetry({ afterSeconds: RETRY_CALL_SECONDS })
     throw error
   }
 }

@@ -120,7 +120,7 @@ async function startNextFallback(ctx: ChatContext, previous: FallbackCall): Prom
   const reservation = call && (await tryReserve(ctx, call, { replaces: previous.reservation }))
   if (!reservation || reservation instanceof QuotaExceeded)
     return startNextFallback(ctx, { ...previous, fallbackNames })
-  ctx.hints.answeredBy = name
+  ctx.notes.setAnsweredBy(name)
   ctx.services.metrics.countFallback(previous.call.model.modelId)
   return withFallbacks(ctx, { ...previous, call, reservation, fallbackNames })
 }

@@ -77,7 +77,7 @@ export async function tryReserve(
     ...computeMaxCost(model.pricing, { input: maxInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
   })
-  if (!(result instanceof QuotaExceeded)) ctx.hints.limits = listRemaining(result)
+  if (!(result instanceof QuotaExceeded)) ctx.notes.setLimits(listRemaining(result))
   return result
 }
 
@@ -132,21 +132,21 @@ type RefusalDuration = (typeof refusalDurations)[number]
 
 /** Builds the problem for the limit that refuses longest, because no retry succeeds earlier. */
 export function toQuotaProblem(
-  ctx: Pick<Context, 'hints' | 'services'>,
+  ctx: Pick<Context, 'notes' | 'services'>,
   { limits }: QuotaExceeded,
   unknown: UnknownCost = 'model',
 ): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
-  ctx.hints.limits = enforced.map((limit) => toLimitLeft(limit, 0))
+  ctx.notes.setLimits(enforced.map((limit) => toLimitLeft(limit, 0)))
   const [longest] = enforced.filter((limit) => !hasRoom(limit)).toSorted(compareByDuration)
   if (!longest) return new Problem('unavailable')
   ctx.services.metrics.countRefusal(longest.name)
   const { cap, used, held, resetsAt } = longest
   const duration = classifyRefusal(longest)
   const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))
-  ctx.hints.isFinal = duration !== 'held'
-  ctx.hints.retryAfterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[duration]
-  ctx.hints.rateLimit = { limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds }
+  const afterSeconds = { held: RETRY_SOON_SECONDS, spent: resetSeconds, never: null }[duration]
+  ctx.notes.adviseRetry({ isFinal: duration !== 'held', afterSeconds })
+  ctx.notes.setRateLimit({ limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds })
   return new Problem(duration === 'held' ? 'limit_held' : 'limit_reached', {
     detail: sentences[duration](longest, unknown),
   })

@@ -122,7 +122,7 @@ function createRecorder({ pending, logged, droppedFiles, endedCredentials }: Rec
 const writeLog = (em: EntityManager, pending: readonly PendingChange[]) =>
   runStatement(em, recordChanges, [JSON.stringify(pending.map((change, n) => ({ n, ...change })))])
 
-function publish({ services, hints, caller }: Context, logged: readonly LoggedChange[]): void {
+function publish({ services, notes, caller }: Context, logged: readonly LoggedChange[]): void {
   if (logged.length === 0) return
   services.changeBus.publish(logged)
   if (!services.settings.syncLog) return
@@ -130,8 +130,7 @@ function publish({ services, hints, caller }: Context, logged: readonly LoggedCh
   const readable = logged.filter(
     ({ stream }) => stream !== 'admins' && (!stream.startsWith('user:') || stream === ownStream),
   )
-  const positions = readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq }))
-  hints.positions = [...(hints.positions ?? []), ...positions]
+  notes.addPositions(readable.map(({ stream, epoch, seq }) => ({ stream, epoch, seq })))
 }
 
 /** The hourly cleanup finds files that could not be removed. */

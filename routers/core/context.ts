@@ -4,19 +4,20 @@ import { sessionCredential, tokenCredential } from '../ports/credential-watch.ts
 import type { BrowserSession } from '../ports/session.ts'
 import type { AuditedCall } from './audited-call.ts'
 import type { Caller } from './caller.ts'
-import type { HookRegistry, ResponseHints, TypeChangeCause } from './hooks.ts'
+import type { HookRegistry, TypeChangeCause } from './hooks.ts'
 import { Problem } from './problems.ts'
+import { ResponseNotes } from './response-notes.ts'
 import type { Services } from './services.ts'
 
 /** Holds the caller of one request, and announces each change of the user type at once. */
 class CallerContext {
   #caller: Caller
   readonly #hooks: HookRegistry
-  readonly #hints: ResponseHints
+  readonly #notes: ResponseNotes
 
-  constructor(hooks: HookRegistry, hints: ResponseHints, caller: Caller = { type: 'guest' }) {
+  constructor(hooks: HookRegistry, notes: ResponseNotes, caller: Caller = { type: 'guest' }) {
     this.#hooks = hooks
-    this.#hints = hints
+    this.#notes = notes
     this.#caller = caller
   }
 
@@ -29,7 +30,7 @@ class CallerContext {
     this.#caller = to
     const userId = [to, from].find((caller) => caller.type === 'user')?.person.id
     if (from.type === to.type) return
-    this.#hooks.emit('user-type-changed', { cause, from: from.type, to: to.type, userId, hints: this.#hints })
+    this.#hooks.emit('user-type-changed', { cause, from: from.type, to: to.type, userId, notes: this.#notes })
   }
 }
 
@@ -93,8 +94,7 @@ export interface Context {
   file: IncomingFile | undefined
   /** Returns true if the caller requests an attribute that is sent on demand; set by the facade. */
   isRequested(type: string, attribute: string): boolean
-  /** Data for response headers, beside the result. */
-  hints: ResponseHints
+  notes: ResponseNotes
 }
 
 const { signal: never } = new AbortController()
@@ -115,8 +115,8 @@ export function createContext(services: Services, call: CallDetails): Context {
     watchUnread = () => {},
   } = call
   const { locale = services.settings.defaultLocale } = call
-  const hints: ResponseHints = {}
-  const callerContext = new CallerContext(services.hooks, hints, cause ? undefined : caller)
+  const notes = new ResponseNotes()
+  const callerContext = new CallerContext(services.hooks, notes, cause ? undefined : caller)
   if (caller && cause) callerContext.setCaller(caller, cause)
   let scopedManager: EntityManager | undefined
   return {
@@ -138,7 +138,7 @@ export function createContext(services: Services, call: CallDetails): Context {
     browser,
     file: undefined,
     isRequested: () => false,
-    hints,
+    notes,
   }
 }
 

@@ -1,42 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { LimitLeft } from '../ports/ai/usage-ledger.ts'
 import type { HealthResult } from '../ports/health.ts'
-import type { RateLimitStatus } from '../ports/rate-limiter.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeTransaction } from './change-recorder.ts'
-
-/** A position in a stream of the change log. */
-export interface StreamPosition {
-  stream: string
-  epoch: string
-  seq: number
-}
-
-/** Data for a response beside the result of a call. */
-export interface ResponseHints {
-  /** State of the rate limit, if one was counted. */
-  rateLimit?: RateLimitStatus
-  /** Seconds after which to retry a refused call, if this is not when the rate limit resets; null for never. */
-  retryAfterSeconds?: number | null
-  /** Remaining usage limits, if they were looked up. */
-  limits?: readonly LimitLeft[]
-  /** Members of the request that were ignored, by their names. */
-  ignoredParameters?: readonly string[]
-  /** Parameters that were not sent to the model, by our own names. */
-  unsentParameters?: readonly string[]
-  /** The fallback model that answered. */
-  answeredBy?: string
-  /** Set if a retry is useless: a limit is used up, or the provider was already retried. */
-  isFinal?: boolean
-  /** Set if the browser must delete all data of a person. */
-  clearSiteData?: true
-  /** Number of issues reported so far; the calls of a batch share one response. */
-  reportedIssues?: number
-  /** Positions of the change log after the writes, for callers that receive them. */
-  positions?: StreamPosition[]
-}
+import type { ResponseNotes } from './response-notes.ts'
 
 /** The reason for a change of the user type. A session that continues or expires changes nothing. */
 export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' | 'bearer-token'
@@ -85,7 +53,7 @@ export interface Hooks {
     from: UserType
     to: UserType
     userId?: number | undefined
-    hints: ResponseHints
+    notes: ResponseNotes
   }
   /** A person or an app takes a name, in a transaction. */
   'name-taken': NameHolder

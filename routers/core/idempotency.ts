@@ -181,10 +181,10 @@ const MAX_KEYS = 5000
 const MAX_KEPT = 2 * 1024 * 1024
 
 /** Refuses the request before it runs if its key could not be remembered for a day. */
-async function consumeKeyQuota({ services, hints }: Context, owner: string): Promise<void> {
+async function consumeKeyQuota({ services, notes }: Context, owner: string): Promise<void> {
   const allowance = await services.limiter.consume(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
-  hints.rateLimit = allowance
+  notes.setRateLimit(allowance)
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 

@@ -10,7 +10,7 @@ import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { translateDatabaseError } from './database-errors.ts'
 import { readIssues, shorten, truncateIssues } from './issues.ts'
-import { getErrorKind, type Issue, MAX_ISSUES, Problem } from './problems.ts'
+import { getErrorKind, type Issue, Problem } from './problems.ts'
 import { assertRawInput } from './raw-input.ts'
 
 const MAX_PATH = 100
@@ -36,13 +36,8 @@ function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Conte
   }
 }
 
-/** Limits the issues; the calls of a batch share one response. */
-function limitIssues(issues: readonly Issue[], ctx: Context | undefined): Issue[] {
-  const { reportedIssues = 0 } = ctx?.hints ?? {}
-  const limited = truncateIssues(issues, MAX_ISSUES - reportedIssues).map(({ path, message }) => ({ path, message }))
-  if (ctx) ctx.hints.reportedIssues = reportedIssues + limited.length
-  return limited
-}
+const limitIssues = (issues: readonly Issue[], ctx: Context | undefined): Issue[] =>
+  (ctx ? ctx.notes.limitIssues(issues) : truncateIssues(issues)).map(({ path, message }) => ({ path, message }))
 
 function writeMessage(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message
@@ -225,7 +220,7 @@ async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMet
   try {
     return await ctx.services.semaphores.person.acquire(key, ctx.signal)
   } catch (error) {
-    ctx.hints.retryAfterSeconds = RETRY_SECONDS
+    ctx.notes.adviseRetry({ afterSeconds: RETRY_SECONDS })
     throw error
   }
 }

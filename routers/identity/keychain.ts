@@ -61,8 +61,8 @@ const base64Text = (max: number) =>
 export const passkeyBackup = z.strictObject({ ciphertext: base64Text(4096), iv: base64Text(64), tag: base64Text(64) })
 
 /** Makes the browser forget its keys after a logout. The service itself holds no open key. */
-export function lockKeychain({ from, to, hints }: Hooks['user-type-changed']): void {
-  if (from !== 'guest' && to === 'guest') hints.clearSiteData = true
+export function lockKeychain({ from, to, notes }: Hooks['user-type-changed']): void {
+  if (from !== 'guest' && to === 'guest') notes.clearSiteData()
 }
 
 /** A change within a transaction that has locked the person's row. */

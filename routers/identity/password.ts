@@ -125,7 +125,7 @@ async function verifyCurrentPassword(ctx: Context, username: string, password: s
   const key = `password-change:${id}`
   const allowance = await ctx.services.limiter.consume(key, MAX_ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
-    ctx.hints.rateLimit = allowance
+    ctx.notes.setRateLimit(allowance)
     throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
   }
   if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')

@@ -3,8 +3,8 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import type { Sql } from '../../entities/sql/statement.ts'
 import { countDeprecatedCalls } from '../../entities/system/deprecated-call.ts'
 import { buildDeprecations, type Deprecation } from '../../facades/http/deprecations.ts'
-import { setRetryAfter, toLimitHeaders } from '../../facades/http/limit-headers.ts'
 import { isNavigation } from '../../facades/http/negotiation.ts'
+import { countIgnoredParameters, setNoteHeaders, setRetryAfter } from '../../facades/http/response-notes.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Services } from '../../routers/core/services.ts'
 import type { Log } from '../../routers/ports/log.ts'
@@ -44,10 +44,8 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
   drainUnreadBodies(app)
   app.addHook('onSend', ({ context }, reply, _, done) => {
     closeWhileDraining(reply)
-    const hints = context?.hints
-    if (hints) reply.headers(toLimitHeaders(hints))
-    if (hints?.clearSiteData) reply.header('clear-site-data', '"cache", "storage"')
-    setRetryAfter(reply, hints)
+    setNoteHeaders(reply, context?.notes)
+    setRetryAfter(reply, context?.notes)
     done()
   })
   const isRepeated = createRepeatedProbeCheck()
@@ -115,7 +113,7 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, level: 'debug'
   const current = request.context?.callerContext.current
   const caller = current?.type === 'user' ? { userId: current.person.id, tokenId: current.token?.id } : undefined
   const { method, routeOptions } = request
-  const ignored = request.context?.hints.ignoredParameters?.length
+  const ignored = countIgnoredParameters(request.context?.notes)
   const ms = Math.round(reply.elapsedTime * 10) / 10
   request.log[level](
     {

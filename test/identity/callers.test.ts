@@ -202,7 +202,7 @@ describe('the contexts of a request', () => {
     const { id, token } = await addAccount(svc, ada)
     const { id: bob } = await addAccount(svc, bobName, { keys: false })
     const events: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ hints: _, ...change }) => void events.push(change))
+    svc.services.hooks.on('user-type-changed', ({ notes: _, ...change }) => void events.push(change))
     const during = async (act: () => Promise<unknown>) => {
       events.length = 0
       await act()

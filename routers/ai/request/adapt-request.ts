@@ -29,12 +29,12 @@ const hintParameters = [
 ] as const satisfies HintParameter[]
 
 /** Adapts the request to the model, as far as the caller leaves that to the service. */
-export function adaptRequest(ctx: Pick<Context, 'hints'>, request: AiRequest, model: CallableModel): AiRequest {
+export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, model: CallableModel): AiRequest {
   const { isAdaptable, parameters } = request
   const unsent = hintParameters.filter((name) => isRequested(request, name) && lacksParameter(name, model))
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
   const nativeTools = chooseNativeTools(request, model)
-  ctx.hints.unsentParameters = [...unsent, ...listUnsentTools(request, model, nativeTools)]
+  ctx.notes.setUnsentParameters([...unsent, ...listUnsentTools(request, model, nativeTools)])
   if (!isAdaptable) return sentParameters === parameters ? request : { ...request, parameters: sentParameters }
   return { ...request, parameters: withEffort(sentParameters, model), ...(nativeTools.length > 0 && { nativeTools }) }
 }
@@ -134,7 +134,7 @@ export async function findUnsentParameters(ctx: Context, request: AiRequest, mod
     assistantPrefix: listTurnStart(request.messages),
   })
   const isLeftOut = unsent.some(({ name }) => name === 'effort') && request.parameters.isEffortOptional
-  if (isLeftOut) ctx.hints.unsentParameters = [...(ctx.hints.unsentParameters ?? []), 'effort']
+  if (isLeftOut) ctx.notes.addUnsentParameter('effort')
   return unsent
     .filter((parameter) => !isOptional(request, parameter))
     .map((parameter) => ({ path: toPath(parameter), message: describeUnsent(parameter) }))

@@ -5,6 +5,6 @@ import { Problem } from '../problems.ts'
 export async function consumeRateLimit(ctx: Context, keys: readonly string[], limit: number): Promise<void> {
   const statuses = await Promise.all(keys.map((key) => ctx.services.limiter.consume(key, limit)))
   const tightest = statuses.reduce((least, next) => (next.remaining < least.remaining ? next : least))
-  ctx.hints.rateLimit = tightest
+  ctx.notes.setRateLimit(tightest)
   if (tightest.remaining < 0) throw new Problem('too_many_requests')
 }

@@ -109,7 +109,7 @@ async function verifyPassword(ctx: BrowserContext, typedCredentials: Credentials
 async function consumeAttempt(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
   const allowance = await ctx.services.loginThrottle.consume(attempt)
   if (allowance.remaining >= 0) return
-  ctx.hints.rateLimit = allowance
+  ctx.notes.setRateLimit(allowance)
   throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
 }
 
