@@ -15,7 +15,7 @@ interface CommandResult {
   text: string
 }
 
-/** Services and options that each command gets. */
+/** Services and options that each command gets; a command acts only by them, so that one can be run to find its faults. */
 export interface CommandContext {
   /** Settings that replace those of the process. */
   env: NodeJS.ProcessEnv | undefined
@@ -63,6 +63,22 @@ export const createCommandContext = ({ terminal, isJson, env }: CommandContextOp
   write: (chunks) => writeChunks(terminal.stdout, chunks),
   print: (result) => void terminal.stdout.write(`${isJson ? JSON.stringify(result.record) : result.text}\n`),
 })
+
+/** The context of a command that only looks for faults of its command line: whatever it does with it is refused. */
+export function createRefusedContext(options: CommandContextOptions): CommandContext {
+  const refuse = () => {
+    throw new UsageError('')
+  }
+  return {
+    ...createCommandContext(options),
+    prompts: new TerminalPrompts(options.terminal, true),
+    readStdin: async () => refuse(),
+    open: async () => refuse(),
+    runInterruptible: async () => refuse(),
+    write: async () => refuse(),
+    print: refuse,
+  }
+}
 
 interface CoreOptions {
   terminal: Terminal

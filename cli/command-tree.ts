@@ -6,7 +6,7 @@ import { wrapText } from './output.ts'
 
 export type AnyCommand = Awaited<Exclude<SubCommandsDef[string], (...none: never[]) => unknown>>
 
-interface FoundCommand {
+export interface FoundCommand {
   path: string[]
   command: AnyCommand
   rest: string[]

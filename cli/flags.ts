@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util'
 import type { ArgsDef } from 'citty'
 import { findNearest } from '../routers/ports/spelling.ts'
-import { UsageError } from './errors.ts'
 
 /** Shown in the help as the value of a list flag, which takes comma separated values or may be repeated. */
 export const LIST = 'A,B'
 
-/**
- * Checks flags strictly, because citty accepts unknown flags and missing values. Returns the arguments with repeated
- * list flags joined; throws with all errors.
- */
-export function checkFlags(args: ArgsDef, argv: string[]): string[] {
+interface CheckedFlags {
+  /** The arguments with repeated list flags joined, and without unknown flags, flags without values and words too many. */
+  words: string[]
+  faults: string[]
+}
+
+/** Checks flags strictly, because citty accepts unknown flags and missing values. */
+export function checkFlags(args: ArgsDef, argv: string[]): CheckedFlags {
   const flags = Object.entries(args).filter(([, { type }]) => type !== 'positional')
   const options = Object.fromEntries(
     flags.map(([name, { type }]) => [name, { type: type === 'boolean' ? 'boolean' : 'string' } as const]),
@@ -27,18 +29,32 @@ export function checkFlags(args: ArgsDef, argv: string[]): string[] {
     if (type === 'positional') return positionals.findIndex(([positional]) => positional === name) >= words.length
     return !givenOptions.some((option) => option.name === name)
   }
+  const optionFaults = givenOptions.map((option) => findFault(option, options))
   const faults = [
-    ...givenOptions.flatMap((option) => findFault(option, options)),
+    ...optionFaults.flat(),
     ...refused.map(([name]) => `--${name} is given more than once.`),
     ...words.slice(positionals.length).map((word) => `'${word}' is one word too many.`),
     ...Object.entries(args)
       .filter(isMissing)
       .map(([name, { type }]) => `${type === 'positional' ? name.toUpperCase() : `--${name}`} is missing.`),
   ]
-  if (faults.length > 0) throw new UsageError(faults.join('\n'))
   const listValues = (name: string) => givenOptions.filter((option) => option.name === name).map(({ value }) => value)
-  return [...argv, ...repeated.map(([name]) => `--${name}=${listValues(name).join()}`)]
+  const joined = repeated.map(([name]) => `--${name}=${listValues(name).join()}`)
+  if (faults.length === 0) return { words: [...argv, ...joined], faults }
+  const known = givenOptions.filter((_, at) => optionFaults[at]?.length === 0)
+  const given = known.map(({ name, value }) => (value === undefined ? `--${name}` : `--${name}=${value}`))
+  return { words: [...given, ...joined, '--', ...words.slice(0, positionals.length)], faults }
 }
+
+/** Adds faults, but for those of a flag or word of which one is known. */
+export function addFaults(known: readonly string[], found: readonly string[]): string[] {
+  const names = new Set(known.map(readFaultyName).filter(Boolean))
+  return [...known, ...found.filter((fault) => !names.has(readFaultyName(fault)))]
+}
+
+/** Reads the name with which a fault begins, as in `--cap is missing.` or `NAME is missing.`. */
+const readFaultyName = (fault: string) =>
+  /^(?:(?:Option ')?--([\w-]+)|([A-Z]+)(?= ))/.exec(fault)?.slice(1).join('').toLowerCase()
 
 interface GivenOption {
   name: string

@@ -1,10 +1,17 @@
 import { constants } from 'node:os'
-import { runCommand } from 'citty'
+import { type ArgsDef, runCommand } from 'citty'
 import manifest from '../package.json' with { type: 'json' }
-import { createCommandContext } from './command-context.ts'
-import { assertRunnable, findCommand, resolveValue, writeUsage } from './command-tree.ts'
-import { toExitError } from './errors.ts'
-import { checkFlags, normalizeSwitches } from './flags.ts'
+import { createCommandContext, createRefusedContext } from './command-context.ts'
+import {
+  type AnyCommand,
+  assertRunnable,
+  type FoundCommand,
+  findCommand,
+  resolveValue,
+  writeUsage,
+} from './command-tree.ts'
+import { toExitError, UsageError } from './errors.ts'
+import { addFaults, checkFlags, normalizeSwitches } from './flags.ts'
 import { createRoot, type Program, svc, svcConsole } from './programs.ts'
 import { getProcessTerminal, type Terminal } from './prompts.ts'
 
@@ -31,7 +38,8 @@ export async function main(
   env?: NodeJS.ProcessEnv,
 ): Promise<number> {
   const isJson = argv.includes('--json')
-  const context = createCommandContext({ terminal, isJson, env })
+  const options = { terminal, isJson, env }
+  const context = createCommandContext(options)
   try {
     if (argv[0] === '--version') {
       context.print({ record: { name: program.name, version: manifest.version }, text: manifest.version })
@@ -44,12 +52,12 @@ export async function main(
       return 0
     }
     assertRunnable(resolved)
-    const args = (await resolveValue(command.args)) ?? {}
-    const normalized = normalizeSwitches(args, rest)
-    const words = command.args ? checkFlags(args, normalized) : normalized
-    // No subcommand was named, but citty would take the value of a flag for one.
-    const { subCommands: _, ...withoutSubCommands } = command
-    await runCommand(withoutSubCommands, { rawArgs: words })
+    const { words, faults } = await readWords(resolved)
+    if (faults.length > 0) {
+      const refused = await findCommand(createRoot(program, createRefusedContext(options)), [], resolved.path.slice(1))
+      throw new UsageError(addFaults(faults, await findFaultyValues(refused.command, words)).join('\n'))
+    }
+    await runCommand(omitSubCommands(command), { rawArgs: words })
     return Number(context.hasFailed)
   } catch (error) {
     const { exitCode, code, message } = toExitError(error)
@@ -57,6 +65,30 @@ export async function main(
     if (!isBrokenPipe(error)) terminal.stderr.write(`${message}\n`)
     return exitCode
   }
+}
+
+/** Reads the words after the name of a command. */
+async function readWords({ command, rest }: FoundCommand) {
+  const args = (await resolveValue(command.args)) ?? {}
+  const words = normalizeSwitches(args, rest)
+  return command.args ? checkFlags(args, words) : { words, faults: [] }
+}
+
+/** No subcommand was named, but citty would take the value of a flag for one. */
+const omitSubCommands = ({ subCommands: _, ...command }: AnyCommand): AnyCommand => command
+
+/** Returns the faults that a refused command finds in its values. Other errors come from what is missing. */
+async function findFaultyValues(command: AnyCommand, words: string[]): Promise<string[]> {
+  const args: ArgsDef = (await resolveValue(command.args)) ?? {}
+  const optional = Object.fromEntries(
+    Object.entries(args).map(([name, arg]) => [name, { ...arg, required: false } as ArgsDef[string]]),
+  )
+  try {
+    await runCommand({ ...omitSubCommands(command), args: optional }, { rawArgs: words })
+  } catch (error) {
+    if (error instanceof UsageError) return error.message.split('\n').filter(Boolean)
+  }
+  return []
 }
 
 /** Converts `help token` to `token --help`. */

@@ -68,10 +68,12 @@ export class TerminalPrompts implements Prompts {
   readonly isInteractive: boolean
   /** The streams for questions and answers. */
   readonly #streams: { input: Terminal['input']; output: Terminal['stderr'] }
-  #isRefused = false
+  #isRefused: boolean
 
-  constructor({ input, stderr: output, isInteractive }: Terminal) {
+  /** If the command line is refused already, nothing is asked. */
+  constructor({ input, stderr: output, isInteractive }: Terminal, isRefused = false) {
     this.isInteractive = isInteractive
+    this.#isRefused = isRefused
     this.#streams = { input, output }
   }
 
@@ -127,7 +129,8 @@ export class TerminalPrompts implements Prompts {
         this.#isRefused = true
       }
     }
-    if (faults.length > 0) throw new UsageError(faults.filter((fault) => fault !== '').join('\n'))
+    // Two values may lack the same flag.
+    if (faults.length > 0) throw new UsageError([...new Set(faults)].filter((fault) => fault !== '').join('\n'))
     return values as Values<R>
   }
 

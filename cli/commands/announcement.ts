@@ -1,6 +1,7 @@
 import { type ArgsDef, defineCommand, type ParsedArgs } from 'citty'
 import { z } from 'zod'
 import { announcementTypes } from '../../entities/system/announcement.ts'
+import { moment } from '../../routers/ports/days.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
 import { parseOptionalFlag } from '../flag-values.ts'
@@ -66,24 +67,35 @@ export const publishAnnouncementCommand = (context: CommandContext) =>
     },
   })
 
+function assertOneAudience({ global, users }: Pick<ParsedArgs<typeof publishArgs>, 'global' | 'users'>): void {
+  if (global && users !== undefined)
+    throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
+}
+
 /** Reads the input from flags, and asks for a missing title and folder. */
 async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Prompts) {
-  const { force = false, anchor, start, expire } = args
-  if (args.global && args.users !== undefined)
-    throw new UsageError('Give only one of --global, for everybody, and --users, for some.')
-  const { type, ...texts } = await prompts.readAll({
+  const { force = false, anchor } = args
+  const {
+    title: newTitle,
+    view,
+    ...values
+  } = await prompts.readAll({
+    people: () => assertOneAudience(args),
     title: () => prompts.askText({ flag: 'TITLE', value: args.title, message: 'Title', schema: title }),
     view: () => prompts.askText({ flag: 'VIEW', value: args.view, message: 'Folder of its texts', schema: folder }),
     type: () => parseOptionalFlag('type', z.enum(announcementTypes), args.type, '--type'),
+    start: () => parseOptionalFlag('start', moment, args.start, '--start'),
+    expire: () => parseOptionalFlag('expire', moment, args.expire, '--expire'),
   })
   return {
-    ...texts,
-    ...type,
+    title: newTitle,
+    view,
+    ...values.type,
+    ...values.start,
+    ...values.expire,
     force,
     ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
     anchor,
-    start,
-    expire,
   }
 }
 

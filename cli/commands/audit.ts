@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { defineCommand } from 'citty'
+import { day } from '../../routers/ports/days.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
@@ -26,13 +27,15 @@ const listCommand = (context: CommandContext) =>
       json,
     },
     async run({ args: { before, limit, act, actor, subject, outcome, from, to } }) {
-      const texts = Object.entries({ act, actor, subject, outcome, from, to })
-      const numbers = await context.prompts.readAll({
+      const texts = Object.entries({ act, actor, subject, outcome })
+      const values = await context.prompts.readAll({
+        from: () => parseOptionalFlag('from', day, from, '--from'),
+        to: () => parseOptionalFlag('to', day, to, '--to'),
         before: () => parseOptionalFlag('before', typedNumber, before, '--before'),
         limit: () => parseOptionalFlag('limit', typedNumber, limit, '--limit'),
       })
       const given = Object.fromEntries(texts.filter(([, text]) => text !== undefined))
-      const input = { ...given, ...numbers.before, ...numbers.limit }
+      const input = { ...given, ...values.from, ...values.to, ...values.before, ...values.limit }
       const record = await context.open(({ host }) => host.audit.list(input))
       const rows = record.entries.map(({ requestId: _, origin, change, ...entry }) => {
         const [actor, subject] = [entry.actor, entry.subject].map((reference) => addName(record.names, reference))

@@ -4,6 +4,7 @@ import type { Refusals } from '../../routers/ai/limits/limit-simulation.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { formatAmount, formatMicros } from '../../routers/ports/ai/amounts.ts'
 import { limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
+import { day } from '../../routers/ports/days.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import type { CoreService } from '../../server/service.ts'
@@ -32,12 +33,15 @@ const simulateCommand = (context: CommandContext) =>
       json,
     },
     async run({ args: { file, from, to, csv } }) {
+      const days = await context.prompts.readAll({
+        from: () => parseOptionalFlag('from', day, from, '--from'),
+        to: () => parseOptionalFlag('to', day, to, '--to'),
+      })
       const config = file !== undefined && {
         config: await readConfigFile(file, limitsConfig, readEnv(context.env).variables),
       }
-      const days = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
       return context.open(async ({ host }) =>
-        printSimulation(context, await host.limits.simulate({ ...days, ...config }), csv),
+        printSimulation(context, await host.limits.simulate({ ...days.from, ...days.to, ...config }), csv),
       )
     },
   })

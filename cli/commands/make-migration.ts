@@ -26,7 +26,7 @@ export const makeMigrationCommand = (context: CommandContext) =>
       if (!folder) throw new UsageError('Set FRONTEND_MIGRATIONS to the folder of the files.')
       const message = 'When it runs and what it does, as after_passkey_new_keys'
       const name = await context.prompts.askText({ flag: 'NAME', value: args.name, message, schema: migration })
-      const file = await makeFrontendMigration(folder, name)
+      const file = await context.runInterruptible(() => makeFrontendMigration(folder, name))
       context.print({ record: { file }, text: `Written: ${file}.` })
     },
   })

@@ -57,9 +57,9 @@ const list = z
   .pipe(z.array(z.enum(abilities)))
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
-  rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke')
   const { prompts } = context
   const input = await prompts.readAll({
+    stray: () => rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke'),
     abilities: () => parseOptionalFlag('abilities', list, flags.abilities, '--abilities'),
     expiry: () => parseOptionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
     user: () => chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : []),
@@ -78,8 +78,11 @@ async function create(context: CommandContext, flags: TokenFlags): Promise<void>
 }
 
 async function listAll(context: CommandContext, flags: TokenFlags): Promise<void> {
-  rejectFlags(flags, ['revoke', 'find', 'name', 'abilities', 'expires', 'token-id', 'yes'], 'does not go with --list')
-  const user = await chooseUser(context, flags)
+  const others = ['revoke', 'find', 'name', 'abilities', 'expires', 'token-id', 'yes'] as const
+  const { user } = await context.prompts.readAll({
+    stray: () => rejectFlags(flags, others, 'does not go with --list'),
+    user: () => chooseUser(context, flags),
+  })
   const record = await context.open(({ host }) => host.tokens.listFor({ user }))
   context.print({ record, text: formatTable(record, NO_TOKENS) })
 }
@@ -87,9 +90,9 @@ async function listAll(context: CommandContext, flags: TokenFlags): Promise<void
 const NO_TOKENS = 'This user has no tokens.'
 
 async function revoke(context: CommandContext, flags: TokenFlags): Promise<void> {
-  rejectFlags(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke')
   const needsConsent = flags['token-id'] !== undefined && !flags.yes
   const { user } = await context.prompts.readAll({
+    stray: () => rejectFlags(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke'),
     given: () => parseOptionalFlag('id', tokenId, flags['token-id'], '--token-id'),
     user: () => chooseKnownUser(context, flags, needsConsent ? ['--yes'] : []),
   })

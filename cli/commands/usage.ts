@@ -5,10 +5,11 @@ import { usageCounts } from '../../entities/ai/usage-record.ts'
 import type { UsageSum } from '../../entities/ai/usage-report.sql.ts'
 import { type GroupedUsage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { formatMicros, formatMoney } from '../../routers/ports/ai/amounts.ts'
+import { day, monthName } from '../../routers/ports/days.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { parseFlag } from '../flag-values.ts'
+import { parseFlag, parseOptionalFlag } from '../flag-values.ts'
 import { chooseCsvForm, formatTable, writeCsvRows, writeJsonRows } from '../output.ts'
 
 /** Maximum number of rows in the terminal. */
@@ -30,9 +31,7 @@ export const usageCommand = (context: CommandContext) =>
     },
     subCommands: { close: closeMonthCommand(context) },
     run({ args: { month, locale, ...report } }) {
-      if (month === undefined) return printReport(context, report)
-      if (report.from ?? report.to) throw new UsageError('--month leaves no room for --from and --to.')
-      return printBill(context, { month, by: report.by, csv: report.csv, locale })
+      return month === undefined ? printReport(context, report) : printBill(context, { month, locale, ...report })
     },
   })
 
@@ -44,17 +43,26 @@ interface ReportFlags {
 }
 
 async function printReport(context: CommandContext, { by, from, to, csv }: ReportFlags): Promise<void> {
-  const period = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-  if (by !== undefined) {
-    const grouping = parseFlag(z.enum(usageGroupings), by, '--by')
+  const flags = await context.prompts.readAll({
+    by: () => parseOptionalFlag('by', z.enum(usageGroupings), by, '--by'),
+    from: () => parseOptionalFlag('from', day, from, '--from'),
+    to: () => parseOptionalFlag('to', day, to, '--to'),
+    csv: () => assertGrouped(csv, by),
+  })
+  const period = { ...flags.from, ...flags.to }
+  const { by: grouping } = flags.by
+  if (grouping !== undefined) {
     const names = [grouping, ...sumColumns]
     return context.open(async ({ host }) =>
       printGrouped(context, await host.usage.by({ by: grouping, ...period }), csv ? names : undefined),
     )
   }
-  if (csv) throw new UsageError('--by is missing.')
   const record = await context.open(({ host }) => host.usage.report(period))
   return context.print({ record, text: formatUsage(record, context.width) })
+}
+
+function assertGrouped(csv: boolean | undefined, by: string | undefined): void {
+  if (csv && by === undefined) throw new UsageError('--by is missing.')
 }
 
 type GroupedReport = Awaited<ReturnType<CoreService['host']['usage']['by']>>
@@ -104,10 +112,8 @@ const formatUsage = (rows: readonly UsageSum[], width: number) =>
 
 const localeName = z.string().regex(/^[a-z]{2}([_-][A-Z]{2})?$/, 'must be a locale such as de_DE')
 
-interface BillFlags {
+interface BillFlags extends ReportFlags {
   month: string
-  by: string | undefined
-  csv: boolean | undefined
   locale: string | undefined
 }
 
@@ -118,12 +124,15 @@ type Bill = Awaited<ReturnType<CoreService['host']['usage']['bill']>>
 type BillRow = Bill['rows'][number]
 
 /** Prints the costs of a month in groups, as they were when the month was closed, or as they are now. */
-async function printBill(context: CommandContext, { month, by, csv, locale = 'en_US' }: BillFlags): Promise<void> {
-  const { grouping, ...flags } = await context.prompts.readAll({
+async function printBill(context: CommandContext, flags: BillFlags): Promise<void> {
+  const { by, csv } = flags
+  const { grouping, month, locale } = await context.prompts.readAll({
+    days: () => rejectDays(flags),
+    month: () => parseFlag(monthName, flags.month, '--month'),
     grouping: () => parseFlag(z.enum(billGroupings), by ?? '', '--by'),
-    locale: () => parseFlag(localeName, locale, '--locale'),
+    locale: () => parseFlag(localeName, flags.locale ?? 'en_US', '--locale'),
   })
-  const form = chooseCsvForm(flags.locale)
+  const form = chooseCsvForm(locale)
   return context.open(async ({ host }) => {
     const read = (page: number) => host.usage.bill({ month, by: grouping, page, size: PAGE })
     const first = await read(1)
@@ -137,6 +146,10 @@ async function printBill(context: CommandContext, { month, by, csv, locale = 'en
     )
     return context.print({ record: first, text })
   })
+}
+
+function rejectDays({ from, to }: ReportFlags): void {
+  if (from ?? to) throw new UsageError('--month leaves no room for --from and --to.')
 }
 
 const billColumns = ['name', 'requests', 'inputTokens', 'outputTokens', 'cost', 'currency', 'estimated', 'unpriced']

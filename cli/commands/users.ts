@@ -8,7 +8,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
+import { parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import { askNewUser, chooseKnownUser, chooseUser, newUserFlags, userFlags } from '../user-flags.ts'
 
@@ -123,13 +123,16 @@ export const setRoleCommand = (context: CommandContext) =>
     meta: { description: 'Make a user an administrator, or an ordinary user again' },
     args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
     async run({ args }) {
-      const user = await chooseKnownUser(context, args, args.role === undefined ? ['--role'] : [])
-      const role = await context.prompts.askChoice({
-        flag: '--role',
-        value: args.role,
-        message: 'Choose the role',
-        schema: z.enum(roles),
-        options: roles.map((value) => ({ value, label: value })),
+      const { user, role } = await context.prompts.readAll({
+        user: () => chooseKnownUser(context, args, args.role === undefined ? ['--role'] : []),
+        role: () =>
+          context.prompts.askChoice({
+            flag: '--role',
+            value: args.role,
+            message: 'Choose the role',
+            schema: z.enum(roles),
+            options: roles.map((value) => ({ value, label: value })),
+          }),
       })
       const record = await context.open(({ host }) => host.admin.setRole({ user, role }))
       context.print({ record, text: `User ${record.username} has the role ${record.role}.` })
@@ -173,12 +176,9 @@ export const renameUserCommand = (context: CommandContext) =>
     meta: { description: 'Give a user another username, as when somebody else has theirs at the login source' },
     args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
     async run({ args }) {
-      const user = await chooseKnownUser(context, args, args.to === undefined ? ['--to'] : [])
-      const to = await context.prompts.askText({
-        flag: '--to',
-        value: args.to,
-        message: 'New username',
-        schema: username,
+      const { user, to } = await context.prompts.readAll({
+        user: () => chooseKnownUser(context, args, args.to === undefined ? ['--to'] : []),
+        to: () => context.prompts.askText({ flag: '--to', value: args.to, message: 'New username', schema: username }),
       })
       const record = await context.open(({ host }) => host.admin.renameUser({ user, to }))
       context.print({ record, text: `The user with the id ${record.id} is called ${record.username}.` })
@@ -198,8 +198,10 @@ export const bindUserCommand = (context: CommandContext) =>
       json,
     },
     async run({ args }) {
-      const user = await chooseUser(context, args)
-      const target = args.subject === undefined ? {} : { subject: parseFlag(subject, args.subject, '--subject') }
+      const { user, target } = await context.prompts.readAll({
+        user: () => chooseUser(context, args),
+        target: () => parseOptionalFlag('subject', subject, args.subject, '--subject'),
+      })
       const record = await context.open(({ host }) => host.admin.bindUser({ user, ...target }))
       const to = record.subject ?? 'nobody; the next sign-in with the username binds them'
       context.print({ record, text: `User ${record.username} is bound to ${to}.` })

@@ -17,8 +17,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, sensitiveAdmin } from '../core/trpc.ts'
-
-const monthText = z.string().regex(/^[1-9]\d{3}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
+import { monthName } from '../ports/days.ts'
 
 /** Highest id of a usage record, for months that are open. */
 const NO_RECORD_LIMIT = Number.MAX_SAFE_INTEGER
@@ -43,7 +42,7 @@ const findRecordLimit = (billMonth: string, [lastClosing]: readonly Closing[]) =
   lastClosing && getNextMonth(lastClosing.month) === billMonth ? lastClosing.lastRecord : NO_RECORD_LIMIT
 
 const billInput = z.strictObject({
-  month: monthText,
+  month: monthName,
   by: z.enum(billGroupings),
   page: z.int().min(1).max(100_000).default(1),
   size: z.int().min(1).max(1000).default(100),
@@ -77,7 +76,7 @@ export const bill = adminSession
 
 export const closeBill = sensitiveAdmin
   .meta(about('Close a month and store its sums. Records that arrive later count in the next month.'))
-  .input(z.strictObject({ month: monthText }))
+  .input(z.strictObject({ month: monthName }))
   .mutation(async ({ ctx, input: { month: billMonth } }) => {
     assertMonthIsOver(billMonth)
     // A short transaction of its own, because recording waits until it ends.

@@ -14,6 +14,8 @@ export const moment = z.iso
   .max(40)
   .refine(isInCalendar, calendarMessage)
 export const day = z.iso.date(notADay).refine(isInCalendar, notADay)
+/** A month in UTC. */
+export const monthName = z.string().regex(/^[1-9]\d{3}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 /** Days in UTC, both inclusive. */

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { svcConsole } from '../../cli/programs.ts'
 import { openHost, runCommand, unreachableHost } from '../kit/command-line.ts'
@@ -166,6 +167,62 @@ test.for<[faults: string[], ...argv: string[]]>([
     '--expires',
     'x',
   ],
+  [
+    [
+      "Unknown option '--fro'. Did you mean '--for'?",
+      '--cap is missing.',
+      '--unit must be requests, tokens or a currency',
+      '--per must be one of',
+      '--time-zone must be a time zone',
+    ],
+    ...'limits set x --fro=y --for user --unit cups --per eon --time-zone Mars'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--for is missing.', '--cap must be a whole number.'],
+    ...'limits set x --foo --cap 0.5 --unit requests --per day'.split(' '),
+  ],
+  [
+    ["Option '--cap <value>' argument missing.", '--per is missing.', '--unit must be requests'],
+    ...'limits set x --for user --unit cups --cap'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--amount must be a number.'],
+    ...'limits top-up lecture --foo --amount many'.split(' '),
+  ],
+  [
+    [
+      "Unknown option '--nmae'.",
+      '--email must be an e-mail address.',
+      '--name is missing.',
+      '--role must be one of user, admin.',
+    ],
+    ...'add-user --nmae=Ada --username ada --email b --role boss'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--token-id goes with --revoke.', '--expires needs a unit', '--name is missing.'],
+    ...'token --foo --token-id 3 --expires 90 --id 2'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--id must be a number.', '--role must be one of user, admin.'],
+    ...'set-role --foo --id ada --role boss'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--by must be one of', '--from must be a day', '--to must be a day'],
+    ...'usage --foo --by mood --from today --to 1.1.2026'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--month leaves no room', '--month must be a month', '--by must be one of'],
+    ...'usage --foo --month May --from 2026-01-01 --by mood'.split(' '),
+  ],
+  [
+    ["Unknown option '--foo'.", '--from must be a day', '--limit must be a number.'],
+    ...'audit list --foo --from today --limit many'.split(' '),
+  ],
+  [["Unknown option '--foo'.", '--days must be a number.'], ...'prices check --foo --days old'.split(' ')],
+  [
+    ["Unknown option '--foo'.", 'Give only one of --global', '--type must be one of', '--start must be a time'],
+    ...'announcement publish Rules rules --foo --global --users ada --type loud --start now'.split(' '),
+  ],
   [['VIEW is missing.', '--type must be one of'], 'announcement', 'publish', 'Rules', '--type', 'x'],
 ])('all faults of a command line are reported at once: %j', async ([faults, ...argv]) => {
   const { exitCode, stderr } = await runCommand(argv, { env: unreachableHost })
@@ -178,6 +235,38 @@ test.for<[faults: string[], ...argv: string[]]>([
       .map((line, at) => line.startsWith(faults[at] ?? '?')),
     stderr,
   ).toEqual(faults.map(() => true))
+})
+
+test.for<[fault: string, ...argv: string[]]>([
+  ["Unknown option '--foo'.", 'app:token', '--foo', '--name', 'seventeen letters', '--username', 'ada'],
+  ["Unknown option '--force'.", 'ext-app:create', '--force', '--name', '', '--url', 'x'],
+])('svc-console reports an unknown flag beside a wrong value: %s %s', async ([fault, ...argv]) => {
+  const { exitCode, stderr } = await runCommand(argv, { env: unreachableHost, program: svcConsole })
+
+  expect([exitCode, stderr.split('\n')]).toEqual([
+    2,
+    [expect.stringContaining(fault), expect.stringMatching(/^--name must/), ''],
+  ])
+})
+
+test('a command with an unknown flag writes nothing, even if all its values are right', async () => {
+  await using machine = await openHost()
+  const env = { ...machine.env, FRONTEND_MIGRATIONS: machine.folder }
+
+  for (const argv of ['migration:make after_login_hello', 'add-user --username ada --email a@example.org --name Ada'])
+    expect(await runCommand([...argv.split(' '), '--foo'], { env })).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^Unknown option '--foo'\.[^\n]*\n$/),
+    })
+  expect(await readdir(machine.folder)).toEqual([])
+  expect(await machine.rows('select id from users where id > 1')).toEqual([])
+})
+
+test('at a terminal, a command line with a fault asks nothing', async () => {
+  const { exitCode, stderr } = await runCommand(['add-user', '--nmae=Ada'], { env: unreachableHost, typing: [] })
+
+  expect([exitCode, stderr]).toEqual([2, "Unknown option '--nmae'. Did you mean '--name'?\n"])
 })
 
 test('a nonexistent day, or a period that ends before it begins, exits with 2', async () => {
