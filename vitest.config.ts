@@ -10,19 +10,16 @@ const drills = 'test/**/*.drill.test.ts'
 /** Tests of these files take about a second each, or more. They run in the soak and with their area, so that `npm test` stays quick. */
 const slow = 'test/**/*.slow.test.ts'
 
-/** A file has these tags if a line of it says `// @module-tag NAME`. */
-const tags = [
-  {
-    name: 'debian',
-    description:
-      'runs on the PostgreSQL and Valkey of Debian, too: statements, rights, limits, and the process around them',
-  },
-  { name: 'soak', description: 'runs in the soak, too, which repeats for minutes what chance decides' },
-]
+/** A file has the tag if a line of it says `// @module-tag debian`. */
+const debian = {
+  name: 'debian',
+  description:
+    'runs on the PostgreSQL and Valkey of Debian, too: statements, rights, limits, and the process around them',
+}
 
-const listTagged = (tag: (typeof tags)[number]['name']): string[] =>
+const listTagged = ({ name }: typeof debian): string[] =>
   globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
-    readFileSync(`${import.meta.dirname}/${file}`, 'utf8').includes(`// @module-tag ${tag}\n`),
+    readFileSync(`${import.meta.dirname}/${file}`, 'utf8').includes(`// @module-tag ${name}\n`),
   )
 
 const suffixes = [/\.drill\.test\.ts$/, /\.slow\.test\.ts$/, /\.test\.ts$/]
@@ -41,8 +38,8 @@ const isDebian = Boolean(process.env['TEST_POSTGRES'])
 const isPart = parseCLI(['vitest', ...process.argv.slice(2)], { allowUnknownOptions: true }).filter.length > 0
 
 const listIncluded = (mode: string): string[] => {
-  if (mode === 'soak') return [drills, slow, ...listTagged('soak')]
-  return isDebian ? listTagged('debian') : ['test/**/*.test.ts']
+  if (mode === 'soak') return [drills, slow]
+  return isDebian ? listTagged(debian) : ['test/**/*.test.ts']
 }
 
 const listExcluded = (mode: string): string[] => {
@@ -73,7 +70,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 4,
     // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    tags,
+    tags: [debian],
     sequence: { sequencer: LongestFirst },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,

@@ -1,7 +1,5 @@
-// @module-tag soak
-
-import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
-import { type ClientName, clientLibraries, clientNames, createLangChain } from '../kit/ai/client-libraries.ts'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { type ClientName, catchFailure, clientLibraries, clientNames } from '../kit/ai/client-libraries.ts'
 import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { SLOW } from '../kit/service-client.ts'
@@ -23,12 +21,6 @@ async function read(pieces: AsyncIterable<string>): Promise<string> {
   return texts.join('')
 }
 
-const failureOf = (work: PromiseLike<unknown>) =>
-  work.then(
-    () => undefined,
-    (error: { status?: number; statusCode?: number }) => error,
-  )
-
 test.for(clientNames)('%s reads an answer whole and as it comes', async (name) => {
   const client = clientOf(name)
 
@@ -45,7 +37,7 @@ test.for(clientNames)('%s ends the call of the provider without retries where it
   ] as const) {
     await app.answerBy(behave)
     const controller = new AbortController()
-    const answer = failureOf(sendQuestion(controller.signal))
+    const answer = catchFailure(sendQuestion(controller.signal))
     await vi.waitFor(() => expect(app.upstream.requests).toHaveLength(1), SLOW)
     controller.abort()
     await answer
@@ -60,7 +52,7 @@ test.for(clientNames)('%s repeats no question that its provider refuses for good
   for (const status of [400, 422]) {
     for (const sendQuestion of [client.sendQuestion, () => read(client.stream())]) {
       await app.answerBy(refuses(status))
-      const error = await failureOf(sendQuestion())
+      const error = await catchFailure(sendQuestion())
 
       expect.soft(error?.status ?? error?.statusCode, `${status}`).toBe(400)
       expect.soft(String(error)).not.toContain(canary)
@@ -69,32 +61,3 @@ test.for(clientNames)('%s repeats no question that its provider refuses for good
     }
   }
 })
-
-/** Number of requests by each client after passing failures; for each of them the provider is called three times. */
-const times: Record<ClientName, number> = {
-  'the client of OpenAI': 1,
-  'the client of Anthropic': 1,
-  LangChain: inject('soak') ? 7 : 2,
-  'the AI SDK for OpenAI': 3,
-  'the AI SDK for responses': 3,
-  'the AI SDK for compatible servers': 3,
-  'the AI SDK for Anthropic': 3,
-}
-const failingCases = clientNames.map((name, at): [ClientName, number] => [name, at % 2 ? 503 : 500])
-
-test.concurrent.for(failingCases)(
-  '%s retries an answer that fails by %i, until five failures open the circuit',
-  { timeout: 300_000 },
-  async ([name, status], { expect }) => {
-    await using failingApp = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
-    const make = name === 'LangChain' && !inject('soak') ? createLangChain({ maxRetries: 1 }) : clientLibraries[name]
-    const client = make({ apiKey: failingApp.token, url: failingApp.svc.url })
-
-    const error = await failureOf(client.sendQuestion())
-
-    expect(String(error)).not.toContain(canary)
-    expect(failingApp.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))
-    const records = await failingApp.takeRecords()
-    expect(records.map(({ outcome }) => outcome)).toEqual(Array(times[name]).fill('failed'))
-  },
-)

@@ -1,6 +1,4 @@
-// @module-tag soak
-
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Schema, splitTokens } from '../kit/ai/dialects/dialect.ts'
 import { models, type ScriptedService, startScriptedService } from '../kit/ai/scripted-model.ts'
 import { type ReceivedAnswer, type RequestOptions, surfaces } from '../kit/ai/surfaces.ts'
@@ -122,12 +120,9 @@ async function sendPlain(way: Way, text: string): Promise<ReceivedAnswer> {
   return known
 }
 
-/** Chooses for each case, surface and model either the whole or the streamed answer; the soak test runs both. */
-const isIncluded = (way: number, one: number) => inject('soak') || (Math.floor(way / 2) + way + one) % 2 === 0
-
-const casesByWay = every.flatMap((way, at) =>
+const casesByWay = every.flatMap((way) =>
   cases
-    .filter(({ wish }, number) => isIncluded(at, number) && hasWords(way, wish({ text: '', calls: [] })))
+    .filter(({ wish }) => hasWords(way, wish({ text: '', calls: [] })))
     .map((one): [string, string, Way, Case] => [nameOf(way), one.name, way, one]),
 )
 

@@ -12,9 +12,8 @@ import {
   generateDialectStreams,
   type ReadAnswer,
 } from '../kit/ai/stream-grammar.ts'
-import { chooseRounds } from '../kit/rounds.ts'
 
-const RUNS = chooseRounds(200, 10_000)
+const RUNS = 10_000
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const head = { statusCode: 200, headers: {} }
 

@@ -81,7 +81,7 @@ type App = Awaited<ReturnType<typeof start>>
 async function compare(one: App, other: App, caller: (typeof callers)[number], route: Route) {
   let shown = 0
   let done = false
-  for (const input of buildInputs(route, caller)) {
+  for (const input of buildInputs(route)) {
     const called = await callProcedure(one, tokenOf(one, caller), route, input)
     const answered = await callDocument(other[caller], route, input)
     const [call, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]

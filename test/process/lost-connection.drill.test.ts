@@ -5,7 +5,6 @@ import { buildQuestion } from '../kit/ai/provider.ts'
 import { buildFirstKeys } from '../kit/browser.ts'
 import { base } from '../kit/json-api/client.ts'
 import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
-import { chooseRounds, sampleList } from '../kit/rounds.ts'
 
 let app: BehindRelay
 let session: Record<string, string>
@@ -128,11 +127,11 @@ const reading = buildRoutes(appRouter)
   .map(({ url }) => url)
 
 describe('a call that loses its database connection answers 503, and the service continues:', () => {
-  test.for(sampleList(byToken, 4))('%s', async ([, makeCall]) => {
+  test.for(byToken)('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, app.token)).toBeGreaterThan(1)
   })
 
-  test.for(sampleList(bySession, 2))('%s', async ([, makeCall]) => {
+  test.for(bySession)('%s', async ([, makeCall]) => {
     expect(await cutEverywhere(makeCall, session)).toBeGreaterThan(1)
   })
 
@@ -153,13 +152,13 @@ describe('a call that loses its database connection answers 503, and the service
   test('the addresses that are read', async () => {
     expect(reading.length).toBeGreaterThan(30)
     let cuts = 0
-    for (const url of sampleList(reading, 8)) {
+    for (const url of reading) {
       const [, type] = url.split('/')
       const [row] = await app.svc.rows<{ id: string }>(idsOf[type ?? ''] ?? `select '1' as id where false`)
       if (!row && url.includes(':id')) continue
       cuts += await cutEverywhere(() => ({ method: 'GET', path: base + url.replace(':id', row?.id ?? '') }), app.token)
     }
-    expect(cuts).toBeGreaterThan(chooseRounds(5, 50))
+    expect(cuts).toBeGreaterThan(50)
   })
 })
 

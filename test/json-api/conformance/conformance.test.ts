@@ -1,8 +1,6 @@
-// @module-tag soak
-
-import { beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { isObject } from '../../conformance/json.ts'
-import { type Breakage, breakages } from '../../conformance/reference/breakages.ts'
+import { breakages } from '../../conformance/reference/breakages.ts'
 import { types } from '../../conformance/reference/model.ts'
 import type { ApiRequest, Reply } from '../../conformance/reference/requests.ts'
 import { spoils } from '../../conformance/reference/spoils.ts'
@@ -72,17 +70,6 @@ test('the conformance suite needs no description where it is given the types', a
     expect.arrayContaining(['reading.related', 'reading.linkage', 'paging.each-once', 'document.linkage']),
   )
 })
-
-// The soak runs all obligations on the broken server, so that no other one may fail.
-test.each(Object.entries(breakages) as [Breakage, string[]][])(
-  'the conformance suite sees that a server is wrong in this: %s',
-  async (breakage, expected) => {
-    await using server = await startReferenceServer({ break: breakage })
-    const suite = inject('soak') ? obligations : obligations.filter(({ id }) => expected.includes(id))
-    const results = await runSuite({ url: server.url, write: true }, suite)
-    expect(idsOf(results, 'failed')).toEqual(expected)
-  },
-)
 
 test.each(Object.entries(spoils))('the conformance suite sees that a server does not meet %s', async (id, spoil) => {
   await using server = await startReferenceServer({ spoil })

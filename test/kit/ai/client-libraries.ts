@@ -53,18 +53,15 @@ function createAnthropicClient({ apiKey, url: baseURL }: Access): ClientLibrary 
   }
 }
 
-/** By default LangChain retries a failure six times, which takes two minutes. */
-export const createLangChain =
-  (more: { maxRetries?: number } = {}) =>
-  ({ apiKey, url }: Access): ClientLibrary => {
-    const chat = new ChatOpenAI({ apiKey, model, configuration: { baseURL: `${url}/v1` }, ...more })
-    return {
-      sendQuestion: async (signal) => (await chat.invoke(content, { ...(signal && { signal }) })).text,
-      async *stream(signal) {
-        for await (const { text } of await chat.stream(content, { ...(signal && { signal }) })) yield text
-      },
-    }
+function createLangChainClient({ apiKey, url }: Access): ClientLibrary {
+  const chat = new ChatOpenAI({ apiKey, model, configuration: { baseURL: `${url}/v1` } })
+  return {
+    sendQuestion: async (signal) => (await chat.invoke(content, { ...(signal && { signal }) })).text,
+    async *stream(signal) {
+      for await (const { text } of await chat.stream(content, { ...(signal && { signal }) })) yield text
+    },
   }
+}
 
 const createAiSdkClient =
   (modelOf: (access: { apiKey: string; baseURL: string }) => LanguageModel) =>
@@ -90,7 +87,7 @@ const createAiSdkClient =
 export const clientLibraries = {
   'the client of OpenAI': createOpenAiClient,
   'the client of Anthropic': createAnthropicClient,
-  LangChain: createLangChain(),
+  LangChain: createLangChainClient,
   'the AI SDK for OpenAI': createAiSdkClient((access) => createOpenAI(access).chat(model)),
   'the AI SDK for responses': createAiSdkClient((access) => createOpenAI(access)(model)),
   'the AI SDK for compatible servers': createAiSdkClient((access) =>
@@ -101,3 +98,10 @@ export const clientLibraries = {
 
 export type ClientName = keyof typeof clientLibraries
 export const clientNames = Object.keys(clientLibraries) as ClientName[]
+
+/** Returns the error of a request, or nothing if it succeeds. */
+export const catchFailure = (work: PromiseLike<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: { status?: number; statusCode?: number }) => error,
+  )

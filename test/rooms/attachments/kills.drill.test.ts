@@ -1,6 +1,6 @@
 import { readdir, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, inject, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { base } from '../../kit/json-api/client.ts'
@@ -102,11 +102,7 @@ async function setPicture({ base, headers }: Mortal) {
   return response?.status
 }
 
-/** Each test starts a process, so variants run in the soak alone. */
-const inFull = inject('soak')
-const inSoak = (name: string, run: () => Promise<void>) => void (inFull && test(name, run))
-
-describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
+describe.each(places)('%s', (place) => {
   test("a kill before a file's row is written leaves an orphan for the sweep", async () => {
     await using svc = await startMortal(place)
     svc.killAt(/insert into "attachments"/, false)
@@ -173,7 +169,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect([(await svc.files()).length, await svc.rows()]).toEqual([1, 1])
   })
 
-  inSoak("a kill before a picture's row is written leaves two orphans for the sweep", async () => {
+  test("a kill before a picture's row is written leaves two orphans for the sweep", async () => {
     await using svc = await startMortal(place)
     svc.killAt(/update "users"/, false)
 
@@ -184,7 +180,7 @@ describe.each(inFull ? places : (['on a disk'] as const))('%s', (place) => {
     expect(await svc.files()).toEqual([])
   })
 
-  inSoak('a kill during the commit of a picture loses neither size', async () => {
+  test('a kill during the commit of a picture loses neither size', async () => {
     await using svc = await startMortal(place)
     svc.killAt(/commit/i, true, /update "users"/)
 
@@ -200,21 +196,18 @@ const steps = [
   ['when the second file of a picture has reached the bucket', true, 2],
 ] as const
 
-test.for(inFull ? steps : [steps[0]])(
-  'a service that is killed %s leaves what the next sweep removes',
-  async ([, passOn, files]) => {
-    await using svc = await startMortal('in a bucket')
-    svc.killAt(/^PUT \S*-small\.webp/, passOn)
+test.for(steps)('a service that is killed %s leaves what the next sweep removes', async ([, passOn, files]) => {
+  await using svc = await startMortal('in a bucket')
+  svc.killAt(/^PUT \S*-small\.webp/, passOn)
 
-    expect(await setPicture(svc)).toBeUndefined()
-    await svc.ended
-    if (!passOn) expect(await svc.files()).toHaveLength(files)
-    expect(await svc.sweep()).toMatchObject({ orphans: 0, pictures: 1 })
-    expect(await svc.files()).toEqual([])
-  },
-)
+  expect(await setPicture(svc)).toBeUndefined()
+  await svc.ended
+  if (!passOn) expect(await svc.files()).toHaveLength(files)
+  expect(await svc.sweep()).toMatchObject({ orphans: 0, pictures: 1 })
+  expect(await svc.files()).toEqual([])
+})
 
-inSoak('a kill before a bucket object is deleted leaves it for the sweep', async () => {
+test('a kill before a bucket object is deleted leaves it for the sweep', async () => {
   await using svc = await startMortal('in a bucket')
   const first = await upload(svc)
   svc.killAt(/^DELETE /, false)

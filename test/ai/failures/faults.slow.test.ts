@@ -1,7 +1,5 @@
-// @module-tag soak
-
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Fault, faults } from '../../kit/ai/faults/faults.ts'
 import { type FaultCase, startFaultyService } from '../../kit/ai/faults/faulty-service.ts'
 import { type Surface, surfaces } from '../../kit/ai/faults/surfaces.ts'
@@ -17,27 +15,11 @@ const AT_ONCE = 24
 
 const hasPlace = (face: Surface, fault: Fault) => face.streams || !fault.afterText
 
-const all = (faces: readonly Surface[], faults: readonly Fault[], protocols: readonly Protocol[]): FaultCase[] =>
-  protocols.flatMap((protocol) =>
-    faults.flatMap((fault) => faces.filter((face) => hasPlace(face, fault)).map((face) => ({ face, protocol, fault }))),
-  )
-
-/** Samples each fault on one surface, and each surface with three faults; surfaces and dialects take turns. */
-function sample(): FaultCase[] {
-  const turn = <T>(list: readonly T[], at: number) => list[at % list.length] as T
-  const streaming = surfaces.filter(({ streams }) => streams)
-  const each = faults.map((fault, at) => ({
-    face: turn(fault.afterText ? streaming : surfaces, at),
-    protocol: turn(protocols, at),
-    fault,
-  }))
-  const usual = faults.filter(({ name }) => ['500', 'no JSON', 'reset before headers'].includes(name))
-  const within = faults.filter(({ name }) => ['500', 'no JSON', 'an error within a stream'].includes(name))
-  const three = surfaces.flatMap((face, at) => all([face], face.streams ? within : usual, [turn(protocols, at)]))
-  return [...each, ...three]
-}
-
-const cases = inject('soak') ? all(surfaces, faults, protocols) : sample()
+const cases: FaultCase[] = protocols.flatMap((protocol) =>
+  faults.flatMap((fault) =>
+    surfaces.filter((face) => hasPlace(face, fault)).map((face) => ({ face, protocol, fault })),
+  ),
+)
 const outcomes = new Map<FaultCase, Outcome>()
 let app: FaultyService
 let records: Awaited<ReturnType<FaultyService['records']>>
