@@ -1,5 +1,6 @@
 import multipart, { type Multipart, type MultipartFile, type MultipartValue } from '@fastify/multipart'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IncomingFile } from '../../routers/core/context.ts'
 import { type Issue, Problem } from '../../routers/core/problems.ts'
 
 declare module 'fastify' {
@@ -58,7 +59,7 @@ const UPLOAD_LIMITS = { fields: 10, fieldNameSize: 100, fieldSize: 1000, files: 
 interface Upload {
   /** The fields of the form and the file name. */
   input: Record<string, unknown>
-  content: AsyncIterable<Uint8Array> | undefined
+  file: IncomingFile | undefined
 }
 
 /** Reads a form up to its file, which is its last part and is called `file`. */
@@ -68,11 +69,20 @@ export async function readUpload(request: FastifyRequest): Promise<Upload> {
   for (let step = await parts.next(); !step.done; step = await parts.next()) {
     const part = step.value
     if (part.type === 'file')
-      return { input: { ...input, name: readFileName(part) }, content: readContent(part, parts, request) }
+      return { input: { ...input, name: readFileName(part) }, file: readFile(part, parts, request) }
     input[part.fieldname] = readField(part)
   }
-  return { input, content: undefined }
+  return { input, file: undefined }
 }
+
+const readFile = (
+  part: MultipartFile,
+  parts: AsyncGenerator<Multipart, void>,
+  request: FastifyRequest,
+): IncomingFile => ({
+  content: readContent(part, parts, request),
+  announced: Number(request.headers['content-length'] ?? 0),
+})
 
 async function* readParts(request: FastifyRequest): AsyncGenerator<Multipart, void> {
   try {

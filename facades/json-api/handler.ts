@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../../routers/core/context.ts'
+import { type Context, type IncomingFile, withCallOptions } from '../../routers/core/context.ts'
 import type { FileContent } from '../../routers/core/file-content.ts'
 import { runOnce, type StoredResponse } from '../../routers/core/idempotency.ts'
 import { hashFile } from '../../routers/core/incoming-file.ts'
@@ -23,6 +23,12 @@ interface HandlerOptions {
   documentContext: DocumentContext
   route: ServedRoute
   sharedResponses: SharedResponses
+}
+
+interface RequestBody {
+  /** The document, or the fields of a form. */
+  input: unknown
+  file: IncomingFile | undefined
 }
 
 interface ProcedureResult {
@@ -74,15 +80,16 @@ export class RouteHandler {
   /** Runs a request once per idempotency key. Forms are compared by their fields and a hash of the file. */
   async #respondOnce(request: FastifyRequest, ctx: Context, key: string): Promise<StoredResponse> {
     const { method, hasFile } = this.#route
-    const body = hasFile ? await readForm(request, ctx) : request.body
+    const { input: body, file } = await this.#readBody(request)
+    const hashed = hashFile(ctx, file)
     const attempt = {
       key,
       request: `${method} ${request.url} ${JSON.stringify(body ?? null)}`,
       bodyNotKept: this.#bodyNotKept(),
-      ...(hasFile && { hashFile: hashFile(ctx) }),
+      ...(hasFile && { hashFile: hashed.readHash }),
     }
     return runOnce(ctx, attempt, async () =>
-      this.#writeResponse(request, ctx, await this.#callProcedure(request, ctx, body)),
+      this.#writeResponse(request, ctx, await this.#callProcedure(request, ctx, { input: body, file: hashed.file })),
     )
   }
 
@@ -94,14 +101,16 @@ export class RouteHandler {
   }
 
   /** Calls the procedure. The first hook has checked the access, so callers may see input errors. */
-  async #callProcedure(request: FastifyRequest, ctx: Context, form?: unknown): Promise<ProcedureResult> {
-    const { name: path, procedure, hasFile } = this.#route
+  async #callProcedure(request: FastifyRequest, ctx: Context, knownBody?: RequestBody): Promise<ProcedureResult> {
+    const { name: path, procedure } = this.#route
     const query = parseQuery(readSearch(request), this.#route, this.#documentContext)
     const { members } = this.#documentContext
-    ctx.isRequested = (type, name) => query.fields.get(type)?.has(name) ?? members.isSentByDefault(type, name)
-    const body = hasFile ? (form ?? (await readForm(request, ctx))) : request.body
+    const isRequested = (type: string, name: string) =>
+      query.fields.get(type)?.has(name) ?? members.isSentByDefault(type, name)
+    const { input: body, file } = knownBody ?? (await this.#readBody(request))
     const input = this.#readInput(query, request, body)
-    const call = { path, type: procedure._def.type, ctx, getRawInput: async () => input }
+    const callContext = withCallOptions(ctx, { isRequested, file })
+    const call = { path, type: procedure._def.type, ctx: callContext, getRawInput: async () => input }
     return { query, output: await procedure({ ...call, signal: undefined, batchIndex: 0 }) }
   }
 
@@ -110,10 +119,15 @@ export class RouteHandler {
     const target = request.params as { id?: string }
     if (method === 'GET') return { ...input, ...target, ...(relation && { relation: relation.name }) }
     const expected = readIfMatch(this.#route, target.id, request)
-    return { ...this.#readBody(body, target.id), ...target, ...expected }
+    return { ...this.#toInput(body, target.id), ...target, ...expected }
   }
 
-  #readBody(body: unknown, id: string | undefined): object {
+  /** Reads a form up to its file; any other body is already read. */
+  async #readBody(request: FastifyRequest): Promise<RequestBody> {
+    return this.#route.hasFile ? readUpload(request) : { input: request.body, file: undefined }
+  }
+
+  #toInput(body: unknown, id: string | undefined): object {
     const { method, answers, resource, relation, procedure } = this.#route
     const { members } = this.#documentContext
     if (answers === 'linkage' && relation) return readLinkage(relation.of, body)
@@ -151,13 +165,6 @@ function writePlain(member: string, output: unknown): StoredResponse {
   const payload = JSON.stringify({ [member]: meta[member] })
   const headers = { etag: createEntityTag(payload), 'content-type': 'application/json; charset=utf-8' }
   return { status: 200, headers, payload }
-}
-
-/** Reads the form fields; the file is passed in the context. */
-async function readForm(request: FastifyRequest, ctx: Context): Promise<object> {
-  const { input, content } = await readUpload(request)
-  if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
-  return input
 }
 
 /** Finds the record of the response: for an action, the created one. */

@@ -67,7 +67,15 @@ export interface IncomingFile {
   announced: number
 }
 
-export interface Context {
+/** What a facade passes to one call beside its input. */
+export interface CallOptions {
+  /** The file that comes with the input. */
+  file: IncomingFile | undefined
+  /** Returns true if the caller requests an attribute that is sent on demand. */
+  isRequested(type: string, attribute: string): boolean
+}
+
+export interface Context extends Readonly<CallOptions> {
   /** Services of the process, except its entity manager, which sees every row. */
   services: Omit<Services, 'em'>
   /** Returns the entity manager of this call, created lazily and restricted to rows that the caller may see. */
@@ -90,10 +98,6 @@ export interface Context {
   /** Calls the function and closes the connection if the client takes nothing of a pending response for so long. */
   watchUnread(ms: number, onUnread: () => void): void
   browser: BrowserSession | undefined
-  /** The file that comes with the input, set by the facade. */
-  file: IncomingFile | undefined
-  /** Returns true if the caller requests an attribute that is sent on demand; set by the facade. */
-  isRequested(type: string, attribute: string): boolean
   notes: ResponseNotes
 }
 
@@ -141,6 +145,9 @@ export function createContext(services: Services, call: CallDetails): Context {
     notes,
   }
 }
+
+/** Returns the context for one call with options. */
+export const withCallOptions = (ctx: Context, options: Partial<CallOptions>): Context => ({ ...ctx, ...options })
 
 /** Every query with a scope throws if there is no viewer, as for a guest. */
 function forkForCaller(em: EntityManager, caller: Caller, origin: CallDetails['origin']): EntityManager {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Context } from './context.ts'
+import type { Context, IncomingFile } from './context.ts'
 import { Problem } from './problems.ts'
 import type { FileRules } from './settings.ts'
 import { createTimeLimit } from './timeout.ts'
@@ -18,10 +18,16 @@ export async function* withUploadTimeout({ signal, services }: Context, content:
 export const createTooLargeProblem = ({ maxFileSize }: FileRules) =>
   new Problem('too_large', { detail: `A file has at most ${maxFileSize} bytes.` })
 
-/** Hashes the file of a call while it is read; the returned function drains unread bytes and resolves with the hash. */
-export function hashFile(ctx: Context): () => Promise<string> {
+interface HashedFile {
+  /** The file; reading it computes the hash. */
+  file: IncomingFile | undefined
+  /** Drains unread bytes and resolves with the hash. */
+  readHash(): Promise<string>
+}
+
+/** Hashes a file while it is read. */
+export function hashFile(ctx: Context, file: IncomingFile | undefined): HashedFile {
   const hash = createHash('sha256')
-  const { file } = ctx
   let isRead = file === undefined
   async function* hashBytes(content: AsyncIterable<Uint8Array>) {
     for await (const part of content) {
@@ -30,27 +36,28 @@ export function hashFile(ctx: Context): () => Promise<string> {
     }
     isRead = true
   }
-  if (file) ctx.file = { ...file, content: hashBytes(file.content) }
-  return async () => {
-    if (!isRead) await drainFile(ctx)
-    return hash.digest('base64url')
+  const hashed = file && { ...file, content: hashBytes(file.content) }
+  return {
+    file: hashed,
+    async readHash() {
+      if (hashed && !isRead) await drainFile(ctx, hashed.content)
+      return hash.digest('base64url')
+    },
   }
 }
 
 /** Reads a file that is not stored, with the same size limit as one that is. */
-async function drainFile(ctx: Context): Promise<void> {
-  const { callerContext, file, services } = ctx
+async function drainFile(ctx: Context, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const { callerContext, services } = ctx
   const rules = services.settings.public.files
   const { current } = callerContext
   using _slot = services.uploads.acquire(current.type === 'user' ? `${current.person.id}` : '')
   let bytes = 0
-  for await (const part of withUploadTimeout(ctx, file?.content ?? emptyIterable())) {
+  for await (const part of withUploadTimeout(ctx, content)) {
     bytes += part.length
     if (bytes > rules.maxFileSize) throw createTooLargeProblem(rules)
   }
 }
-
-async function* emptyIterable(): AsyncGenerator<Uint8Array, void> {}
 
 /** Yields the items until the signal aborts; then throws its reason, even if the source never yields again. */
 async function* abortableIterable<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void> {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { withCallOptions } from '../../../routers/core/context.ts'
 import { createCaller } from '../../../routers/index.ts'
 import { readUpload } from '../../http/forms.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
@@ -50,7 +51,6 @@ export function registerAttachmentRoutes(
 /** Stores the file of a form. */
 async function uploadFile(request: FastifyRequest, reply: FastifyReply, { resolveContext }: FacadeOptions) {
   const ctx = await resolveContext(request, reply)
-  const { input, content } = await readUpload(request)
-  if (content) ctx.file = { content, announced: Number(request.headers['content-length'] ?? 0) }
-  return createCaller(ctx).attachments.upload(input as { name: string })
+  const { input, file } = await readUpload(request)
+  return createCaller(withCallOptions(ctx, { file })).attachments.upload(input as { name: string })
 }
