@@ -49,6 +49,17 @@ export type Pricing = { free: true } | { ranges: PriceRange[] | null; priorityRa
 
 export const demands = ['low', 'medium', 'high'] as const
 
+/**
+ * Trigger of a model: keeps each price that a model is given, and each price under a new name, as a version in
+ * `model_prices`. So every write of `pricing` or `model_id` adds one, whichever statement makes it.
+ */
+const keepPriceTrigger = `
+  if (tg_op = 'INSERT' and new.pricing is not null)
+    or (tg_op = 'UPDATE' and (old.pricing, old.model_id) is distinct from (new.pricing, new.model_id)) then
+    insert into model_prices (model, pricing) values (new.model_id, new.pricing);
+  end if;
+  return null;`
+
 export const AiModel = defineEntity({
   name: 'AiModel',
   tableName: 'ai_models',
@@ -57,7 +68,7 @@ export const AiModel = defineEntity({
       name: 'keep_price',
       timing: 'after',
       events: ['insert', 'update'],
-      body: `if (tg_op = 'INSERT' and new.pricing is not null) or (tg_op = 'UPDATE' and (old.pricing, old.model_id) is distinct from (new.pricing, new.model_id)) then insert into model_prices (model, pricing) values (new.model_id, new.pricing); end if; return null;`,
+      body: keepPriceTrigger,
     },
   ],
   properties: {

@@ -42,7 +42,7 @@ export const listCurrentPrices = statement<CurrentPrice>(
     where m.active and p.active order by p.id, m.id`,
 )
 
-/** Sets prices; each change becomes a new version. Values: a JSON list of models with their prices. */
+/** Sets prices; `keepPriceTrigger` adds a version for each change. Values: a JSON list of models with their prices. */
 export const setPrices = statement<{ id: number; model: string; before: Pricing | null; after: Pricing }>(
   'set-prices',
   `update ai_models m set pricing = w.pricing, updated_at = now()

@@ -148,6 +148,7 @@ export const aiModels = defineResource({
     ),
     settings,
     limits,
+    // `keepPriceTrigger` keeps each price that is written here, as calls refer to the version that they were billed by.
     pricing: attribute(
       pricing.nullable().describe('Costs per token, by the length of the input; null where nothing is known.'),
       writableWithDefault(null),

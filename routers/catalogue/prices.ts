@@ -17,7 +17,7 @@ const getDayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toIS
 
 /** Administration of model prices. */
 export const pricesRouter = router({
-  /** Sets the prices of a list. Earlier records keep their cost. */
+  /** Sets the prices of a list. A trigger keeps each version (`keepPriceTrigger`), and earlier records keep their cost. */
   import: host.input(priceList).mutation(async ({ ctx, input }) => {
     const prices = toModelPricings(input)
     const { changed, known: confirmed } = await withChangeLog(ctx, async (em, changes) => {
