@@ -159,7 +159,30 @@ const ordinary: [string, string, unknown[]][] = [
       },
     ],
   ],
-  ['prices', 'From $5 to $10, $3.50 each', ['From $5 to $10, $3.50 each']],
+  ...[
+    'From $5 to $10, $3.50 each',
+    'A range of 5$-10$ a day',
+    'It is $20 (= 18 €) paid in US$.',
+    'Set $HOME/bin:$PATH',
+    'It is $$ – moderate\n$$$ – expensive',
+  ].map((text): [string, string, unknown[]] => [`no formula in «${text}»`, text, [text]]),
+  [
+    'formulas beside letters',
+    'H$_2$O, 20$^\\circ$C, 3$\\times$3, $n$th, $`x`$, $ E = mc^2 $',
+    [
+      'H<maths>_2</maths>O, 20<maths>^\\circ</maths>C, 3<maths>\\times</maths>3, <maths>n</maths>th, <maths>x</maths>, <maths>E = mc^2</maths>',
+    ],
+  ],
+  [
+    'environments of TeX',
+    'So:\n\\begin{align*}\na &= b\n\\end{align*}\n```math\nx^2\n```\n\\begin{tabular}',
+    ['So:', { maths: '\\begin{align*}a &= b\\end{align*}' }, { maths: 'x^2' }, '\\begin{tabular}'],
+  ],
+  [
+    'a sentence below a table in a list',
+    '- a\n\n  |b|\n  |-|\n  |c|\nd',
+    [{ ul: [['a', { table: [['b'], ['c']], direction: 'ltr' }]], direction: 'ltr' }, 'd'],
+  ],
   [
     'formulas',
     'If $x$ and \\(y\\), then\n$$\nx=y\n$$',

@@ -12,6 +12,7 @@ export const hostileTexts: Record<string, (length: number) => string> = {
       ['open formulas in lines', '$$a\n'],
       ['single dollars', '$a '],
       ['formulas in brackets', '\\[a\n'],
+      ['open environments', '\\begin{align}a\n'],
       ['formulas in parentheses', '\\(a '],
       ['stars', '*a '],
       ['pairs of stars', '**a '],

@@ -4,6 +4,7 @@ import {
   getIndent,
   isFenceEnd,
   isQuote,
+  isRow,
   isRule,
   readAlignments,
   readFence,
@@ -136,7 +137,9 @@ export class BlockParser {
     if (end === this.#lines.length && lines.at(-1) === '') lines.pop()
     const text = lines.join('\n')
     const language = /^\w[\w+#-]*/.exec(fence.info)?.[0].toLowerCase() ?? ''
-    return { content: { type: 'code', text, language }, end: Math.min(end + 1, this.#lines.length) }
+    const isFormula = language === 'math' && !isBlank(text)
+    const content: BlockContent = isFormula ? this.#buildFormula(text.trim()) : { type: 'code', text, language }
+    return { content, end: Math.min(end + 1, this.#lines.length) }
   }
 
   #readQuote(at: number): ReadBlock {
@@ -160,7 +163,9 @@ export class BlockParser {
   #continuesParagraph(before: string | undefined, line: string): boolean {
     if (before === undefined || isBlank(before) || isBlank(line)) return false
     const isText = !readHeading(before) && !isRule(before) && !readFence(before) && getIndent(before) < 4
-    return isText && !this.#interrupts(line)
+    // A line behind the row of a table is no row, unless it looks like one.
+    const endsTable = isRow(before) && !isRow(line)
+    return isText && !endsTable && !this.#interrupts(line)
   }
 
   /** Returns true if a line ends the paragraph before it. */
@@ -223,10 +228,12 @@ export class BlockParser {
 
   #readFormula(at: number): ReadBlock | undefined {
     const found = this.#formulas.find(at)
-    if (!found) return undefined
-    const formula: MathsToken = { type: 'maths', tex: found.tex, isDisplay: true }
-    this.#context.budget.takeFormula(found.tex)
-    return { content: this.#context.references.labels.add(formula), end: found.end }
+    return found && { content: this.#buildFormula(found.tex), end: found.end }
+  }
+
+  #buildFormula(tex: string): MathsToken {
+    this.#context.budget.takeFormula(tex)
+    return this.#context.references.labels.add({ type: 'maths', tex, isDisplay: true })
   }
 
   #readTable(at: number): ReadBlock | undefined {

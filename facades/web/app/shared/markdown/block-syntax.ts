@@ -122,6 +122,9 @@ export function readUnderline(line: string): 1 | 2 | undefined {
   return mark === '=' ? 1 : 2
 }
 
+/** Returns true if a line begins with a bar, as rows of tables do. */
+export const isRow = (line: string): boolean => line.trimStart().startsWith('|')
+
 /** Splits a row of a table at its bars, of which those behind a backslash are text. */
 export function splitRow(line: string): string[] {
   const text = line.trim().replace(/^\|/, '')

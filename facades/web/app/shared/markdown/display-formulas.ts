@@ -7,7 +7,15 @@ interface FoundLines {
   end: number
 }
 
-/** Finds formulas between `$$` or between `\[` and `\]` in lines of their own. */
+/** The beginning of a formula, and the mark that ends it. */
+interface Opening {
+  mark: string
+  closing: string
+  /** True if both marks are a part of the TeX. */
+  isEnvironment: boolean
+}
+
+/** Finds formulas between `$$`, between `\[` and `\]`, and environments of TeX, in lines of their own. */
 export class DisplayFormulas {
   readonly #lines: readonly string[]
   readonly #budget: WorkBudget
@@ -22,14 +30,16 @@ export class DisplayFormulas {
   /** Returns the formula that begins with this line. */
   find(at: number): FoundLines | undefined {
     const first = this.#lines[at]?.trimStart() ?? ''
-    const closing = readClosingMark(first)
-    if (closing === undefined || at < (this.#unended.get(closing) ?? 0)) return undefined
-    const lines = [first.slice(2)]
+    const opening = readOpening(first)
+    if (!opening || at < (this.#unended.get(opening.closing) ?? 0)) return undefined
+    const { mark, closing, isEnvironment } = opening
+    const lines = [first.slice(mark.length)]
     const end = this.#findEnd(lines, at, closing)
     const last = lines.at(-1) ?? ''
     const close = last.indexOf(closing)
     const tex = [...lines.slice(0, -1), last.slice(0, Math.max(0, close))].join('\n').trim()
-    if (close !== -1 && tex !== '' && isBlank(last.slice(close + 2))) return { tex, end: end + 1 }
+    if (close !== -1 && tex !== '' && isBlank(last.slice(close + closing.length)))
+      return { tex: isEnvironment ? `${mark}${tex}${closing}` : tex, end: end + 1 }
     // Nothing ends there, or a sentence goes on behind the formula, which is a part of it.
     this.#unended.set(closing, end)
     return undefined
@@ -48,7 +58,11 @@ export class DisplayFormulas {
   }
 }
 
-function readClosingMark(line: string): string | undefined {
-  if (line.startsWith('$$')) return '$$'
-  return line.startsWith('\\[') ? '\\]' : undefined
+const ENVIRONMENT = /^\\begin\{((?:equation|align|alignat|gather)\*?)\}/
+
+function readOpening(line: string): Opening | undefined {
+  if (line.startsWith('$$')) return { mark: '$$', closing: '$$', isEnvironment: false }
+  if (line.startsWith('\\[')) return { mark: '\\[', closing: '\\]', isEnvironment: false }
+  const [mark, name] = ENVIRONMENT.exec(line) ?? []
+  return mark === undefined ? undefined : { mark, closing: `\\end{${name}}`, isEnvironment: true }
 }

@@ -41,7 +41,8 @@ export class FormulaFinder {
     const at = this.#text.indexOf('$', start + 2)
     this.#budget.takeSteps((at === -1 ? this.#text.length : at) - start)
     if (at === -1) this.#missing.add('$')
-    if (at === -1 || this.#text[at + 1] !== '$') return undefined
+    // More than two dollars are a rating.
+    if (at === -1 || this.#text[at + 1] !== '$' || this.#text[at + 2] === '$') return undefined
     return buildFormula(this.#text.slice(start + 2, at), true, at + 2)
   }
 
@@ -50,21 +51,35 @@ export class FormulaFinder {
     let at = start + 1
     while (at < text.length && text[at] !== '$' && text[at] !== '\n') at += text[at] === '\\' ? 2 : 1
     this.#budget.takeSteps(at - start)
-    if (text[at] !== '$' || /\d/.test(text[at + 1] ?? '')) return undefined
+    if (text[at] !== '$') return undefined
     const tex = text.slice(start + 1, at)
-    return isFormula(tex) ? buildFormula(tex, false, at + 1) : undefined
+    const isFound = isFormula(tex) && fitsBetween(text[start - 1] ?? '', tex, text.slice(at + 1, at + 3))
+    return isFound ? buildFormula(removeTicks(tex), false, at + 1) : undefined
   }
 }
 
+/** Removes the back-ticks that GitLab writes inside the dollars. */
+const removeTicks = (tex: string) => (/^`[^`]+`$/.test(tex) ? tex.slice(1, -1) : tex)
+
+const COMMAND = /\\[a-z]+/i
+
 /**
- * Tells a formula between single dollars from two prices. A command of TeX makes it one, even with blanks inside the
- * dollars; otherwise it has no blanks there, and one that begins with a digit has no blanks at all, or a relation.
+ * Tells a formula from prices and variables by what stands around it: no letter or digit before it, and no digit or name
+ * in capitals behind it, unless it goes on with them, as in `H$_2$O` and `3$\times$3`.
+ */
+const fitsBetween = (before: string, tex: string, after: string): boolean =>
+  /^(?:[_^]|\\[a-z])/i.test(tex) || !(/[a-z\d]/i.test(before) || /^(?:\d|[A-Z_]{2})/.test(after))
+
+/**
+ * Tells a formula between single dollars from two prices. A command of TeX or a power makes it one, even with blanks
+ * inside the dollars; otherwise it has no blanks there, and one that begins with a digit has no blanks at all, or a
+ * relation and no words.
  */
 function isFormula(tex: string): boolean {
-  const hasCommand = /\\[a-z]+/i.test(tex)
-  if (tex !== tex.trim()) return hasCommand && tex.startsWith(' ') && tex.endsWith(' ')
+  const isTex = COMMAND.test(tex) || /\w\^[\w{]/.test(tex)
+  if (tex !== tex.trim()) return isTex && tex.startsWith(' ') && tex.endsWith(' ')
   if (tex === '') return false
-  return !/^\d.*\s/.test(tex) || hasCommand || /[=<]/.test(tex)
+  return !/^\d.*\s/.test(tex) || isTex || (/[=<]/.test(tex) && !/\p{L}{4}/u.test(tex))
 }
 
 function buildFormula(text: string, isDisplay: boolean, end: number): FoundFormula | undefined {
