@@ -116,10 +116,11 @@ const strangersOfApp = [
   '**/browser/**',
   '**/../{routes,main}.tsx',
 ]
-/** The cryptography, where the pages before it leave the key, and what is pure text. */
+/** The cryptography, where the pages before it leave the key, the path that they do not lead to, and what is pure text. */
 const known = [
   '!**/browser/crypto.ts',
   '!**/browser/keystore.ts',
+  '!**/browser/sign-out-path.ts',
   '!**/identity/token-reference.ts',
   '!**/ports/csv.ts',
 ]

@@ -55,6 +55,22 @@ describeWith('chromium')('what people do on the pages', () => {
     expect(await page.evaluate(next)).toBe('/settings?a')
   })
 
+  test('no address that leads on signs anybody out', async () => {
+    await addAccount(svc, 'emil', { known: false })
+    await using chromium = await openPage(svc.url)
+    const { page } = chromium
+    await signIn(page, 'emil')
+    await makeKeys(page)
+
+    for (const address of ['/logout', '/%6Cogout', '/x/../logout?a']) {
+      await page.goto(`/handshake?redirectUri=${encodeURIComponent(address)}`)
+      await page.locator('#unlock button:not([disabled])').waitFor()
+    }
+    await page.goto('/handshake?redirectUri=%2Fsettings%2Fprofile')
+
+    await page.waitForURL(/settings\/profile/)
+  })
+
   test('a page that cannot begin says so', async () => {
     await using chromium = await openPage(svc.url, { locale: 'de-DE' })
     const { page } = chromium

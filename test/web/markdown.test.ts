@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { IncrementalMarkdown, MAX_PARSED_LENGTH, parseMarkdown } from '../../facades/web/app/shared/markdown/parser.ts'
+import { parseSafeLink } from '../../facades/web/app/shared/markdown/safe-link.ts'
 import { repairMarkdown } from '../../facades/web/app/shared/markdown/streaming.ts'
 import type { Block, Inline, InlineElement } from '../../facades/web/app/shared/markdown/tokens.ts'
 import { hostileTexts } from '../kit/web/hostile-texts.ts'
@@ -200,6 +201,7 @@ const ordinary: [string, string, unknown[]][] = [
   ],
   ['generics and comparisons', 'List<String> if a < b && c > d', ['List<String> if a < b && c > d']],
   ['characters by number', '&#8364; &#x20ac; &amp; &nonsense', ['€ € & &nonsense']],
+  ['names of no character', '&constructor; &toString;', ['<entity>constructor</entity> <entity>toString</entity>']],
   ['escaped marks', '\\*a\\* \\# \\!\\`', ['*a* # !`']],
   ['hard line ends', 'a  \nb\\\nc', ['a<br>b<br>c']],
   ['a heading with a line below it', 'a\n===\nb\n---\n\n---', [{ h1: 'a' }, { h2: 'b' }, { rule: true }]],
@@ -347,5 +349,35 @@ describe('an ordinary answer', () => {
     const [first] = parser.parse(begin)
 
     expect(parser.parse(`${begin}\n\ne`)[0]).toBe(first)
+  })
+})
+
+describe('a link of a text', () => {
+  const own = 'https://svc.example'
+  const parseLink = (text: string) => {
+    const [block] = parseMarkdown(text).blocks
+    const [link] = block?.type === 'paragraph' ? block.content : []
+    if (typeof link !== 'object' || link.type !== 'link') throw new Error('There is no link.')
+    return parseSafeLink(link.href, link.words, own)
+  }
+
+  test.each([
+    'www.bank.example',
+    'https://bank.example/a',
+    'bank&period;example',
+    'bank&#46;example',
+    'bank\u200b.example',
+    '**bank**.example',
+  ])('asks first where its words name another host: %s', (words) => {
+    expect(parseLink(`[${words}](https://evil.example)`)?.isSuspicious).toBe(true)
+  })
+
+  test.each(['/logout', '/%6cogout/', '/logout?a#b'])('asks before it signs anybody out: %s', (path) => {
+    expect(parseLink(`[Read on](${own}${path})`)?.href).toContain('?ask')
+  })
+
+  test('leads to other pages of the house as it is', () => {
+    expect(parseLink(`[Room](${own}/rooms/a?b=c)`)).toMatchObject({ href: `${own}/rooms/a?b=c`, isSuspicious: false })
+    expect(parseLink('[Away](https://a.example/logout)')?.href).toBe('https://a.example/logout')
   })
 })

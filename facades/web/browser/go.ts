@@ -1,3 +1,5 @@
+import { isSignOutPath } from './sign-out-path.ts'
+
 /** Goes to another of our pages. The promise never resolves, so no code runs while the page is being left. */
 export function go(path: string): Promise<never> {
   // A page restored from the back-forward cache would wait for ever.
@@ -41,5 +43,6 @@ function toLocalPath(address: string | null): string | undefined {
   if (!address?.startsWith('/') || !URL.canParse(address, location.origin)) return undefined
   const { origin, pathname, search } = new URL(address, location.origin)
   // Browsers read two slashes as the start of a host.
-  return origin === location.origin && !pathname.startsWith('//') ? pathname + search : undefined
+  const isOwn = origin === location.origin && !pathname.startsWith('//')
+  return isOwn && !isSignOutPath(pathname) ? pathname + search : undefined
 }

@@ -34,18 +34,23 @@ export function findDirection(text: string): Direction {
   return letter !== undefined && RIGHT_TO_LEFT.test(letter) ? 'rtl' : 'ltr'
 }
 
-const xmlEntities: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: '\u00a0',
-}
+/** The names of XML, and those of signs in addresses, by which the words of a link are compared with its host. */
+const knownEntities: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+  ['nbsp', '\u00a0'],
+  ['period', '.'],
+  ['sol', '/'],
+  ['colon', ':'],
+  ['commat', '@'],
+])
 
-/** Decodes a character reference without `&` and `;`; returns undefined for a name that is not one of XML. */
+/** Decodes a character reference without `&` and `;`; returns undefined for any other name. */
 export function decodeEntity(reference: string): string | undefined {
-  if (!reference.startsWith('#')) return xmlEntities[reference]
+  if (!reference.startsWith('#')) return knownEntities.get(reference)
   const isHex = /^#x/i.test(reference)
   const code = Number.parseInt(reference.slice(isHex ? 2 : 1), isHex ? 16 : 10)
   if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return '\ufffd'

@@ -1,4 +1,5 @@
 import { createContext, lazy, type MouseEvent, type ReactNode, Suspense, useContext, useState } from 'react'
+import { parseSafeLink } from './safe-link.ts'
 
 const LeaveDialog = lazy(async () => ({ default: (await import('./leave-dialog.tsx')).LeaveDialog }))
 
@@ -13,7 +14,7 @@ const IsInLink = createContext(false)
 
 /** A link with its host. A suspicious one asks before it opens. */
 export function Link({ href, words, children }: LinkProps) {
-  const target = parseLinkTarget(href, words)
+  const target = parseSafeLink(href, words, location.origin)
   const isInLink = useContext(IsInLink)
   const [isDialogOpen, setDialogOpen] = useState(false)
   if (isInLink) return children
@@ -41,35 +42,6 @@ export function Link({ href, words, children }: LinkProps) {
       )}
     </>
   )
-}
-
-/** A link that may be opened. */
-export interface LinkTarget {
-  href: string
-  /** The host, or the e-mail address of a `mailto:` link. */
-  host: string
-  /**
-   * True if the person must confirm first: the words name another host, or the URL is long enough to carry data away.
-   */
-  isSuspicious: boolean
-}
-
-/** Longer queries could send parts of the conversation to the host. */
-const MAX_QUERY = 80
-
-function parseLinkTarget(href: string, words: string): LinkTarget | undefined {
-  if (!URL.canParse(href)) return undefined
-  const url = new URL(href)
-  if (url.protocol === 'mailto:') return { href: `mailto:${url.pathname}`, host: url.pathname, isSuspicious: false }
-  if (url.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined
-  const isLong = url.search.length + url.hash.length > MAX_QUERY || url.pathname.length > 2 * MAX_QUERY
-  return { href: url.href, host: url.host, isSuspicious: isLong || hasOtherHost(words, url.host) }
-}
-
-/** Returns true if the words look like the address of another host. */
-function hasOtherHost(words: string, host: string): boolean {
-  const named = /(?:^|[\s/@])((?:[\p{L}\p{N}-]+\.)+\p{L}{2,})/u.exec(words.trim())?.[1]?.toLowerCase()
-  return named !== undefined && named !== host && `www.${named}` !== host && named !== `www.${host}`
 }
 
 /** Returns true for raster images in `data:` URLs, the only pictures that are shown. */

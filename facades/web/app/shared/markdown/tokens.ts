@@ -26,7 +26,7 @@ export type InlineElement =
   | { type: 'image'; href: string; text: string }
   | MathsToken
   | { type: 'break' }
-  /** A named character that is not among the few of XML. */
+  /** A named character that the parser does not know. */
   | { type: 'entity'; name: string }
   | { type: 'note'; number: number; text: string }
   /** The number of a formula, or its label if it has none. */
