@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
+import { rowsOf } from '../kit/postgres-client.ts'
 import { openRunFolder } from '../kit/run-folder.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
 import { chat } from './chat.ts'
@@ -55,30 +56,45 @@ const plan: Plan = options.quick
 
 const say = (text: string) => void (options.json || process.stdout.write(text))
 
-/** Brings up what is needed to measure, and leaves nothing behind. */
-async function inWorld<Result>(work: (world: World) => Promise<Result>): Promise<Result> {
+/** Starts a database cluster, and leaves nothing behind. */
+async function withCluster<Result>(work: (folder: string, databaseUrl: string) => Promise<Result>): Promise<Result> {
   await using run = await openRunFolder('svc-bench-')
-  const folder = run.path
-  const parts: Part[] = []
   // The comparison excludes the costs of syncing and of new log segments; both parts share the settings.
   const settings = ['fsync=off', 'full_page_writes=off', 'wal_init_zero=off']
   const cluster = await startCluster(
-    join(folder, 'postgres'),
+    join(run.path, 'postgres'),
     settings.flatMap((setting) => ['-c', setting]),
   )
+  try {
+    return await work(run.path, cluster.url)
+  } finally {
+    await cluster.stop('fast')
+  }
+}
+
+/** Offers a folder and a database to parts, and stops them. */
+async function withParts<Result>(
+  folder: string,
+  databaseUrl: string,
+  work: (world: World) => Promise<Result>,
+): Promise<Result> {
+  const parts: Part[] = []
   const start = async <Input>(file: string, input: Input) => {
     const part = await startPart(file, input, { log: join(folder, `${basename(file)}.log`), profile: options.profile })
     parts.push(part)
     return part
   }
   try {
-    await mkdir(join(folder, 'data'))
-    return await work({ databaseUrl: cluster.url, folder, start })
+    await mkdir(join(folder, 'data'), { recursive: true })
+    return await work({ databaseUrl, folder, start })
   } finally {
     for (const part of parts.reverse()) await part.stop()
-    await cluster.stop('fast')
   }
 }
+
+/** Brings up what a suite needs, which has a cluster to itself, so that it does not measure what another one left. */
+const inWorld = <Result>(work: (world: World) => Promise<Result>): Promise<Result> =>
+  withCluster((folder, databaseUrl) => withParts(folder, databaseUrl, work))
 
 const run = (suite: Suite) =>
   inWorld(async (world) => {
@@ -93,16 +109,25 @@ const run = (suite: Suite) =>
   })
 
 /** Throws where a floor does not send what the service does, or a request is not answered. */
-const check = (suite: Suite) =>
-  inWorld(async (world) => {
-    const { subject, floor, requests } = await suite.open(world)
-    for (const request of requests)
-      for (const { url } of [subject, floor]) {
-        const pool = openPool(url, 1)
-        await load(pool, request, 1, 1)
-        await pool.close()
-      }
-    say(`${suite.name} can be measured\n`)
+async function check(suite: Suite, world: World): Promise<void> {
+  const { subject, floor, requests } = await suite.open(world)
+  for (const request of requests)
+    for (const { url } of [subject, floor]) {
+      const pool = openPool(url, 1)
+      await load(pool, request, 1, 1)
+      await pool.close()
+    }
+  say(`${suite.name} can be measured\n`)
+}
+
+/** Checks suites in one cluster, each with a database of its own. */
+const checkAll = (wanted: readonly Suite[]) =>
+  withCluster(async (folder, databaseUrl) => {
+    for (const suite of wanted) {
+      await rowsOf(databaseUrl, `create database "${suite.name}"`)
+      const ownUrl = databaseUrl.replace(/\/[^/]*$/, `/${suite.name}`)
+      await withParts(join(folder, suite.name), ownUrl, (world) => check(suite, world))
+    }
   })
 
 const runEfforts = (heading: string, measureEfforts: (world: World) => AsyncGenerator<Effort>) =>
@@ -146,7 +171,7 @@ if (options.help || unknown.length > 0) {
 }
 
 if (options.check) {
-  for (const suite of suites.filter(({ name }) => isWanted(name))) await check(suite)
+  await checkAll(suites.filter(({ name }) => isWanted(name)))
   process.exit()
 }
 

@@ -17,7 +17,7 @@ test('every acknowledged write survives kills of the service and its database', 
   const token = await firstAdministrator(settings)
   const answered: string[] = []
 
-  for (let round = 0; round < 15; round++) {
+  for (let round = 0; round < 8; round++) {
     await using service = startProcess(settings)
     const url = await service.ready()
     expect(await storedTypes(url, token)).toEqual(expect.arrayContaining(answered))

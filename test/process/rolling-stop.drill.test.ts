@@ -40,7 +40,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
     const [token = ''] = replicas.flatMap(({ output: said }) => readTokens(said.out))
     const load = startLoad(balancer.url, token)
 
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < 6; round++) {
       const index = round % 2
       await pause(500)
       expect(await replicas[index]?.stop()).toBe(0)

@@ -59,7 +59,7 @@ testWith(
   ).rejects.toThrow(/bin\/other/)
 })
 
-const ROUNDS = 6
+const ROUNDS = 4
 /** Waits until the proxy has noticed a restarted replica. */
 const BACK_MS = 3000
 
