@@ -136,7 +136,7 @@ function toParameters(request: TranslatableRequest): CallParameters {
   return {
     ...sampling,
     ...readCacheMark(request),
-    ...definedOnly({ maxThinkingTokens, effort, isEffortOptional: effort && true, thinking: thinkingMode, thoughts }),
+    ...definedOnly({ maxThinkingTokens, effort, thinking: thinkingMode, thoughts }),
   }
 }
 

@@ -66,7 +66,6 @@ function withEffort(parameters: CallParameters, model: CallableModel): CallParam
   return {
     ...omitParameters(parameters, ['maxThinkingTokens']),
     effort: effort ?? toEffort(budget),
-    isEffortOptional: true,
   }
 }
 
@@ -133,17 +132,20 @@ export async function findUnsentParameters(ctx: Context, request: AiRequest, mod
     schema: request.format?.schema,
     assistantPrefix: listTurnStart(request.messages),
   })
-  const isLeftOut = unsent.some(({ name }) => name === 'effort') && request.parameters.isEffortOptional
-  if (isLeftOut) ctx.notes.addUnsentParameter('effort')
+  for (const { name } of unsent) if (isReasoningHint(request, name)) ctx.notes.addUnsentParameter(name)
   return unsent
     .filter((parameter) => !isOptional(request, parameter))
     .map((parameter) => ({ path: toPath(parameter), message: describeUnsent(parameter) }))
 }
 
-/** True for default values, which have no effect, and for efforts that the service derived from a budget. */
-const isOptional = ({ isAdaptable, parameters }: AiRequest, { name }: UnsentParameter): boolean =>
-  (name === 'effort' && parameters.isEffortOptional === true) ||
-  (isAdaptable === true && (name === 'temperature' || name === 'topP') && parameters[name] === 1)
+/** True for hints, and for default values, which have no effect. */
+const isOptional = (request: AiRequest, { name }: UnsentParameter): boolean =>
+  isReasoningHint(request, name) ||
+  (request.isAdaptable === true && (name === 'temperature' || name === 'topP') && request.parameters[name] === 1)
+
+/** True for the effort and the summary of reasoning, which models that do not reason are asked without. */
+const isReasoningHint = ({ isAdaptable }: AiRequest, name: UnsentParameter['name']): boolean =>
+  isAdaptable === true && (name === 'effort' || name === 'thoughts')
 
 /** Returns the first parts of the model's current turn, which continues with tool results. */
 function listTurnStart(messages: readonly RequestMessage[]): AssistantPart[] {

@@ -55,7 +55,6 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
     .literal('max_completion_tokens')
     .optional()
     .describe('How a provider that knows the name is told `maxTokens`.'),
-  isEffortOptional: z.boolean().optional().describe('Whether a model that takes no effort is asked without one.'),
   logprobs: z.boolean().optional().describe('Whether a server that can is to report how likely each token was.'),
   topLogprobs: z.int().min(0).max(20).optional(),
   seed: z.int32().optional(),

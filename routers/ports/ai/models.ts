@@ -15,8 +15,6 @@ export interface CallParameters {
   maxThinkingTokens?: number | undefined
   /** Reasoning effort. */
   effort?: Effort | undefined
-  /** True if the effort is dropped for models that do not support it. */
-  isEffortOptional?: boolean | undefined
   /** Lets the model decide how much it thinks. */
   thinking?: 'adaptive' | undefined
   /** Requests the reasoning, in this level of detail. */

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type Step, TASK } from './task-model.ts'
+import { dirname, join } from 'node:path'
+import { type Step, type Steps, TASK } from './task-model.ts'
 
 /** Versions that are known to work; as dev dependencies they would take 800 MB of every installation. */
 const packages = [
@@ -14,13 +14,26 @@ const packages = [
   'zod@4.6.7',
 ]
 
+/** The package's own script, which copies the program of this platform. */
+export const CLAUDE_SETUP = '@anthropic-ai/claude-code/install.cjs'
+
+/** Installs packages, and runs those of their scripts that they need. */
+export async function installPackages(folder: string, names: readonly string[], scripts: readonly string[]) {
+  const npm = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', folder, ...names]
+  const options = { cwd: folder, env: process.env }
+  const results = [await run('npm', npm, options)]
+  for (const script of scripts) {
+    const path = join(folder, 'node_modules', script)
+    results.push(await run(process.execPath, [path], { ...options, cwd: dirname(path) }))
+  }
+  const failed = results.find(({ code }) => code !== 0)
+  if (failed) throw new Error(`The installation failed: ${failed.output.slice(-500)}`)
+}
+
 /** Installs the agents for one test. */
 export async function installAgents() {
   const folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
-  const npm = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', folder, ...packages]
-  await run('npm', npm, { cwd: folder, env: process.env })
-  // The package's own script, which copies the program of this platform.
-  await run('node', ['node_modules/@anthropic-ai/claude-code/install.cjs'], { cwd: folder, env: process.env })
+  await installPackages(folder, packages, [CLAUDE_SETUP])
   const langChain = join(folder, 'langchain.mjs')
   await writeFile(langChain, langChainProgram)
   return {
@@ -35,20 +48,38 @@ interface RunOptions {
   env: NodeJS.ProcessEnv
 }
 
-interface RunResult {
+export interface RunResult {
   code: number | null
   output: string
 }
 
-async function run(program: string, args: readonly string[], { cwd, env }: RunOptions): Promise<RunResult> {
-  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Time after which a program is killed, in milliseconds. */
+const TIME_LIMIT_MS = 240_000
+
+/** Runs a program in a process group of its own, nothing of which outlives it. */
+export async function run(program: string, args: readonly string[], { cwd, env }: RunOptions): Promise<RunResult> {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
-  const code = await new Promise<number | null>((done, failed) => child.once('close', done).once('error', failed))
-  return { code, output }
+  const timer = setTimeout(() => killGroup(child), TIME_LIMIT_MS)
+  child.once('exit', () => killGroup(child))
+  try {
+    const code = await new Promise<number | null>((done, failed) => child.once('close', done).once('error', failed))
+    return { code, output }
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
-interface AgentOptions {
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // The group has ended.
+  }
+}
+
+export interface AgentOptions {
   program: string
   /** URL of the service. */
   url: string
@@ -73,7 +104,7 @@ export async function openWorkshop() {
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
-type Workshop = Awaited<ReturnType<typeof openWorkshop>>
+export type Workshop = Awaited<ReturnType<typeof openWorkshop>>
 
 /** Allows loopback alone: other requests go to a proxy that does not exist. */
 const proxySettings = {
@@ -85,20 +116,20 @@ const proxySettings = {
   no_proxy: '127.0.0.1,localhost',
 }
 
-const buildEnvironment = ({ home }: Workshop) => ({ PATH: process.env['PATH'], HOME: home, ...proxySettings })
+export const buildEnvironment = ({ home }: Workshop) => ({ PATH: process.env['PATH'], HOME: home, ...proxySettings })
 
-const prompt = `${TASK}: read greeting.txt, change it, and copy it.`
+export const prompt = `${TASK}: read greeting.txt, change it, and copy it.`
 
 /** One of the agents that people use, unmodified. */
 export interface Agent {
   program: 'claude' | 'codex'
-  steps(file: string): Step[]
+  steps(file: string): Steps
   /** Runs the task; `compact` shortens the conversation in a later turn. */
   work(options: AgentOptions, at: Workshop): Promise<RunResult>
   compact(options: AgentOptions, at: Workshop): Promise<RunResult>
 }
 
-const COPY_COMMAND = 'cp greeting.txt told.txt'
+export const COPY_COMMAND = 'cp greeting.txt told.txt'
 
 async function runClaude(
   { program, url, token, model }: AgentOptions,
@@ -159,13 +190,18 @@ async function runCodex(
   })
 }
 
+const codexCommands = ['cat greeting.txt', "sed -i 's/Hello/Good day/' greeting.txt", COPY_COMMAND]
+
+/** Most models of Codex's own catalogue are offered a tool that runs JavaScript, which calls all others. */
+function runCommand(cmd: string, offered: readonly string[]): Step {
+  const script = offered.find((name) => /^(?:\w+__)?exec$/.test(name))
+  if (!script) return { tool: 'exec_command', input: { cmd } }
+  return { tool: script, input: { input: `text(await tools.exec_command(${JSON.stringify({ cmd })}))` } }
+}
+
 export const codexCli: Agent = {
   program: 'codex',
-  steps: () => [
-    { tool: 'exec_command', input: { cmd: 'cat greeting.txt' } },
-    { tool: 'exec_command', input: { cmd: "sed -i 's/Hello/Good day/' greeting.txt" } },
-    { tool: 'exec_command', input: { cmd: COPY_COMMAND } },
-  ],
+  steps: () => (offered) => codexCommands.map((cmd) => runCommand(cmd, offered)),
   work: (options, at) => runCodex(options, at, [prompt]),
   compact: (options, at) =>
     runCodex(options, at, ['resume', '--last', 'Go on.'], ['model_auto_compact_token_limit=500']),

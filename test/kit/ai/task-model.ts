@@ -34,8 +34,11 @@ export const answerInDialect =
     response.end(dialect.events(answer, body).join(''))
   }
 
+/** The steps of a task, perhaps by the names of the tools that the model is offered. */
+export type Steps = readonly Step[] | ((offered: readonly string[]) => readonly Step[])
+
 /** A model that takes the steps of a task one by one, when it gets the results of the earlier ones. */
-export function createTaskModel(steps: readonly Step[]) {
+export function createTaskModel(steps: Steps) {
   /** The tool or text of each answer, in order. */
   const answers: string[] = []
   const behave = answerInDialect((request, rawBody) => {
@@ -46,13 +49,16 @@ export function createTaskModel(steps: readonly Step[]) {
   return { behave, answers }
 }
 
-function answerRequest({ messages, tools }: DialectRequest, rawBody: string, steps: readonly Step[]): DialectAnswer {
+function answerRequest({ messages, tools }: DialectRequest, rawBody: string, steps: Steps): DialectAnswer {
   if (COMPACTION.test(JSON.stringify(messages.at(-1)))) return buildTextAnswer(SUMMARY, TOKENS)
   if (!rawBody.includes(TASK) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
   const results =
     rawBody.match(/"role":"tool"|"type":"tool_result"|"type":"function_call_output"|"functionResponse":/g) ?? []
-  const step = rawBody.includes(SUMMARY) ? undefined : steps[results.length]
+  const offered = tools.map(({ name }) => name)
+  const taken = typeof steps === 'function' ? steps(offered) : steps
+  const step = rawBody.includes(SUMMARY) ? undefined : taken[results.length]
   if (!step) return buildTextAnswer(DONE, TOKENS)
+  if (!offered.includes(step.tool)) return buildTextAnswer(`There is no tool ${step.tool}.`, TOKENS)
   // Mistral wants nine letters and digits.
   const call = { id: `call0000${results.length}`, name: step.tool, input: step.input }
   return { text: '', calls: [call], end: 'calls', tokens: TOKENS }
