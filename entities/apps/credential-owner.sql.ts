@@ -33,7 +33,7 @@ export const findTokenOwners = coalescedStatement<TokenOwner>(
           to_json(u.groups) as groups, l.app_id as "appId"
      from ${tokensWithOwners}
     where t.id = any($1::int[]) and ${isActive}`,
-  { idsAt: 0, idOf: ({ tokenId }) => tokenId },
+  { idsAt: 0, idColumn: 'tokenId' },
 )
 
 /** Records the last use of valid tokens. Values: ids of tokens and, beside them, times. */
@@ -74,7 +74,7 @@ export const findCredentialApps = coalescedStatement<CredentialApp>(
           ${isoTime('a.updated_at')} as "updatedAt"
      from ext_app_credentials c join ext_apps a on a.id = c.app_id
     where c.id = any($1::int[]) and a.active and (c.expires_at is null or c.expires_at > now())`,
-  { idsAt: 0, idOf: ({ credentialId }) => credentialId },
+  { idsAt: 0, idColumn: 'credentialId' },
 )
 
 /** Records the last use of app credentials. Values: ids and, beside them, times. */

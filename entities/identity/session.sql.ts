@@ -22,7 +22,7 @@ export const findSessions = coalescedStatement<SessionRow>(
           ${knownUserColumns}
      from sessions s left join users u on u.id = s.user_id
     where s.hash = any($1::text[])`,
-  { idsAt: 0, idOf: ({ handle }) => handle },
+  { idsAt: 0, idColumn: 'handle' },
 )
 
 export interface ListedSession {

@@ -126,8 +126,8 @@ interface CompileOptions<Row> {
    * The callers that share rows: those with equal values or, for `byIds`, those whose values differ only in the ids.
    */
   coalesced?: 'equal' | 'byIds' | undefined
-  /** Returns the id of a row, as in `Statement`; needed for `byIds`. */
-  idOf?: Statement<Row>['idOf']
+  /** Column with the id of a row, as in `Statement`; needed for `byIds`. */
+  idColumn?: Statement<Row>['idColumn'] | undefined
   /** True if the statement has one plan for all values; otherwise PostgreSQL may plan each call with its values. */
   plannedOnce: boolean
   /** Reads a row, as in `Statement`. */
@@ -136,7 +136,7 @@ interface CompileOptions<Row> {
 
 /** Builds a statement for all calls. Its name is a hash of its text, so equal texts share one plan. */
 export function compile<Row>(
-  { isUnrestricted, coalesced, idOf, plannedOnce, read }: CompileOptions<Row>,
+  { isUnrestricted, coalesced, idColumn, plannedOnce, read }: CompileOptions<Row>,
   write: (sql: ParameterBinder) => string,
 ): CompiledStatement<Row> {
   const binder = new ParameterBinder(isUnrestricted, { plannedOnce })
@@ -147,7 +147,7 @@ export function compile<Row>(
     text,
     ...(read && { read }),
     ...(coalesced && { coalesced: true }),
-    ...(coalesced === 'byIds' && idOf && { idsAt: binder.indexOf('ids'), idOf }),
+    ...(coalesced === 'byIds' && idColumn && { idsAt: binder.indexOf('ids'), idColumn }),
   }
   return { statement, values: (given) => readers.map((read) => read(given)) }
 }

@@ -11,8 +11,8 @@ export interface Statement<Row> {
    * ids, and each gets the rows of its own ids, in their order.
    */
   readonly idsAt?: number
-  /** Returns the id, among those of the list, to which a row belongs. */
-  idOf?(row: Row): string | number
+  /** Column with the id, among those of the list, to which a row belongs. */
+  readonly idColumn?: string
   /** Converts a received row once for all callers that share it. Statements in transactions must not have it. */
   read?(sent: object): Row
   /** Exists only for type inference. */
@@ -41,7 +41,7 @@ export const unboundedStatement = <Row>(text: string): Statement<Row> => ({ name
 export const coalescedStatement = <Row>(
   name: string,
   text: string,
-  options?: Required<Pick<Statement<DeepReadonly<Row>>, 'idsAt' | 'idOf'>>,
+  options?: { idsAt: number; idColumn: keyof Row & string },
 ): Statement<DeepReadonly<Row>> => ({ name, text, coalesced: true, ...options })
 
 /** Selects a point in time as RFC 3339 text in UTC with milliseconds. */

@@ -7,7 +7,7 @@ import type { EventWriter } from '../http/event-stream.ts'
 import { toFailure } from '../http/failure.ts'
 import { setLegacyErrorHandler } from '../http/legacy-errors.ts'
 import { isPreferred } from '../http/negotiation.ts'
-import { type FacadeOptions, findInput, procedureRoute } from '../http/procedures.ts'
+import { contextOf, type FacadeOptions, findInput, procedureRoute } from '../http/procedures.ts'
 import { toLegacyUser } from './user.ts'
 
 type AiRequest = Parameters<Api['ai']['ask']>[0]
@@ -34,7 +34,7 @@ export async function aiReq(app: FastifyInstance, { resolveContext, bodyLimits, 
     '/api/ai-req',
     procedureRoute('ai.ask', { resolveContext, bodyLimits }),
     async (request, reply) => {
-      const ctx = await resolveContext(request, reply)
+      const ctx = contextOf(request)
       const { ai } = createCaller(ctx)
       const payload = readPayload(ctx, request.body) as AiRequest
       const isStreamed = isPreferred('text/event-stream', request.headers.accept)
@@ -50,16 +50,15 @@ export async function aiReq(app: FastifyInstance, { resolveContext, bodyLimits, 
     },
   )
 
-  app.get('/api/user', async (request, reply) => {
-    return toLegacyUser(await createCaller(await resolveContext(request, reply)).users.me())
-  })
+  app.get('/api/user', async (request) => toLegacyUser(await createCaller(contextOf(request)).users.me()))
 }
 
 /** Reads the payload without members that are null, as if they were absent, and without unknown ones, which the response names. */
 function readPayload({ services, notes }: Context, body: Record<string, unknown> | null): unknown {
   const { payload, ...beside } = body ?? {}
   const { input, ignored } = dropUnknownMembers(askInput, dropNulls(payload ?? {}), services.settings.strictParameters)
-  notes.setIgnoredParameters([...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)])
+  const names = [...Object.keys(beside), ...ignored.map((name) => `payload.${name}`)]
+  if (names.length > 0) notes.setIgnoredParameters(names)
   return input
 }
 

@@ -3,7 +3,7 @@ import type { Context } from '../../routers/core/context.ts'
 import { type Api, createCaller } from '../../routers/index.ts'
 import { type EventWriter, sendEventStream } from '../http/event-stream.ts'
 import type { ContextResolver } from '../http/procedures.ts'
-import { setNoteHeaders, setRateLimitHeaders } from '../http/response-notes.ts'
+import { setAllNoteHeaders, setRateLimitHeaders } from '../http/response-notes.ts'
 
 /** The request of the service, into which all faces translate theirs. */
 export type CoreRequest = Parameters<Api['ai']['complete']>[0]
@@ -72,8 +72,7 @@ export async function sendAnswer<Part>(
   try {
     if (!writer) return await complete()
     const parts = await stream()
-    setRateLimitHeaders(reply, ctx.notes)
-    setNoteHeaders(reply, ctx.notes)
+    setAllNoteHeaders(reply, ctx.notes)
     return await sendEventStream(reply, { parts, writer, heartbeat, signal: ctx.signal() })
   } finally {
     if (!reply.sent) setRateLimitHeaders(reply, ctx.notes)

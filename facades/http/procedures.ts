@@ -66,6 +66,9 @@ declare module 'fastify' {
 /** Creates the context of a request with its caller once, and returns it from then on. */
 export type ContextResolver = (request: FastifyRequest, reply: FastifyReply) => Promise<Context>
 
+/** Returns the context that the first hook of a route has created. */
+export const contextOf = ({ context }: FastifyRequest): Context => context as Context
+
 export interface FacadeOptions {
   resolveContext: ContextResolver
   bodyLimits: BodyLimits
@@ -96,13 +99,14 @@ export interface LegacyRoute extends RouteMeta {
 export function procedureRoute(name: string, { resolveContext, bodyLimits }: FacadeOptions, input: RouteInput = {}) {
   const procedure = findProcedure(name)
   if (!procedure) throw new Error(`There is no procedure ${name}.`)
+  const [access, reservedBytes] = [accessOf(procedure), getReservedBytes([procedure], bodyLimits)]
   return {
     bodyLimit: getBodyLimit(procedure, bodyLimits),
     config: { routeMeta: { procedure: name, ...input } },
     onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
-      const ctx = await resolveContext(request, reply)
-      assertMayCall(ctx, accessOf(procedure))
-      reserveBodyMemory(ctx, request, reply, getReservedBytes([procedure], bodyLimits))
+      const ctx = request.context ?? (await resolveContext(request, reply))
+      assertMayCall(ctx, access)
+      reserveBodyMemory(ctx, request, reply, reservedBytes)
     },
   }
 }

@@ -1,15 +1,28 @@
 import type { FastifyReply } from 'fastify'
 import type { ResponseNotes, StreamPosition } from '../../routers/core/response-notes.ts'
 
-type LimitLeft = ReturnType<ResponseNotes['read']>['limits'][number]
+type Notes = ReturnType<ResponseNotes['read']>
+type LimitLeft = Notes['limits'][number]
 
 /**
  * Sets the headers for what procedures noted: `RateLimit-Policy` with the limits and `RateLimit` with their state, as in
  * the IETF draft, the fallback model, ignored parameters, and whether to retry.
  */
 export function setNoteHeaders(reply: FastifyReply, notes: ResponseNotes | undefined): void {
-  if (!notes) return
-  const { limits, retry, answeredBy, ignoredParameters, mustClearSiteData } = notes.read()
+  if (notes) writeNotes(reply, notes.read())
+}
+
+/** Sets the same and the rate limit headers, before the first part of a stream. */
+export function setAllNoteHeaders(reply: FastifyReply, notes: ResponseNotes): void {
+  const current = notes.read()
+  writeRateLimit(reply, current)
+  writeNotes(reply, current)
+}
+
+function writeNotes(
+  reply: FastifyReply,
+  { limits, retry, answeredBy, ignoredParameters, mustClearSiteData }: Notes,
+): void {
   if (limits.length > 0) {
     reply.header('ratelimit-policy', limits.map((limit) => writeName(limit) + writePolicy(limit)).join(', '))
     reply.header('ratelimit', limits.map((limit) => writeName(limit) + writeState(limit)).join(', '))
@@ -63,7 +76,10 @@ const writeName = ({ name }: LimitLeft) => `"${name.replaceAll(/[^ -~]/gu, encod
 
 /** Sets the rate limit headers, and `Retry-After` if the limit is exceeded. */
 export function setRateLimitHeaders(reply: FastifyReply, notes: ResponseNotes): void {
-  const { rateLimit } = notes.read()
+  writeRateLimit(reply, notes.read())
+}
+
+function writeRateLimit(reply: FastifyReply, { rateLimit }: Notes): void {
   if (!rateLimit) return
   const { limit, remaining, resetSeconds } = rateLimit
   reply.headers({

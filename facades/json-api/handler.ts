@@ -9,7 +9,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { RecordRef } from '../../routers/resource/record.ts'
 import { createEntityTag, matchesIfNoneMatch, parseIfMatchVersions } from '../http/conditional.ts'
 import { readUpload } from '../http/forms.ts'
-import { inputsOf } from '../http/procedures.ts'
+import { contextOf, inputsOf } from '../http/procedures.ts'
 import { readSearch } from '../http/request-url.ts'
 import { readPositions } from '../http/response-notes.ts'
 import { sendFile } from '../http/send-file.ts'
@@ -53,8 +53,7 @@ export class RouteHandler {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<string | Buffer | Readable | undefined> => {
-    // The first hook has created it.
-    const ctx = request.context as Context
+    const ctx = contextOf(request)
     if (this.#route.answers === 'file') {
       const { output } = await this.#callProcedure(request, ctx)
       return sendFile(request, reply, output as FileContent)

@@ -19,8 +19,8 @@ import {
 interface ReadOptions<Row> {
   /** The callers that share rows, if the type is coalesced. */
   sharing?: 'equal' | 'byIds' | 'byKey' | undefined
-  /** Returns the id of a row among those of the call, for rows that callers with other ids share. */
-  idOf?: Statement<Row>['idOf']
+  /** Column with the id of a row among those of the call, for rows that callers with other ids share. */
+  idColumn?: (keyof Row & string) | undefined
   read?: Statement<Row>['read']
 }
 
@@ -29,6 +29,8 @@ interface VisibleKey {
   readonly key: number
   readonly id: string
 }
+
+type KeyedRow = RecordRow & Pick<VisibleKey, 'key'>
 
 /** The statements that read one type, each compiled on first use. */
 export class ResourceStatements {
@@ -59,7 +61,7 @@ export class ResourceStatements {
       return `, (${selectTotalPerRow(from, known)}) as total ${from} ${this.#window(shape, sql)}`
     }
     const sharing = this.#of.coalesced ? 'byIds' : 'equal'
-    return this.#records<PageRow>('page', shape, write, { sharing, idOf: ({ position = 0 }) => position })
+    return this.#records<PageRow>('page', shape, write, { sharing, idColumn: 'position' })
   }
 
   /** Counts all rows, for a page without rows. */
@@ -70,9 +72,11 @@ export class ResourceStatements {
   }
 
   byIds(isUnrestricted: boolean): CompiledStatement<RecordRow> {
-    const idOf = ({ record }: RecordRow) => this.#of.ids.toKey(record.id)
-    const write = (sql: ParameterBinder) => this.#rows(sql)
-    return this.#records('byIds', createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
+    const write = (sql: ParameterBinder) => `, t.id as key ${this.#rows(sql)}`
+    return this.#records<KeyedRow>('byIds', createPlainShape(isUnrestricted), write, {
+      sharing: 'byKey',
+      idColumn: 'key',
+    })
   }
 
   /** Selects the related rows of some parents; one more than the limit if the table grows without bound. */
@@ -86,7 +90,7 @@ export class ResourceStatements {
     }
     return this.#records<RelatedRow>(`related:${of.type}.${name}`, shape, write, {
       sharing: 'byIds',
-      idOf: ({ parent }) => parent,
+      idColumn: 'parent',
     })
   }
 
@@ -113,16 +117,20 @@ export class ResourceStatements {
     const isOpen = (predicate: SqlPredicate) => predicate('t', new ParameterBinder(isUnrestricted)) === 'true'
     if (ids === rowIds && isOpen(scope) && isOpen(may)) return undefined
     const write = (sql: ParameterBinder) =>
-      `select ${ids.sql('t')} as id, ${may('t', sql)} as "isPermitted" ${this.#rows(sql)}`
-    const idOf = ({ id }: Permission) => this.#of.ids.toKey(id)
-    return this.#compileOnce(`permission:${verb}`, createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
+      `select t.id as key, ${ids.sql('t')} as id, ${may('t', sql)} as "isPermitted" ${this.#rows(sql)}`
+    return this.#compileOnce<Permission & VisibleKey>(`permission:${verb}`, createPlainShape(isUnrestricted), write, {
+      sharing: 'byKey',
+      idColumn: 'key',
+    })
   }
 
   /** Selects the visible rows among some numbers. */
   visibleKeys(isUnrestricted: boolean): CompiledStatement<VisibleKey> {
     const write = (sql: ParameterBinder) => `select t.id as key, ${this.#of.ids.sql('t')} as id ${this.#rows(sql)}`
-    const idOf = ({ key }: VisibleKey) => key
-    return this.#compileOnce('visibleKeys', createPlainShape(isUnrestricted), write, { sharing: 'byKey', idOf })
+    return this.#compileOnce<VisibleKey>('visibleKeys', createPlainShape(isUnrestricted), write, {
+      sharing: 'byKey',
+      idColumn: 'key',
+    })
   }
 
   /** Returns the mapping of another type's relation to this one. */
@@ -148,7 +156,7 @@ export class ResourceStatements {
     kind: string,
     shape: QueryShape,
     write: (sql: ParameterBinder) => string,
-    { sharing = 'equal', idOf, read }: ReadOptions<Row> = {},
+    { sharing = 'equal', idColumn, read }: ReadOptions<Row> = {},
   ): CompiledStatement<Row> {
     const key = `${kind} ${toShapeKey(shape)}`
     const cached = this.#compiled.get(key)
@@ -157,7 +165,7 @@ export class ResourceStatements {
     const isByKey = sharing === 'byKey'
     const coalesced = this.#of.coalesced ? (isByKey ? 'byIds' : sharing) : undefined
     const plannedOnce = isByKey || coalesced !== undefined
-    const compiled = compile({ isUnrestricted: shape.isUnrestricted, coalesced, idOf, plannedOnce, read }, write)
+    const compiled = compile({ isUnrestricted: shape.isUnrestricted, coalesced, idColumn, plannedOnce, read }, write)
     // Combinations of sort keys are rare and many, so neither PostgreSQL nor this class caches them.
     if (shape.sort.length > 1) return { ...compiled, statement: { ...compiled.statement, name: '' } }
     this.#compiled.set(key, compiled)

@@ -74,7 +74,7 @@ const findConnectionUsers = coalescedStatement<ConnectionUser>(
   'find-connection-users',
   `select id, name, username, email, ${pictureIdentifier('profile_avatars', 'avatar')} as avatar, bio, public_key as "publicKey", ${pendingCount} as pending
      from ${User.tableName} u where id = any($1::int[])`,
-  { idsAt: 0, idOf: ({ id }) => id },
+  { idsAt: 0, idColumn: 'id' },
 )
 
 export const connectionsRouter = router({

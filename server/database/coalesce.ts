@@ -83,9 +83,9 @@ function mergeValues({ idsAt }: Statement<unknown>, [first = [], ...others]: rea
 type RowsOfCall = (values: Values) => unknown[]
 
 /** Returns the function that picks the rows of one call among those of all, so that no caller receives rows of others. */
-function separateRows({ idsAt, idOf }: Statement<unknown>, rows: unknown[]): RowsOfCall {
-  if (idsAt === undefined || !idOf) return () => rows
-  const byId = Map.groupBy(rows, (row) => `${idOf(row)}`)
+function separateRows({ idsAt, idColumn }: Statement<unknown>, rows: unknown[]): RowsOfCall {
+  if (idsAt === undefined || idColumn === undefined) return () => rows
+  const byId = Map.groupBy(rows as Readonly<Record<string, unknown>>[], (row) => `${row[idColumn]}`)
   return (values) => [...new Set(values[idsAt] as readonly unknown[])].flatMap((id) => byId.get(`${id}`) ?? [])
 }
 

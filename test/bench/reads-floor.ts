@@ -14,7 +14,7 @@ interface Input {
 type Row = Record<string, unknown> & { id: string }
 
 const base = '/api/svc/v1'
-const byId = { idsAt: 0, idOf: ({ id }: { id: string }) => id }
+const byId = { idsAt: 0, idColumn: 'id' } as const
 const findTokens = coalescedStatement<Row>(
   'token',
   'select id::text as id, user_id, hash from access_tokens where id = any($1::int[])',
@@ -64,7 +64,7 @@ const descriptions = coalescedStatement<Row>(
   'descriptions',
   `select id::text as id, model_id as "aiModelId", locale, description, ${times} from ai_model_descriptions
     where locale = 'en_US' and model_id = any($1::int[]) order by model_id, id`,
-  { idsAt: 0, idOf: ({ aiModelId }) => `${aiModelId}` },
+  { idsAt: 0, idColumn: 'aiModelId' },
 )
 
 /** The least program that sends the same bytes: no scopes, no rules, no negotiation, no logging. It shares statements and pages as the service does. */

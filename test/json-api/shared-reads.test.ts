@@ -163,7 +163,7 @@ test('runs of a statement that are stuck hold up nobody who asks after them', as
     runs.push(values)
     return runs.length <= 2 ? stuck.promise : []
   })
-  const rows = coalescedStatement<never>('rows', 'select', { idsAt: 0, idOf: () => 0 })
+  const rows = coalescedStatement<{ id: number }>('rows', 'select', { idsAt: 0, idColumn: 'id' })
   const readRow = (id: number) => sql(rows, [[id]])
   const first = [readRow(1)]
   await setImmediate()
@@ -182,7 +182,7 @@ test('no caller of a shared statement receives the rows of another', async () =>
     runs.push(ids)
     return [...(ids as number[])].reverse().map((id) => ({ id })) as Row[]
   })
-  const rows = coalescedStatement<{ id: number }>('rows', 'select', { idsAt: 0, idOf: ({ id }) => id })
+  const rows = coalescedStatement<{ id: number }>('rows', 'select', { idsAt: 0, idColumn: 'id' })
 
   const answers = await Promise.all([[1, 2], [2, 3, 2], [4]].map((ids) => sql(rows, [ids])))
 
