@@ -23,7 +23,8 @@ export function findLeftOut({ code, path, ...issue }: z.core.$ZodIssue): LeftOut
 export const omittedEntry = z.unknown().transform((value, ctx): typeof OMITTED => {
   if (value === OMITTED) return OMITTED
   const { type } = (value ?? {}) as { type?: unknown }
-  ctx.issues.push({ code: 'custom', input: value, message: 'is not known', params: { ...leftOut, kind: `${type}` } })
+  const params = { ...leftOut, ...(typeof type === 'string' && { kind: type }) }
+  ctx.issues.push({ code: 'custom', input: value, message: 'is not known', params })
   return z.NEVER
 })
 

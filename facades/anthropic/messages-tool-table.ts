@@ -64,7 +64,10 @@ export class ToolTable {
   }
 }
 
-/** Lists the tools that are offered at the end of the conversation; one that is added again replaces the earlier one. */
+/**
+ * Lists the tools that are offered at the end of the conversation. One that a message adds replaces an earlier one; a
+ * name that `tools` has twice is refused later.
+ */
 function listOfferedTools({ tools, messages }: ToolsInRequest): Entry[] {
   const offered = new Map<string, Entry>()
   const removed = new Map<string, Entry>()
@@ -73,7 +76,18 @@ function listOfferedTools({ tools, messages }: ToolsInRequest): Entry[] {
     offered.delete(name)
     if (entry) (isRemoval ? removed : offered).set(name, entry)
   }
-  return [...offered.values()]
+  return [...offered.values(), ...listRepeated(tools ?? [])]
+}
+
+/** Lists the tools whose names earlier ones have. */
+function listRepeated(tools: readonly Tool[]): Entry[] {
+  const names = new Set<string>()
+  return tools.flatMap((tool, at) => {
+    if (!('name' in tool)) return []
+    if (names.has(tool.name)) return [{ name: tool.name, tool, path: ['tools', at] }]
+    names.add(tool.name)
+    return []
+  })
 }
 
 /** An addition of a tool, perhaps of one that was defined before, or its removal. */

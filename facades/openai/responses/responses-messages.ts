@@ -17,18 +17,21 @@ const clientTools: Partial<Record<Item['type'], string>> = {
   tool_search_call: 'tool_search',
 }
 
-export function toMessages(input: readonly Item[]): RequestMessage[] {
+export const toMessages = (input: readonly Item[]): RequestMessage[] => convertItems(input).flat()
+
+/** Converts each item to its messages. */
+function convertItems(input: readonly Item[]): RequestMessage[][] {
   const names = new Map(input.flatMap(listCallName))
   // Only the end of the conversation can ask for a summary.
   const isPast = (one: Item, at: number) => one.type === 'compaction_trigger' && at < input.length - 1
-  return input.flatMap((one, at) => (isPast(one, at) ? [] : toMessage(one, at, names)))
+  return input.map((one, at) => (isPast(one, at) ? [] : [toMessage(one, at, names)].flat()))
 }
 
 export const asksForSummary = (input: readonly Item[]): boolean => input.at(-1)?.type === 'compaction_trigger'
 
 /** Finds the index of the item from which a message was made. */
 export const findItemIndex = (input: readonly Item[], message: number): number =>
-  input.flatMap((one, at) => toMessages([one]).map(() => at))[message] ?? message
+  convertItems(input).flatMap((messages, at) => messages.map(() => at))[message] ?? message
 
 function listCallName(item: Item): [id: string, name: string][] {
   if (item.type === 'function_call' || item.type === 'custom_tool_call')

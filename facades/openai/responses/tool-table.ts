@@ -59,9 +59,8 @@ export class ToolTable {
       ),
     )
     const kept = all.filter(({ entry }) => selected.has(entry))
-    // A tool that is brought again replaces the earlier one.
-    this.#byName = new Map(kept.flatMap(declareTools).map((one) => [one.tool.name, one]))
-    this.declared = [...this.#byName.values()]
+    this.declared = listDeclaredTools(kept)
+    this.#byName = new Map(this.declared.map((one) => [one.tool.name, one]))
     this.references = all.map(({ entry }) => entry).filter((entry) => typeof entry === 'string')
     this.wantsSearch = kept.some(({ entry }) => typeof entry === 'object' && isSearch(entry))
     this.choice = choice ? this.#toToolChoice(choice) : undefined
@@ -104,6 +103,18 @@ const listBroughtTools = (input: readonly Item[]): Entry[] =>
       ? item.tools.map((entry, index): Entry => ({ entry, path: ['input', at, 'tools', index] }))
       : [],
   )
+
+/**
+ * Lists the tools by the names for the model. One that an item brings replaces an earlier one; a name that `tools` has
+ * twice is refused later.
+ */
+function listDeclaredTools(entries: readonly Entry[]): DeclaredTool[] {
+  const [own = [], brought = []] = [true, false].map((isOwn) =>
+    entries.filter(({ path: [list] }) => (list === 'tools') === isOwn).flatMap(declareTools),
+  )
+  const latest = new Map(brought.map((one) => [one.tool.name, one]))
+  return [...own.filter(({ tool }) => !latest.has(tool.name)), ...latest.values()]
+}
 
 function declareTools({ entry, path }: Entry): DeclaredTool[] {
   if (!isDeclaration(entry)) return []
