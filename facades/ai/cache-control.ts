@@ -15,6 +15,10 @@ export function readCacheMark(block: object): { cache?: CacheMark } {
   return control ? { cache: definedOnly({ ttl: control.ttl ?? undefined }) } : {}
 }
 
+/** Finds the first mark of these blocks, for a result whose provider takes one mark for all of it. */
+export const findCacheMark = (blocks: readonly object[]): { cache?: CacheMark } =>
+  blocks.map(readCacheMark).find(({ cache }) => cache) ?? {}
+
 /** Marks the last part of a block that has a mark. */
 export function withCacheMark<Part extends object>(block: object, parts: readonly Part[]): Part[] {
   const { cache } = readCacheMark(block)

@@ -8,6 +8,9 @@ import { broughtTool } from './messages-tools.ts'
 /** Cache hints, which change only the price. */
 const cacheHints = { cache_control: cacheControl }
 
+/** Those of blocks that become no part which could be marked. */
+const unsentHints = { cache_control: ignore('only texts, files, calls and results can be marked') }
+
 const textBlock = z.strictObject({
   type: z.literal('text'),
   text: z.string(),
@@ -78,7 +81,7 @@ const toolChanges = [
           toolReference,
         ]),
       ).optional(),
-      ...cacheHints,
+      ...unsentHints,
     }),
     'its tool is offered as if it stood in `tools`',
   ),
@@ -86,7 +89,7 @@ const toolChanges = [
     z.strictObject({
       type: z.literal('tool_removal'),
       tool: historyEntry(z.discriminatedUnion('type', [toolReference])).optional(),
-      ...cacheHints,
+      ...unsentHints,
     }),
     'its tool is no longer offered',
   ),
@@ -104,7 +107,7 @@ export type ToolResultBlock = z.output<typeof toolResult>
 
 /** A summary of Anthropic; one that is encrypted cannot be read. */
 const compaction = z
-  .looseObject({ type: z.literal('compaction'), content: z.string().nullish() })
+  .looseObject({ type: z.literal('compaction'), content: z.string().nullish(), ...cacheHints })
   .refine(({ content }) => content, { error: 'is left out', params: { ...leftOut, kind: 'compaction' } })
 
 const assistantBlock = historyEntry(
@@ -114,9 +117,9 @@ const assistantBlock = historyEntry(
       type: z.literal('thinking'),
       thinking: z.string(),
       signature: z.string().nullish(),
-      ...cacheHints,
+      ...unsentHints,
     }),
-    z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...cacheHints }),
+    z.strictObject({ type: z.literal('redacted_thinking'), data: z.string(), ...unsentHints }),
     z.strictObject({
       type: z.literal('tool_use'),
       id: z.string(),

@@ -10,7 +10,7 @@ import type {
 } from '../../routers/ports/ai/messages.ts'
 import { isServiceSignature, toRedactedThought } from '../../routers/ports/ai/signatures.ts'
 import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
-import { readCacheMark, withCacheMark } from '../ai/cache-control.ts'
+import { findCacheMark, readCacheMark, withCacheMark } from '../ai/cache-control.ts'
 import type {
   AssistantBlock,
   InputBlock,
@@ -85,15 +85,13 @@ export class Conversation {
   /** Converts a tool result; one without its call is refused later. */
   #toToolResult = (block: ToolResultBlock): ToolResult => {
     const { tool_use_id: id, content, is_error: isError } = block
-    // A mark within the result ends at the result.
-    const [mark] = [block, ...(content ?? [])].map(readCacheMark).filter(({ cache }) => cache)
     return {
       type: 'tool-result',
       id,
       name: this.#toolNames.get(id) ?? 'unknown',
       content: (content ?? []).flatMap(toInputParts),
       ...(isError && { isError }),
-      ...mark,
+      ...findCacheMark([block, ...(content ?? [])]),
     }
   }
 

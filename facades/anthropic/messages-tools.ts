@@ -6,7 +6,6 @@ import { ignore } from '../ai/members.ts'
 import { validateBy } from '../ai/validate-by.ts'
 
 const toolHints = {
-  cache_control: cacheControl,
   defer_loading: ignore('all tools are there from the beginning'),
   allowed_callers: ignore('the model calls all tools itself'),
   eager_input_streaming: ignore('a call comes whole'),
@@ -20,8 +19,12 @@ const customTool = z.strictObject({
   description: z.string().nullish(),
   input_schema: z.record(z.string(), z.unknown()),
   strict: z.boolean().nullish(),
+  cache_control: cacheControl,
   ...toolHints,
 })
+
+/** The mark of a tool that no request of the provider can bear. */
+const unsentMark = ignore('only a tool with a schema can be marked')
 
 const clientToolTypes = Object.keys(clientToolNames) as [ClientToolType, ...ClientToolType[]]
 
@@ -35,6 +38,7 @@ const clientTool = z.strictObject({
   enable_zoom: z.boolean().nullish(),
   max_characters: z.int().nullish(),
   strict: z.unknown().optional(),
+  cache_control: unsentMark,
   ...toolHints,
 })
 export type ClientTool = z.output<typeof clientTool>
@@ -51,6 +55,7 @@ const searchTool = z.strictObject({
   user_location: searchOption,
   citations: searchOption,
   max_content_tokens: searchOption,
+  cache_control: unsentMark,
   ...toolHints,
 })
 
@@ -70,7 +75,8 @@ const acceptTool = (unknown: Unknown) =>
   validateBy<AnyTool>([customTool, clientTool, searchTool], (value) => {
     if (value === OMITTED) return omittedEntry
     const { type } = (value ?? {}) as { type?: unknown }
-    return (type ?? 'custom') === 'custom' ? customTool : chooseTypedTool(`${type}`, unknown)
+    if ((type ?? 'custom') === 'custom') return customTool
+    return typeof type === 'string' ? chooseTypedTool(type, unknown) : unknown
   })
 
 function chooseTypedTool(type: string, unknown: Unknown): AnyTool {

@@ -43,6 +43,7 @@ async function respond(body: object, stream: boolean) {
 }
 
 const hi = { role: 'user', content: 'Hi' }
+const read = { name: 'read', input_schema: { type: 'object' } }
 const find = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} } }
 
 describe.each([false, true])('an item of Codex (streamed: %s)', (stream) => {
@@ -120,6 +121,15 @@ test('unknown items are left out, named once, and keep the positions of the othe
   expect([status, text]).toEqual([400, expect.stringContaining('input[4].call_id')])
 })
 
+test('an earlier request for a summary keeps the positions of later items', async () => {
+  const result = { type: 'function_call_output', call_id: 'x', output: 'a' }
+  const input = [hi, { type: 'compaction_trigger' }, hi, result]
+
+  const { status, text } = await send('/v1/responses', { model: 'openai-compatible', input })
+
+  expect([status, text]).toEqual([400, expect.stringContaining('input[3].call_id')])
+})
+
 test('what cannot be left out of the input is refused with the reason', async () => {
   const refusals: [path: string, body: object, reason: string][] = [
     ['/v1/responses', { input: [hi, { type: 'item_reference', id: 'msg_1' }] }, 'nothing is stored'],
@@ -141,6 +151,9 @@ test('what cannot be left out of the input is refused with the reason', async ()
       { max_tokens: 9, messages: [hi], tools: [{ type: 'code_execution_20260120' }] },
       'is run by Anthropic',
     ],
+    ['/v1/messages', { max_tokens: 9, messages: [hi], tools: [{ type: { toString: 1 } }] }, 'is run by Anthropic'],
+    ['/v1/messages', { max_tokens: 9, messages: [hi], tools: [read, read] }, 'must have different names'],
+    ['/v1/responses', { input: 'Hi', tools: [find, find] }, 'must have different names'],
   ]
   for (const [path, body, reason] of refusals) {
     const { status, text } = await send(path, { model: 'openai-compatible', ...body })
@@ -243,23 +256,23 @@ describe("a tool of Anthropic's that the client runs", () => {
 })
 
 test('tools that a message adds are offered, and those that it removes are not', async () => {
-  const own = { name: 'read', input_schema: { type: 'object' } }
   const definition = { name: 'write', input_schema: { type: 'object' } }
   const changes = [
     { type: 'tool_addition', tool: { type: 'tool_definition', definition } },
     { type: 'tool_removal', tool: { type: 'tool_reference', name: 'read' } },
     { type: 'tool_addition', tool: { type: 'mcp_toolset_reference', server_name: 'mail' } },
+    { type: 'tool_addition', tool: { type: 'tool_definition', definition: { type: { toString: 1 } } } },
   ]
   const messages = [hi, { role: 'system', content: changes }]
   const { sent, ignored } = await sendQuestion('/v1/messages', {
     model: 'mistral',
     max_tokens: 9,
     messages,
-    tools: [own],
+    tools: [read],
   })
 
   expect(sent?.tools).toMatchObject([{ function: { name: 'write' } }])
-  expect(ignored).toBe('messages.content.tool.mcp_toolset_reference')
+  expect(ignored).toBe('messages.content.tool.mcp_toolset_reference, messages.content.tool.definition')
 })
 
 test('JSON without a schema is asked for in words where a provider knows only schemas', async () => {
@@ -328,4 +341,5 @@ test('logprobs go to a server of open models and come back, whole and streamed',
   expect((await sendQuestion('/v1/chat/completions', { ...body, model: 'google' })).ignored).toBe(
     'logprobs, top_logprobs',
   )
+  expect((await sendQuestion('/v1/chat/completions', { ...body, logprobs: false })).ignored).toBe('top_logprobs')
 })

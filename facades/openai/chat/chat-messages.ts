@@ -3,7 +3,7 @@ import type { Issue } from '../../../routers/core/problems.ts'
 import type { Api } from '../../../routers/index.ts'
 import type { AssistantPart, ToolCall } from '../../../routers/ports/ai/messages.ts'
 import { toGoogleSignature } from '../../../routers/ports/ai/signatures.ts'
-import { cacheControl, readCacheMark } from '../../ai/cache-control.ts'
+import { cacheControl, findCacheMark, readCacheMark } from '../../ai/cache-control.ts'
 import { historyEntry } from '../../ai/left-out.ts'
 import { ignore, ignoreEcho, refuse, translate } from '../../ai/members.ts'
 import { textOrList } from '../../ai/request-body.ts'
@@ -115,7 +115,8 @@ function toMessage(message: MessageOnWire, at: number, names: ReadonlyMap<string
       const { tool_call_id: id, content } = message
       // A result without its call is refused later.
       const parts = (content ?? []).map(toTextPart)
-      return { role: 'tool', content: [{ type: 'tool-result', id, name: names.get(id) ?? 'unknown', content: parts }] }
+      const result = { type: 'tool-result' as const, id, name: names.get(id) ?? 'unknown', content: parts }
+      return { role: 'tool', content: [{ ...result, ...findCacheMark(content ?? []) }] }
     }
     default:
       return { role: 'system', content: ensureNotEmpty(message.content.map(toTextPart)) }
@@ -136,8 +137,11 @@ const toInputParts = (content: InputPartOnWire[], at: number): RequestPart[] =>
   content.map((part, index) => {
     const path = ['messages', at, 'content', index]
     if (part.type === 'text') return toTextPart(part)
-    if (part.type === 'image_url') return toImage(part.image_url.url, [...path, 'image_url', 'url'])
-    return toFileOrAttachment(part.file, [...path, 'file'])
+    const file =
+      part.type === 'image_url'
+        ? toImage(part.image_url.url, [...path, 'image_url', 'url'])
+        : toFileOrAttachment(part.file, [...path, 'file'])
+    return { ...file, ...readCacheMark(part) }
   })
 
 /** A part of an assistant message with its path in the message. */
@@ -160,7 +164,7 @@ function toAssistantParts(message: AssistantMessage): PartWithPath[] {
       part.type === 'omitted'
         ? []
         : {
-            part: toTextPart({ text: part.type === 'text' ? part.text : part.refusal }),
+            part: toTextPart({ ...part, text: part.type === 'text' ? part.text : part.refusal }),
             path: ['content', at],
           },
     ),

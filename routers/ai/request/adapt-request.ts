@@ -31,7 +31,9 @@ const hintParameters = [
 /** Adapts the request to the model, as far as the caller leaves that to the service. */
 export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, model: CallableModel): AiRequest {
   const { isAdaptable, parameters } = request
-  const unsent = hintParameters.filter((name) => isRequested(request, name) && lacksParameter(name, model))
+  const unsent = hintParameters.filter(
+    (name) => isRequested(request, name) && (lacksParameter(name, model) || isWithoutEffect(name, parameters)),
+  )
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
   const nativeTools = chooseNativeTools(request, model)
   ctx.notes.setUnsentParameters([...unsent, ...listUnsentTools(request, model, nativeTools)])
@@ -55,6 +57,10 @@ const isRequested = ({ parameters, messages, tools, system = [] }: AiRequest, na
     [...tools, ...system, ...messages.flatMap(({ content }): readonly object[] => content)].some(
       (part) => 'cache' in part,
     ))
+
+/** Returns true for alternatives to tokens of which none is reported. */
+const isWithoutEffect = (name: HintParameter, { logprobs }: CallParameters): boolean =>
+  name === 'topLogprobs' && !logprobs
 
 const lacksParameter = (name: HintParameter | 'maxThinkingTokens', { adapter }: CallableModel): boolean =>
   unsupportedByAdapter[adapter as Adapter].some((unsupported) => unsupported === name)

@@ -143,7 +143,8 @@ export class Attachments {
     const content = message.content.flatMap((part) => {
       if (part.type !== 'attachment') return part
       const name = normalizeName(part)
-      return parts.get(this.#uuids.get(name) ?? '') ?? this.#skipped.get(name) ?? []
+      const file = parts.get(this.#uuids.get(name) ?? '') ?? this.#skipped.get(name)
+      return file ? { ...file, cache: part.cache } : []
     })
     return { role: 'user', content }
   }

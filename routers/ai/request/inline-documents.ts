@@ -58,7 +58,7 @@ export class InlineDocuments {
     return { ...part, content: content as typeof part.content }
   }
 
-  async #readFile({ mime, data, name }: FilePart, path: Path): Promise<FilePart> {
+  async #readFile({ mime, data, ...more }: FilePart, path: Path): Promise<FilePart> {
     const { ctx, reserveBytes } = this.#options
     if (++this.#count > MAX_DOCUMENTS)
       throw createDocumentProblem(['messages'], `must have at most ${MAX_DOCUMENTS} documents`)
@@ -69,7 +69,7 @@ export class InlineDocuments {
     if (extracted.text.trim() === '') throw createDocumentProblem(path, describeNoText(extracted.notes))
     const text = Buffer.from(appendNotes(extracted))
     reserveBytes(text.length)
-    return { type: 'file', mime: 'text/plain', data: text.toString('base64'), ...(name !== undefined && { name }) }
+    return { ...more, mime: 'text/plain', data: text.toString('base64') }
   }
 }
 

@@ -70,6 +70,7 @@ export interface AttachmentPart {
   type: 'attachment'
   id: string
   optional?: boolean | undefined
+  cache?: CacheMark | undefined
 }
 
 const attachmentPart = z.strictObject({
@@ -81,6 +82,7 @@ const attachmentPart = z.strictObject({
     .boolean()
     .optional()
     .describe('Whether a model that cannot be given it is told so, instead of the request being refused.'),
+  cache: cacheMark,
 }) satisfies z.ZodType<AttachmentPart>
 
 export const userPart = z.discriminatedUnion('type', [textPart, filePart, attachmentPart])

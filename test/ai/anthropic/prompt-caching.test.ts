@@ -76,6 +76,47 @@ describe('with a model of Anthropic', () => {
     ])
   })
 
+  test('marks in a chat completion reach the provider where they stood', async () => {
+    const text = (words: string) => [{ type: 'text', text: words, cache_control: mark }]
+    const call = { id: 'c1', type: 'function', function: { name: 'read', arguments: '{}' } }
+    const document = { filename: 'a.txt', file_data: `data:text/plain;base64,${btoa('Rules')}` }
+    const body = {
+      model: 'mock-1',
+      tools: [{ type: 'function', function: { name: 'read', parameters: { type: 'object' } } }],
+      messages: [
+        { role: 'user', content: [{ type: 'file', file: document, cache_control: mark }] },
+        { role: 'assistant', content: text('I read.'), tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'c1', content: text('e4') },
+      ],
+    }
+    const response = await app.svc.send('POST', '/v1/chat/completions', { token: app.token, body })
+
+    expect(response.status).toBe(200)
+    const { messages } = sent() as { messages: { content: { type: string; cache_control?: object }[] }[] }
+    expect(messages.map(({ content }) => content.map(({ cache_control }) => cache_control))).toEqual([
+      [mark],
+      [mark, undefined],
+      [mark],
+    ])
+  })
+
+  test('marks of what the provider cannot mark are left out and named', async () => {
+    const thought = { type: 'thinking', thinking: 'Hm.', signature: 'abc', cache_control: mark }
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [thought, { type: 'text', text: 'Yes?' }] },
+      { role: 'user', content: 'Go on.' },
+    ]
+    const bash = { type: 'bash_20250124', name: 'bash', cache_control: mark }
+    const body = { model: 'mock-1', max_tokens: 100, messages, tools: [bash] }
+    const response = await app.svc.send('POST', '/v1/messages', { token: app.token, body })
+
+    expect([response.status, response.headers.get('x-ignored-parameters')]).toEqual([
+      200,
+      'messages.content.cache_control, tools.cache_control',
+    ])
+  })
+
   test('at most four marks reach the provider, the last ones', async () => {
     const content = ['a', 'b', 'c', 'd'].map((text) => ({ type: 'text' as const, text, cache_control: mark }))
     await sendQuestion([{ role: 'user', content }])
