@@ -4,6 +4,7 @@ import { addAccount } from '../kit/browser.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { PASSKEY } from '../kit/web/pages.ts'
 import { makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('public keys that somebody exchanges in the database', () => {
@@ -131,5 +132,26 @@ describeWith('chromium')('public keys that somebody exchanges in the database', 
     await expectAccessible(ada.page)
     await dialog.getByRole('button', { name: 'Accept the new key of The benn' }).click()
     await dialog.getByText('Invited', { exact: true }).waitFor()
+  })
+
+  test('a page whose keychain another browser has wrapped anew asks for the passphrase', async () => {
+    const room = await makeRoom('Vault', [ada, ben, cyd])
+    await waitForProofs(room, 3)
+    const ofAda = "where user_id = (select id from users where username = 'adaa')"
+    const wrap = (other: string) =>
+      svc.rows(`update user_keychain_values set value = ${other} || substr(value, 29) ${ofAda}`)
+    const [own] = await svc.rows<{ value: string }>(
+      `select left(value, 28) as value from user_keychain_values ${ofAda}`,
+    )
+    await wrap(`'${own?.value.slice(0, 20)}AAAAAAAA'`)
+
+    await removeCyd()
+
+    await ada.page.waitForURL(/\/handshake\?redirectUri=/)
+    await wrap(`'${own?.value}'`)
+    await ada.page.fill('#passkey', PASSKEY)
+    await ada.page.click('#unlock button')
+    await expect.poll(() => readState(room)).toEqual({ epoch: 1, waits: false })
+    expect(await readHolders(room, 1)).toEqual(['adaa', 'benn'])
   })
 })

@@ -23,9 +23,10 @@ onSubmit(translate, 'handshake', async () => {
   const { policy: id, version } = getElement('handshake').dataset
   const body = { ...handshake, ...(id && version && { policy: { id: Number(id), version } }) }
   const { redirectUri } = await sendRequest<{ redirectUri: string }>('POST', '/handshake', body)
-  const owner = getKeyOwner(await readResource<Connection>(`connections/${brand}`))
-  // The code is shown only once, so that it must not depend on the store of this browser. The next page reports that.
-  await storeKey(owner, key).catch(() => undefined)
+  // The code is shown only once, so that it must depend on nothing that may fail now. The next page reports that.
+  await readResource<Connection>(`connections/${brand}`)
+    .then((created) => storeKey(getKeyOwner(created), key))
+    .catch(() => undefined)
   getElement<HTMLAnchorElement>('on').href = getReturnPath() ?? redirectUri
   forgetReturnPath()
   document.querySelector('h1')?.replaceChildren(translate('page.handshake.codeTitle'))

@@ -27,13 +27,28 @@ test('a pin that was moved to another person, altered or exchanged fits nobody',
     expect(await web.matchesPin(await web.readKeyPins(passkeyKey, [forged]), ben)).toBe(false)
 })
 
-test('the key from before a new wrapping reads no pins, rather than false ones', async () => {
-  const salted = await web.deriveKeychainKey('Passkey_1', web.makeWrapping('salted'), SALTS)
+test.each([
+  ['a new wrapping', 'Passkey_1', 'salted'],
+  ['another passphrase', 'Passkey_2', 'reference'],
+] as const)('the key from before %s reads no pins, rather than false ones', async (_, passkey, form) => {
+  const next = await web.deriveKeychainKey(passkey, web.makeWrapping(form), SALTS)
   const own = { key: 'publicKey', keyType: 'public_key', value: mine.publicKey } as const
-  const keychain = [await web.sealEntry(salted, own), (await web.pinPersonKey(salted, ben)).entry]
+  const keychain = [await web.sealEntry(next, own), (await web.pinPersonKey(next, ben)).entry]
 
   await expect(web.readKeyPins(passkeyKey, keychain)).rejects.toThrow(web.CannotOpen)
-  expect(await web.matchesPin(await web.readKeyPins(salted, keychain), ben)).toBe(true)
+  expect(await web.matchesPin(await web.readKeyPins(next, keychain), ben)).toBe(true)
+})
+
+test('a room opens although a browser with another passphrase stored one of its keys', async () => {
+  const other = await web.passkeyKey('Passkey_2', SALTS)
+  const slot = { key: 'chess-Ab3dEf6hIj', keyType: 'room_key' } as const
+  const key = web.makeKey()
+  const keychain = [
+    await web.sealEntry(passkeyKey, { ...slot, value: key }),
+    await web.sealEntry(other, { ...slot, key: `${slot.key}:1`, value: web.makeKey() }),
+  ]
+
+  expect(await web.roomKeysIn(passkeyKey, slot.key, keychain)).toEqual(new Map([[0, key]]))
 })
 
 test('pins are entries as other front ends know them, and no keys of rooms', async () => {

@@ -100,12 +100,12 @@ function storePendingPeople(session: Session, room: string, people: readonly Pen
   else localStorage.setItem(getStorageKey(session, room), JSON.stringify(people))
 }
 
-/** Invites the pending people who have created keys since. */
+/** Invites the pending people who have created keys since. One who cannot be invited keeps nobody else waiting. */
 export async function invitePendingPeople(session: Session, room: Room): Promise<void> {
   for (const { username, role } of listPendingPeople(session, room.id)) {
     const person = (await findPeople(username)).find((each) => each.username === username)
     if (!person?.publicKey) continue
-    await invitePerson(session, room, person, role)
-    forgetPendingPerson(session, room.id, username)
+    const isInvited = await invitePerson(session, room, person, role).catch(() => false)
+    if (isInvited) forgetPendingPerson(session, room.id, username)
   }
 }

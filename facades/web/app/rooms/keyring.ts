@@ -1,3 +1,4 @@
+import { SvcError } from '../../../client/index.ts'
 import {
   CannotOpen,
   getPinSlot,
@@ -30,7 +31,7 @@ import {
 } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
-import type { Session } from '../shared/session.tsx'
+import { refreshSession, type Session } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { getOwnId, getSalts, type Room } from './room.ts'
 
@@ -46,6 +47,12 @@ export interface CheckedKey extends PersonKey {
 /** The person has another public key than the one that this browser has pinned. */
 export class KeyChanged extends InputError {
   override readonly name = 'KeyChanged'
+}
+
+/** Locks the session if another browser has wrapped the keychain anew, so that the page asks for the passphrase. */
+function requireUnlocking(): never {
+  void refreshSession()
+  throw new InputError(t('page.error.keychain_rewrapped'))
 }
 
 /** The most public keys that a keychain pins; the oldest of more are dropped. */
@@ -192,7 +199,7 @@ export class Keyring {
     }
     const dropped = [...pins.keys()].slice(0, Math.max(0, pins.size - MAX_PINS))
     for (const id of dropped) pins.delete(id)
-    await api.userKeychainValues.batchUpdate.mutate({
+    await this.#changeKeychain({
       set: pinned.map(({ entry }) => entry),
       remove: dropped.map((id) => getPinSlot(id)),
     })
@@ -203,7 +210,8 @@ export class Keyring {
   async #readPins(): Promise<KeyPins> {
     const { items } = await api.userKeychainValues.list.query({})
     const pins = await readKeyPins(this.#passkeyKey, items).catch((error: unknown) => {
-      throw error instanceof CannotOpen ? new InputError(t('page.error.keychain_rewrapped')) : error
+      if (error instanceof CannotOpen) requireUnlocking()
+      throw error
     })
     this.#pins = new Map([...this.#pins, ...pins])
     return this.#pins
@@ -211,8 +219,16 @@ export class Keyring {
 
   async #storeKeys(slug: string, keys: RoomKeys): Promise<void> {
     const set = await roomKeychain(this.#passkeyKey, slug, this.#salts, keys)
-    await api.userKeychainValues.batchUpdate.mutate({ set })
+    await this.#changeKeychain({ set })
     this.#keysBySlug.set(slug, new Map([...(this.#keysBySlug.get(slug) ?? []), ...keys]))
+  }
+
+  /** Stores and removes entries of the keychain. */
+  async #changeKeychain(change: Parameters<typeof api.userKeychainValues.batchUpdate.mutate>[0]): Promise<void> {
+    await api.userKeychainValues.batchUpdate.mutate(change).catch((error: unknown) => {
+      if (error instanceof SvcError && error.code === 'keychain_rewrapped') requireUnlocking()
+      throw error
+    })
   }
 
   #readKeychain(): Promise<KeychainEntry[]> {

@@ -1,7 +1,6 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect } from 'react'
-import { CannotOpen, type KeychainEntry, type KeychainKey } from '../../browser/crypto.ts'
-import { forgetKeys } from '../../browser/keystore.ts'
+import type { KeychainEntry, KeychainKey } from '../../browser/crypto.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
 import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'
 import { announcePerson, onOtherPerson } from './person-change.ts'
@@ -102,18 +101,10 @@ async function openSession(): Promise<Session> {
   return new Session(connection, role === 'admin', await openKeys(connection, items))
 }
 
-/** Opens the keychain with the stored key. Deletes a key from before the keychain was wrapped with another one. */
 async function openKeys(connection: Connection, keychain: readonly KeychainEntry[]): Promise<SessionKeys | undefined> {
   const passkeyKey = await findPasskeyKey(connection)
-  if (!passkeyKey) return undefined
-  try {
-    const conversationKey = await openConversationKey(passkeyKey, keychain)
-    return conversationKey && { passkeyKey, conversationKey }
-  } catch (error) {
-    if (!(error instanceof CannotOpen)) throw error
-    await forgetKeys()
-    return undefined
-  }
+  const conversationKey = passkeyKey && (await openConversationKey(passkeyKey, keychain))
+  return conversationKey && { passkeyKey, conversationKey }
 }
 
 /** Reloads the page. The promise never resolves, so that no data of one person meets keys of another. */

@@ -2,8 +2,8 @@ import { toBase64, utf8 } from './encoding.ts'
 import { type KeychainEntry, sealEntry, unsealEntry } from './keychain.ts'
 import { keyBytes } from './keys.ts'
 import type { RoomKeys } from './room-texts.ts'
-import { CannotOpen, type Key } from './seal.ts'
-import { type KeychainKey, readWrapping, wrappingOf } from './wrapping.ts'
+import type { Key } from './seal.ts'
+import type { KeychainKey } from './wrapping.ts'
 
 /** The public key of a person, as the service returns it. */
 export interface PersonKey {
@@ -49,8 +49,7 @@ export async function pinPersonKey(passkeyKey: KeychainKey, person: PersonKey) {
  */
 export async function readKeyPins(passkeyKey: KeychainKey, keychain: readonly KeychainEntry[]): Promise<KeyPins> {
   const ownKey = keychain.find(({ keyType }) => keyType === 'public_key')
-  if (ownKey && readWrapping(ownKey.value) !== wrappingOf(passkeyKey))
-    throw new CannotOpen('The keychain has been wrapped with another key.')
+  if (ownKey) await unsealEntry(passkeyKey, ownKey)
   const entries = keychain.filter(({ key, keyType }) => keyType === 'room_key' && key.startsWith(pinPrefix))
   const readPin = async (entry: KeychainEntry) => {
     const digest = await unsealEntry(passkeyKey, entry).catch(() => '')

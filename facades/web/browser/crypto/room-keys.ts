@@ -139,7 +139,7 @@ export async function roomKeychain(
   return (await Promise.all(entries)).flat()
 }
 
-/** The keys of a room that a keychain has. */
+/** The keys of a room that a keychain has. One that a browser with another passphrase stored is left out. */
 export async function roomKeysIn(
   passkeyKey: KeychainKey,
   slug: string,
@@ -148,7 +148,8 @@ export async function roomKeysIn(
   const keys = new Map<number, string>()
   for (const entry of keychain) {
     const keyEpoch = entry.keyType === 'room_key' ? readKeyEpoch(entry.key, slug) : undefined
-    if (keyEpoch !== undefined) keys.set(keyEpoch, await unsealEntry(passkeyKey, entry))
+    if (keyEpoch === undefined) continue
+    await unsealEntry(passkeyKey, entry).then((key) => keys.set(keyEpoch, key), ignoreUnopenable)
   }
   return keys
 }
