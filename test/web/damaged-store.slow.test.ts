@@ -120,6 +120,20 @@ describeWith('chromium')('a store for keys', () => {
     expect(await makeKeys(own.page)).toMatch(/^\w{4}(-\w{4})+$/)
   })
 
+  test('and a service that fails afterwards never hide the recovery code', async () => {
+    await addAccount(svc, 'dan', { known: false })
+    await using own = await openPage(svc.url)
+    await signIn(own.page, 'dan')
+    await own.page.route('**/handshake', async (route) => {
+      if (route.request().method() !== 'POST') return route.continue()
+      const response = await route.fetch()
+      await own.page.route('**/connections/*', (next) => next.fulfill({ status: 503, json: {} }))
+      return route.fulfill({ response })
+    })
+
+    expect(await makeKeys(own.page)).toMatch(/^\w{4}(-\w{4})+$/)
+  })
+
   test('for drafts, options and unsent messages may be damaged without any harm', async () => {
     await using own = await openChat(svc, 'cleo')
     const { page } = own
