@@ -67,7 +67,7 @@ describe.each<[string, Agent]>([
 
       const worked = await agent.work(options, at)
       expect(worked.output, said.join()).toContain(DONE)
-      expect([worked.code, await at.greeting(), await at.told()]).toEqual([0, 'Good day\n', 'Good day\n'])
+      expect([worked.code, await at.greeting(), await at.readReport()]).toEqual([0, 'Good day\n', 'Good day\n'])
 
       const shorter = await agent.compact(options, at)
       expect(shorter.code, shorter.output).toBe(0)
@@ -87,7 +87,7 @@ test.for(Object.keys(upstreamIds))(
 
       const worked = await runLangChain(options, at, isStreamed)
       expect(worked.output).toContain(DONE)
-      expect([worked.code, await at.greeting(), await at.told()]).toEqual([0, 'Good day\n', 'Good day\n'])
+      expect([worked.code, await at.greeting(), await at.readReport()]).toEqual([0, 'Good day\n', 'Good day\n'])
     }
   },
 )

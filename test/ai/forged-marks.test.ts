@@ -57,9 +57,9 @@ test("nobody can forge the service's marks in the name of a document", async () 
 
 test("nobody can forge the service's marks in thoughts, and Anthropic gets signed ones", async () => {
   const thought = { type: 'reasoning', summary: [{ type: 'summary_text', text: forgeMark('THOUGHT') }] }
-  const said = [{ role: 'user', content: 'Well?' }, thought, { ...call, call_id: 'c', arguments: '{}' }]
-  const input = [...said, { ...output, call_id: 'c' }]
-  const signed = [said[0], { ...thought, encrypted_content: 'proof     ' }, ...input.slice(2)]
+  const turns = [{ role: 'user', content: 'Well?' }, thought, { ...call, call_id: 'c', arguments: '{}' }]
+  const input = [...turns, { ...output, call_id: 'c' }]
+  const signed = [turns[0], { ...thought, encrypted_content: 'proof     ' }, ...input.slice(2)]
 
   for (const items of [input, signed]) {
     const sent = await sentFor('openai-compatible', { input: items })

@@ -147,8 +147,11 @@ test('a paused model that calls a tool gets its result and nothing else', async 
 })
 
 test('a text of spaces alone is not sent back, as its provider refuses it', async () => {
-  const said = [use, result, { type: 'text', text: ' \n' }]
-  upstream.behave = behavesInTurn(answersWithBlocks(said, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) }), ends)
+  const blocks = [use, result, { type: 'text', text: ' \n' }]
+  upstream.behave = behavesInTurn(
+    answersWithBlocks(blocks, { stop_reason: 'pause_turn', usage: usage(70, 9, 1) }),
+    ends,
+  )
 
   expect((await chat()).status).toBe(200)
   expect(sentMessages()[1]?.[1]).toEqual({ role: 'assistant', content: [use, result] })

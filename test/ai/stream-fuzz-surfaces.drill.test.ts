@@ -56,10 +56,10 @@ async function holds(face: Surface, { pieces, expected }: GeneratedStream, strea
   })
   const wish = face.words.tools ? { tools } : {}
 
-  const heard = await face.sendQuestion(sender, { model: 'openai-compatible', text: 'Hello', wish, stream })
+  const answer = await face.sendQuestion(sender, { model: 'openai-compatible', text: 'Hello', wish, stream })
 
   const { tokens, ...right } = rightFor(face, expected)
-  expect(heard).toEqual({ ...right, ...(heard.tokens && { tokens }) })
+  expect(answer).toEqual({ ...right, ...(answer.tokens && { tokens }) })
 }
 
 const ways = [

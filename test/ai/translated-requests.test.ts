@@ -197,16 +197,16 @@ test('a document of an office counts with its text', async () => {
 })
 
 test.for(adapters)('instructions alone, empty texts and the beginning of an answer are taken for %s', async (model) => {
-  const said = { role: 'assistant', content: 'Once upon' }
+  const assistantMessage = { role: 'assistant', content: 'Once upon' }
   for (const messages of [
     [{ role: 'system', content: 'Say hi.' }],
     [hi, { role: 'assistant', content: '' }, user('Well?')],
     [hi, { role: 'assistant', content: null }, hi],
-    [hi, said],
+    [hi, assistantMessage],
   ]) {
     const { sent } = await sendQuestion('/v1/chat/completions', { model, messages })
     expect(sent).not.toContain('"text":""')
-    if (messages.includes(said)) expect(sent).toContain('Once upon')
+    if (messages.includes(assistantMessage)) expect(sent).toContain('Once upon')
   }
 })
 

@@ -92,8 +92,8 @@ describeWith('chromium')('two apps and two people', () => {
     await ada.page.getByRole('alertdialog').getByRole('button', { name: 'End link' }).click()
     await atA.done
     expect(atA.read.ended).toBe(true)
-    const heard = atB.read.text.length
-    await vi.waitFor(() => expect(atB.read.text.length).toBeGreaterThan(heard), patient)
+    const length = atB.read.text.length
+    await vi.waitFor(() => expect(atB.read.text.length).toBeGreaterThan(length), patient)
     expect(atB.read.ended).toBe(false)
     await vi.waitFor(async () => {
       const [record] = await recordsOf(svc, ada.id)

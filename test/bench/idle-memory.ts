@@ -23,12 +23,12 @@ export const openStreams = (url: string, count: number, tokens: readonly string[
     const request = get(url + path, { agent: false, headers })
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     for (const one of [request, response]) one.on('error', () => {})
-    let told = ''
+    let received = ''
     await new Promise<void>((done, fail) => {
-      response.on('end', () => fail(new Error(`A stream ended: ${response.statusCode} ${told}`)))
+      response.on('end', () => fail(new Error(`A stream ended: ${response.statusCode} ${received}`)))
       response.on('data', (piece) => {
-        told += piece
-        if (told.includes('"type":"position"')) done()
+        received += piece
+        if (received.includes('"type":"position"')) done()
       })
     })
     return request

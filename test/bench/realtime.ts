@@ -92,13 +92,13 @@ async function inTurns(
 /** Lets each socket send to all others; resolves with microseconds of processor time per delivered packet. */
 async function fanOut({ part }: Side, sockets: BenchSocket[]): Promise<number[]> {
   const packets = EVENTS * (sockets.length - 1)
-  const told = countEvents(sockets, 'client-typing', packets)
+  const events = countEvents(sockets, 'client-typing', packets)
   await part.watch()
   for (let n = 0; n < EVENTS; n++) {
     sockets[n % sockets.length]?.send('client-typing', { user: 'somebody', typing: true })
     if (n % sockets.length === 0) await pause(5)
   }
-  await told
+  await events
   return [((await part.seen()).cpu * 1000) / packets]
 }
 
@@ -106,10 +106,10 @@ async function fanOut({ part }: Side, sockets: BenchSocket[]): Promise<number[]>
 async function postToLast({ part, tokens }: Side, sockets: BenchSocket[]): Promise<number[]> {
   const times: number[] = []
   for (let n = 0; n < POSTS; n++) {
-    const told = countEvents(sockets, 'change', sockets.length)
+    const events = countEvents(sockets, 'change', sockets.length)
     const begun = performance.now()
     const posted = post(part.url, tokens[n % tokens.length])
-    await told
+    await events
     times.push(performance.now() - begun)
     await posted
   }

@@ -54,8 +54,8 @@ test('a command renames a person, unless somebody else has the name', async () =
   )
   expect(await machine.json('rename-user', '--id', '3', '--to', 'bob')).toEqual({ id: 3, username: 'bob' })
 
-  const taken = await machine.run(['rename-user', '--id', '3', '--to', 'ada'])
-  expect(taken).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringContaining('this username') })
+  const refused = await machine.run(['rename-user', '--id', '3', '--to', 'ada'])
+  expect(refused).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringContaining('this username') })
   expect(await stateOf('username', 3)).toEqual({ username: 'bob' })
 })
 

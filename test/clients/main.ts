@@ -58,7 +58,7 @@ async function runTask({ client, folder }: Installed, model: string, { provider,
   say(`Runs ${client.name} with ${model}`)
   const options = { program: join(folder, client.program), url, token, model }
   const { code, output } = await client.work(options, workshop).catch((error) => ({ code: 1, output: toText(error) }))
-  const texts = await Promise.all([workshop.greeting(), workshop.told().catch(() => '')])
+  const texts = await Promise.all([workshop.greeting(), workshop.readReport().catch(() => '')])
   const isDone = code === 0 && output.includes(DONE) && texts.every((text) => text === 'Good day\n')
   if (process.env['CLIENTS_OUTPUT']) say(output)
   return isDone

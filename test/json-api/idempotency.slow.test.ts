@@ -95,13 +95,13 @@ test('a creation that was refused may be corrected under the same key', async ()
   const wrong = await create(admin, 'one', provider('', 'Name'))
   const right = await create(admin, 'one', provider('p'))
   const again = await create(admin, 'one', provider('p'))
-  const taken = await create(admin, 'two', provider('p'))
+  const repeated = await create(admin, 'two', provider('p'))
   const other = await create(admin, 'two', provider('q'))
 
   expect([wrong.status, right.status, again.status]).toEqual([422, 201, 201])
   expect(again.text).toBe(right.text)
-  expect([taken.status, other.status]).toEqual([409, 201])
-  expect(taken.errors[0]?.code).toBe('conflict')
+  expect([repeated.status, other.status]).toEqual([409, 201])
+  expect(repeated.errors[0]?.code).toBe('conflict')
 })
 
 test("a creation that fails after its claim expired keeps the newer one's response", async () => {

@@ -22,8 +22,8 @@ export async function holdLock(svc: TestApp, text: string, values: readonly unkn
     async passTo(pid: number): Promise<void> {
       await client.query('rollback')
       const text = 'select state from pg_stat_activity where pid = $1'
-      const stateOf = async () => (await svc.rows<{ state: string }>(text, [pid]))[0]?.state ?? 'gone'
-      await expect.poll(stateOf).toMatch(/idle in transaction|gone/)
+      const readState = async () => (await svc.rows<{ state: string }>(text, [pid]))[0]?.state ?? 'gone'
+      await expect.poll(readState).toMatch(/idle in transaction|gone/)
     },
     [Symbol.asyncDispose]: () => client.end(),
   }

@@ -33,7 +33,7 @@ async function approve() {
 }
 
 const callsBob = callsTool('mail_echo', '{"text":"to Bob"}')
-const said = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
+const userMessage = { role: 'user', content: [{ type: 'text', text: 'Hello' }] }
 
 beforeEach(() => {
   server.seen.length = 0
@@ -44,13 +44,13 @@ beforeEach(() => {
 /** A token, or a browser that has a session. */
 type By = string | TestBrowser
 
-const proofOf = (by: By | undefined) =>
+const buildCredentials = (by: By | undefined) =>
   typeof by === 'object'
     ? { headers: { cookie: `svc_session=${by.session}`, 'sec-fetch-site': 'same-origin' } }
     : { token: by, headers: {} }
 
 const answer = async (by: By | undefined, body: object) =>
-  (await svc.send('POST', '/trpc/ai.approve', { ...proofOf(by), body })).status
+  (await svc.send('POST', '/trpc/ai.approve', { ...buildCredentials(by), body })).status
 
 /** Sends a question and runs a function when approval is requested; returns the names of the events. */
 async function sendUntilApproval(
@@ -81,7 +81,7 @@ async function needsApprovalInBrowser(
   conversation: string | undefined,
   atQuestion: (question: { id: string }) => unknown,
 ) {
-  const headers = { ...proofOf(by).headers, 'trpc-accept': 'application/jsonl' }
+  const headers = { ...buildCredentials(by).headers, 'trpc-accept': 'application/jsonl' }
   const body = { 0: { ...buildQuestion().payload, conversation } }
   const response = await svc.send('POST', '/trpc/ai.stream?batch=1', { body, headers })
   let isQuestion = false
@@ -182,7 +182,7 @@ test('approvals for a conversation belong to one session and can be revoked else
     return (body['result'] as { data: { id: string; conversation: string; token: string | null }[] }).data
   }
   const revoke = async (by: By | undefined, approval: string) =>
-    (await svc.send('POST', '/trpc/ai.revokeApproval', { ...proofOf(by), body: { id: approval } })).status
+    (await svc.send('POST', '/trpc/ai.revokeApproval', { ...buildCredentials(by), body: { id: approval } })).status
   const always = { allow: true, remember: true }
 
   expect(await needsApproval(first, 'one', always)).toBe(true)
@@ -224,7 +224,7 @@ test('an API without approvals refuses the tool by its field', async () => {
   const refusals: [path: string, body: object, status: number, names: RegExp][] = [
     ['/api/ai-req', { payload: { ...buildQuestion().payload, tools: ['mail_echo'] } }, 422, /payload\.tools\.0/],
     ['/v1/chat/completions', { model: 'mock-1', messages, tools: ['mail_echo'] }, 400, /"param":"tools/],
-    ['/trpc/ai.complete', { model: 'mock-1', messages: [said], modelTools: ['mail_echo'] }, 422, /modelTools/],
+    ['/trpc/ai.complete', { model: 'mock-1', messages: [userMessage], modelTools: ['mail_echo'] }, 422, /modelTools/],
   ]
   for (const [path, body, status, names] of refusals) {
     const response = await svc.send('POST', path, { token: ada.token, body })

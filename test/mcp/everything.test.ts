@@ -46,11 +46,11 @@ describe('tools of tool servers', () => {
       await config.write({ ...config.config, mcpServers: [{ ...mcpServers[0], requireApproval: 'always' }] })
       await svc.host.models.sync()
       const client = new OpenAI({ apiKey: token, baseURL: `${svc.url}/v1` })
-      const said: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Hello' }]
-      const { output } = await client.responses.create({ model: 'mock-1', input: said })
+      const conversation: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'Hello' }]
+      const { output } = await client.responses.create({ model: 'mock-1', input: conversation })
       const [{ id } = { id: undefined }] = output
       const answer = { type: 'mcp_approval_response', approval_request_id: id ?? '', approve: true } as const
-      const input = [...said, ...(output as typeof said), answer]
+      const input = [...conversation, ...(output as typeof conversation), answer]
       expect((await client.responses.create({ model: 'mock-1', input })).output).toMatchObject([
         { type: 'mcp_call', server_label: 'Everything', output: 'Echo: from afar' },
         { type: 'message' },

@@ -26,13 +26,13 @@ const call = (text: string) => ({ functionCall: { name: 'mail_echo', args: { tex
 
 /** Behaves like Gemini: only the first of several calls in one round has a signature. Answers with text after the second round. */
 const calls: Behaviour = ({ path, body }, response) => {
-  const said = (body['contents'] as { parts: object[] }[]).flatMap(({ parts }) => parts)
+  const sentParts = (body['contents'] as { parts: object[] }[]).flatMap(({ parts }) => parts)
   const rounds = [
     [{ ...call('to Bob'), thoughtSignature: proof('first') }, call('to Eve')],
     [{ ...call('to Mia'), thoughtSignature: proof('second') }],
     [{ text: 'All are sent.' }],
   ]
-  const parts = rounds[[0, 0, 1, 2][said.filter((part) => 'functionResponse' in part).length] ?? 0]
+  const parts = rounds[[0, 0, 1, 2][sentParts.filter((part) => 'functionResponse' in part).length] ?? 0]
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 }
   const answer = { candidates: [{ index: 0, content: { role: 'model', parts }, finishReason: 'STOP' }], usageMetadata }
   if (!path.includes('stream')) return sendJson(response, answer)

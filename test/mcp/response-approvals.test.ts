@@ -82,14 +82,14 @@ test('an approval holds for the very call, person and token alone', async () => 
   const { response, input } = await allowed()
   const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
   const changed = input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item))
-  for (const [client, said] of [
+  for (const [client, variant] of [
     [eve, input],
     [clientOf(other), input],
     [ada, changed],
   ] as const) {
-    const question = findApprovalRequest(await createResponse(client, said))
+    const question = findApprovalRequest(await createResponse(client, variant))
     expect(question.id).not.toBe(findApprovalRequest(response).id)
-    expect(question.arguments).toBe(said === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
+    expect(question.arguments).toBe(variant === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
   }
   await expect(createResponse(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
   expect([calls(), upstream.requests.length]).toEqual([[], 1])
@@ -155,22 +155,22 @@ test("the number of a person's pending approvals is bounded", async () => {
   const { svc, upstream, clientOf, calls, lastModelMessage: told } = mail
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
   const mia = clientOf((await svc.user()).token)
-  const opened = async () => {
+  const requestApprovals = async () => {
     const response = await createResponse(mia, HELLO)
     return {
       count: findApprovalRequests(response).length,
-      said: appendOutput(HELLO, response),
+      input: appendOutput(HELLO, response),
       no: buildApprovals(response, false),
     }
   }
-  const [first, second] = [await opened(), await opened()]
+  const [first, second] = [await requestApprovals(), await requestApprovals()]
   expect([first.count, second.count]).toEqual([64, 36])
   expect((await createResponse(mia, HELLO)).output_text).toBe('The tools were of help.')
   expect(String(told()?.content)).toMatch(/too many open questions/)
   expect(calls()).toEqual([])
 
   const changed = JSON.parse(
-    JSON.stringify([...second.said, ...second.no.map((no) => ({ ...no, approve: true }))]).replaceAll('Bob', 'all'),
+    JSON.stringify([...second.input, ...second.no.map((no) => ({ ...no, approve: true }))]).replaceAll('Bob', 'all'),
   )
   const types = []
   for await (const { type } of await mia.responses.create({ model: 'mock-1', input: changed, stream: true }))
@@ -179,26 +179,26 @@ test("the number of a person's pending approvals is bounded", async () => {
   expect(types.filter((type) => type === 'response.mcp_call.failed')).toHaveLength(36)
 
   const [no = {}, ...others] = second.no
-  await createResponse(mia, [...second.said, { ...no, approve: true } as Input[number], ...others])
+  await createResponse(mia, [...second.input, { ...no, approve: true } as Input[number], ...others])
   expect(calls()).toEqual([{ text: 'to Bob' }])
-  const forged = JSON.stringify([...second.said, ...second.no]).replaceAll(/mcpr_\w+/g, '$&:taken')
+  const forged = JSON.stringify([...second.input, ...second.no]).replaceAll(/mcpr_\w+/g, '$&:taken')
   await createResponse(mia, JSON.parse(forged))
-  const third = await opened()
-  expect([third.count, (await opened()).count]).toEqual([36, 0])
+  const third = await requestApprovals()
+  expect([third.count, (await requestApprovals()).count]).toEqual([36, 0])
 
-  const refusal = [...third.said, ...third.no]
+  const refusal = [...third.input, ...third.no]
   await Promise.all([createResponse(mia, refusal), createResponse(mia, refusal)])
-  expect([(await opened()).count, (await opened()).count]).toEqual([36, 0])
+  expect([(await requestApprovals()).count, (await requestApprovals()).count]).toEqual([36, 0])
 })
 
 test('a tool call without approval request is accepted back, and errors name its item', async () => {
   const { upstream, ada } = mail
   const ran = { type: 'mcp_call', id: 'mcp_1', server_label: 'Mail', name: 'mail_echo', arguments: '{}' } as const
   const input: Input = [...HELLO, { ...ran, output: 'sent' }, { role: 'user', content: 'Thanks' }]
-  const taken = [input, input.map((item) => ('output' in item ? { ...item, approval_request_id: null } : item))]
+  const variants = [input, input.map((item) => ('output' in item ? { ...item, approval_request_id: null } : item))]
   upstream.behave = callsTool('mail_echo', '{"text":1}')
-  for (const said of taken) {
-    await createResponse(ada, said as Input)
+  for (const variant of variants) {
+    await createResponse(ada, variant as Input)
     expect(upstream.requests.at(-1)?.body.messages.slice(1)).toMatchObject([
       { role: 'assistant', tool_calls: [{ function: { name: 'mail_echo', arguments: '{}' } }] },
       { role: 'tool', content: 'sent' },

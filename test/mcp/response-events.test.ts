@@ -26,8 +26,8 @@ test('a stream reports the approval request, call and result by events of OpenAI
     return events.map(({ type }) => type.replace('response.', ''))
   }
   expect(await types(HELLO)).toEqual(['created', 'in_progress', 'output_item.added', 'output_item.done', 'completed'])
-  const said = await types((await allowed()).input)
-  expect(said.slice(0, 10)).toEqual([
+  const sequence = await types((await allowed()).input)
+  expect(sequence.slice(0, 10)).toEqual([
     'created',
     'in_progress',
     'output_item.added',

@@ -56,11 +56,11 @@ async function type(command: string) {
     ? ['script', '--quiet', '--flush', '--return', '--command', `stty cols 100 rows 30; ${command}`, '/dev/null']
     : ['sh', '-c', command]
   const child = spawn(program, args, { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] })
-  let said = ''
+  let printed = ''
   let typed = 0
   const answer = () => {
     const expected = typing.flatMap(([question, keys]) =>
-      [...stripVTControlCharacters(said).matchAll(question)].map(({ index }) => ({ index, keys })),
+      [...stripVTControlCharacters(printed).matchAll(question)].map(({ index }) => ({ index, keys })),
     )
     const next = expected.toSorted((a, b) => a.index - b.index).find(({ index }) => index > typed)
     if (!next) return
@@ -69,11 +69,11 @@ async function type(command: string) {
   }
   for (const output of [child.stdout, child.stderr])
     output.on('data', (piece) => {
-      said += piece
+      printed += piece
       answer()
     })
   const [exitCode] = await once(child, 'close')
-  return { exitCode, said }
+  return { exitCode, printed }
 }
 
 /** The data that the command lines expect: a person, seven tokens and an announcement with a text. */
@@ -101,8 +101,8 @@ const lines = blockCommands
 
 test.each(lines)('$file: $text', async ({ text }: CommandLine) => {
   await prepare(text)
-  const { exitCode, said } = await type(placed(text))
+  const { exitCode, printed } = await type(placed(text))
 
-  expect([exitCode, said]).toEqual([0, said])
-  expect(said).not.toMatch(/"errors":|"success":false/)
+  expect([exitCode, printed]).toEqual([0, printed])
+  expect(printed).not.toMatch(/"errors":|"success":false/)
 })

@@ -103,7 +103,7 @@ describe('a statement over a table that grows without bound', () => {
     for (let round = 0; round < 12; round++)
       for (const rows of await Promise.all([run(), run()])) expect(rows).toHaveLength(50)
 
-    const plan = await planOf(svc, statement.name, given)
+    const plan = await explainPlan(svc, statement.name, given)
 
     expect(plan).toContain('Index Scan Backward using usage_records_created_at_index')
     expect(plan).not.toMatch(/-> +Sort$/m)
@@ -111,7 +111,7 @@ describe('a statement over a table that grows without bound', () => {
 })
 
 /** Returns the plan that the next call of a named statement would use. */
-async function planOf({ rows }: TestApp, name: string, values: readonly unknown[]): Promise<string> {
+async function explainPlan({ rows }: TestApp, name: string, values: readonly unknown[]): Promise<string> {
   const call = `explain (costs off) execute "${name}" (${values.join()})`
   const lines = await rows<{ 'QUERY PLAN': string }>(call)
   return lines.map((line) => line['QUERY PLAN']).join('\n')

@@ -23,16 +23,16 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
   const isHealthy = async ({ send }: TestApp) => (await send('GET', '/health/ready')).status === 200
   /** Resolves when a message of one replica reaches the other. */
   const reach = async () => {
-    const heard: unknown[] = []
+    const messages: unknown[] = []
     const stop = other.services.changeBus.subscribe({
       onChanges() {},
       onInterruption() {},
-      onMessage: (topic, content) => void heard.push([topic, content]),
+      onMessage: (topic, content) => void messages.push([topic, content]),
     })
     await expect
       .poll(async () => {
         await one.services.changeBus.broadcast('test', 'well')
-        return heard
+        return messages
       })
       .toContainEqual(['test', 'well'])
     stop()

@@ -53,28 +53,28 @@ testWith('chromium')('two windows and curl follow an encrypted room without loss
   const room = await meet(dan, eve)
   await using curl = runCurl(curlCommands[0] ?? '', { url: svc.url, token: dan.token, room: room.id })
   await expect.poll(() => curl.output.text, SLOW).toMatch(/^id: /m)
-  const said: string[] = []
+  const sentTexts: string[] = []
   const say = async ({ call }: Window, text: string) => {
     await call('say', text)
-    said.push(text)
+    sentTexts.push(text)
   }
 
   await say(dan, 'the first move')
   await say(eve, 'the answer to it')
-  for (const window of [dan, eve]) await window.shows(said)
-  const before = [...said]
+  for (const window of [dan, eve]) await window.shows(sentTexts)
+  const before = [...sentTexts]
   await eve.page.context().setOffline(true)
   for (let move = 2; move < 10; move++) await say(dan, `move ${move}`)
-  await dan.shows(said)
+  await dan.shows(sentTexts)
   expect(await eve.call('shown')).toEqual(before)
   await eve.page.context().setOffline(false)
-  for (const window of [dan, eve]) await window.shows(said)
+  for (const window of [dan, eve]) await window.shows(sentTexts)
   await say(eve, 'back again')
-  for (const window of [dan, eve]) await window.shows(said)
+  for (const window of [dan, eve]) await window.shows(sentTexts)
 
   const toldToCurl = () => curl.output.text.match(/"kind":"room-messages.created"/g)?.length
-  await expect.poll(toldToCurl, SLOW).toBe(said.length)
+  await expect.poll(toldToCurl, SLOW).toBe(sentTexts.length)
   const stored = await svc.rows<{ content: string }>('select content from room_messages where room_id = $1', [room.id])
-  expect(stored).toHaveLength(said.length)
+  expect(stored).toHaveLength(sentTexts.length)
   for (const { content } of stored) expect(content).toMatch(/^[\w+/=]+\|[\w+/=]+\|[\w+/=]+$/)
 })

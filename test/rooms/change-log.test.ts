@@ -29,13 +29,13 @@ const logOf = (stream: Stream) =>
 
 /** Returns the messages of the bus during the work. */
 async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]> {
-  const heard: LoggedChange[] = []
+  const published: LoggedChange[] = []
   const stop = svc.services.changeBus.subscribe({
-    onChanges: (changes) => void heard.push(...changes),
+    onChanges: (changes) => void published.push(...changes),
     onInterruption: () => {},
   })
   await work().finally(stop)
-  return heard
+  return published
 }
 
 describe('the change log', () => {
@@ -81,16 +81,16 @@ describe('the change log', () => {
         throw new Error('no')
       })
 
-    const heard = await publishedBy(() => expect(failing()).rejects.toThrow('no'))
+    const published = await publishedBy(() => expect(failing()).rejects.toThrow('no'))
 
-    expect([heard, await logOf(stream)]).toEqual([[], []])
+    expect([published, await logOf(stream)]).toEqual([[], []])
   })
 
   test('is written before the bus carries the rows with stream, epoch and number', async () => {
     const stream = newStream()
-    const heard = await publishedBy(() => change(async (changes) => changes.add([stream], 'created', 'things', 1)))
+    const published = await publishedBy(() => change(async (changes) => changes.add([stream], 'created', 'things', 1)))
 
-    expect(heard).toEqual([
+    expect(published).toEqual([
       {
         stream,
         seq: 1,

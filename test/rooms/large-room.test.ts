@@ -43,7 +43,7 @@ async function fill(): Promise<void> {
 }
 
 /** The plan of a statement with its values, and how many rows it read. */
-async function planOf({ statement, values }: { statement: { text: string }; values: unknown[] }): Promise<string> {
+async function explainPlan({ statement, values }: { statement: { text: string }; values: unknown[] }): Promise<string> {
   const lines = await svc.rows<{ 'QUERY PLAN': string }>(
     `explain (analyze, timing off, summary off, costs off) ${statement.text}`,
     values,
@@ -68,7 +68,7 @@ describe('with hundreds of thousands of messages', () => {
     'a page of a room (%j) reads the rows of that page alone',
     async (query) => {
       const statement = await statementFor(room.viewer, `/rooms/${room.id}/messages${query}`, 'room_messages t')
-      const plan = await planOf(statement)
+      const plan = await explainPlan(statement)
 
       expect(plan).toMatch(/Index Scan (Backward )?using room_messages_room_id/)
       expect(plan).not.toMatch(/Seq Scan on room_messages/)
@@ -98,7 +98,7 @@ describe('with hundreds of thousands of messages', () => {
     const path = `/room-messages/${list[0]?.id}`
     for (let round = 0; round < 15; round++) await Promise.all([room.viewer.get(path), room.admin.get(path)])
     const statement = await statementFor(room.viewer, path, 'room_messages t')
-    const plan = await planOf(statement)
+    const plan = await explainPlan(statement)
     const look = () =>
       svc.rows<{ custom: number }>(
         'select custom_plans::int as custom from pg_prepared_statements, pg_sleep(0.3) where statement = $1',
@@ -131,7 +131,7 @@ describe('with hundreds of thousands of messages', () => {
     const { list, status } = await room.viewer.get('/rooms?page[size]=200')
     const taken = statements.take()
     const unread = Object.groupBy(list, ({ attributes }) => String(attributes['unreadCount']))
-    const plan = await planOf({ statement: { text: taken[1]?.text ?? '' }, values: taken[1]?.values ?? [] })
+    const plan = await explainPlan({ statement: { text: taken[1]?.text ?? '' }, values: taken[1]?.values ?? [] })
 
     expect([status, taken.length]).toEqual([200, 2])
     expect([unread['1000']?.length, unread['500']?.length]).toEqual([1, ROOMS - 1])
@@ -147,12 +147,14 @@ describe('with hundreds of thousands of messages', () => {
       `/rooms/${room.id}/actions/changes?page[after]=${position.replace(/:\d+$/, ':1000')}`,
     )
     const taken = statements.take().filter(({ text }) => text.includes('change_log'))
-    const plan = await planOf({ statement: findChanges, values })
+    const plan = await explainPlan({ statement: findChanges, values })
 
     expect([status, (meta['changes'] as unknown[]).length, taken.length]).toEqual([200, 500, 1])
     expect(plan).not.toMatch(/Seq Scan on change_log/)
     expect(rowsIn(plan)).toBeLessThan(600)
-    expect(await planOf({ statement: findPosition, values: [`room:${room.id}`] })).not.toMatch(/Seq Scan on change_log/)
+    expect(await explainPlan({ statement: findPosition, values: [`room:${room.id}`] })).not.toMatch(
+      /Seq Scan on change_log/,
+    )
   })
 
   test('a message is sent by as many statements as in an empty room', async () => {

@@ -36,7 +36,7 @@ async function withRoom(svc: RoomsApp, attributes: object = {}) {
 }
 
 const keysOf = (by: Client, room: string) => by.get(`/rooms/${room}/actions/keys`)
-const stateOf = async (by: Client, room: string) => {
+const readState = async (by: Client, room: string) => {
   const { keyEpoch, rekeyRequired } = (await by.get(`/rooms/${room}`)).one.attributes
   return { keyEpoch, rekeyRequired }
 }
@@ -60,7 +60,7 @@ describe('the next key of a room', () => {
       const read = client === svc.dan ? 200 : status
       expect([status, (await client.get(`/rooms/${room}/actions/key-recipients`)).status]).toEqual([status, read])
     }
-    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
+    expect(await readState(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
     expect((await rekeyRoom(svc.ada, room)).one.attributes).toMatchObject({ keyEpoch: 1, rekeyRequired: false })
     expect((await rekeyRoom(svc.cyd, room)).one.attributes).toMatchObject({ keyEpoch: 2, rekeyRequired: false })
     expect((await svc.ada.update('room-members', dan, { role: 'editor' })).status).toBe(200)
@@ -95,7 +95,7 @@ describe('the next key of a room', () => {
     const refused = await postKey(svc.ada, room, late)
     expect([refused.status, refused.errors[0]?.code]).toEqual([409, 'conflict'])
     expect(await svc.rows('select from room_keys where epoch > 0 and room_id = $1', [room])).toEqual([])
-    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
+    expect(await readState(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: true })
   })
 
   test('is withheld from members whose public key the browser refuses, and is still wanted', async () => {
@@ -113,7 +113,7 @@ describe('the next key of a room', () => {
       expect((await postKey(svc.ada, room, { ...key, ...wrong })).status).toBe(409)
     expect((await postKey(svc.ada, room, { ...key, keys, withheld: [cyd] })).status).toBe(200)
 
-    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
+    expect(await readState(svc.ada, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
     expect((await keysOf(svc.cyd, room)).meta).toMatchObject({ keys: [{ keyEpoch: 0 }, { wrappedKey: null }] })
     const { recipients } = await readRecipients(svc.ada, room)
     expect(recipients.map(({ id, hasKey }) => [id === cyd, hasKey])).toEqual([
@@ -122,7 +122,7 @@ describe('the next key of a room', () => {
       [false, true],
     ])
     expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
-    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 2, rekeyRequired: false })
+    expect(await readState(svc.ada, room)).toEqual({ keyEpoch: 2, rekeyRequired: false })
   })
 
   test('comes with proofs of its members, which end with their key pairs', async () => {
@@ -178,7 +178,7 @@ describe('the next key of a room', () => {
     expect(await readRecipients(svc.ada, room)).toMatchObject({ roomDescription: 'old', systemPrompt: null })
 
     const byEditor = await postKey(svc.cyd, room, { ...key, roomDescription: 'new' })
-    expect([byEditor.status, (await stateOf(svc.ada, room)).keyEpoch]).toEqual([403, 0])
+    expect([byEditor.status, (await readState(svc.ada, room)).keyEpoch]).toEqual([403, 0])
     const added = await postKey(svc.ada, room, { ...key, roomDescription: 'new', systemPrompt: 'new' })
     expect([added.status, added.errors[0]?.source]).toEqual([422, { pointer: '/systemPrompt' }])
     expect((await postKey(svc.ada, room, { ...key, roomDescription: '' })).status).toBe(422)
@@ -278,15 +278,15 @@ describe('a room asks for a new key', () => {
     const bob = await joinRoom(svc, room, 'bob', 'viewer')
     const forgetChanges = () => svc.rows('delete from change_log where stream = $1', [`room:${room}`])
     const requestRekey = async () => {
-      expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+      expect(await readState(svc.ada, room)).toMatchObject({ rekeyRequired: true })
       expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
       await forgetChanges()
       expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
       expect(await changesOf(svc, room)).toEqual([{ kind: 'rooms.updated', subject: room }])
       await forgetChanges()
-      expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
+      expect(await readState(svc.ada, room)).toMatchObject({ rekeyRequired: false })
     }
-    expect(await stateOf(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: false })
+    expect(await readState(svc.ada, room)).toEqual({ keyEpoch: 0, rekeyRequired: false })
 
     expect((await svc.ada.delete(`/room-members/${cyd}`)).status).toBe(200)
     expect(await svc.rows('select from room_keys where user_id = $1', [svc.people.cyd.id])).toEqual([])
@@ -303,9 +303,9 @@ describe('a room asks for a new key', () => {
     const change = (publicKey: string) => svc.dan.post('/user-keychain-values/actions/batch-update', { publicKey })
 
     expect((await change(makePublicKey(svc.people.dan.username))).status).toBe(200)
-    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: false })
+    expect(await readState(svc.ada, room)).toMatchObject({ rekeyRequired: false })
     expect((await change(makePublicKey('other'))).status).toBe(200)
-    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+    expect(await readState(svc.ada, room)).toMatchObject({ rekeyRequired: true })
     expect((await keysOf(svc.dan, room)).meta['keys']).toEqual([])
     expect(await changesOf(svc, room)).toContainEqual({ kind: 'rooms.updated', subject: room })
   })
@@ -317,16 +317,16 @@ describe('a room asks for a new key', () => {
     await svc.rows(`insert into room_members (room_id, user_id, role) values ($1, $2, 'viewer')`, [room, id])
     expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     const stored = () => svc.rows('select from room_keys where user_id = $1', [id])
-    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[{}], { rekeyRequired: false }])
+    expect([await stored(), await readState(svc.ada, room)]).toMatchObject([[{}], { rekeyRequired: false }])
 
     expect((await browser.send('POST', '/req/profile/reset')).status).toBe(200)
-    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: true }])
+    expect([await stored(), await readState(svc.ada, room)]).toMatchObject([[], { rekeyRequired: true }])
     expect((await readRecipients(svc.ada, room)).withoutKeys).toEqual([String(id)])
     expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
-    expect([await stored(), await stateOf(svc.ada, room)]).toMatchObject([[], { rekeyRequired: false }])
+    expect([await stored(), await readState(svc.ada, room)]).toMatchObject([[], { rekeyRequired: false }])
 
     expect((await browser.send('POST', '/handshake', { body: buildFirstKeys() })).status).toBeLessThan(300)
-    expect(await stateOf(svc.ada, room)).toMatchObject({ rekeyRequired: true })
+    expect(await readState(svc.ada, room)).toMatchObject({ rekeyRequired: true })
     expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     expect(await stored()).toHaveLength(1)
   })
@@ -338,7 +338,7 @@ describe('a room asks for a new key', () => {
     expect((await rekeyRoom(svc.ada, room)).status).toBe(200)
     expect((await accept(svc.bob, one.id)).status).toBe(200)
 
-    expect(await stateOf(svc.bob, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
+    expect(await readState(svc.bob, room)).toEqual({ keyEpoch: 1, rekeyRequired: true })
   })
 })
 

@@ -20,13 +20,13 @@ async function startReplicas() {
 
 /** Returns the bus messages of a room after a number; earlier ones may still arrive. */
 function listen({ services }: TestApp, room: string, behind: number): LoggedChange[] {
-  const heard: LoggedChange[] = []
+  const logged: LoggedChange[] = []
   services.changeBus.subscribe({
     onChanges: (changes) =>
-      void heard.push(...changes.filter(({ stream, seq }) => stream === `room:${room}` && seq > behind)),
+      void logged.push(...changes.filter(({ stream, seq }) => stream === `room:${room}` && seq > behind)),
     onInterruption: () => {},
   })
-  return heard
+  return logged
 }
 
 /** Sends messages one after the other, every second one three times, two of them concurrently. */
@@ -60,7 +60,7 @@ describe.skipIf(!inject('redisUrl'))('twenty people who write in one room by two
     const room = await createRoom(one)
     const { position } = await room.changes(room.admin)
     const begin = Number(position.split(':')[1])
-    const heard = [listen(one, room.id, begin), listen(other, room.id, begin)]
+    const listeners = [listen(one, room.id, begin), listen(other, room.id, begin)]
     const people = await Promise.all(Array.from({ length: SENDERS }, () => joinBoth(one, other, room.id)))
 
     const sent = await Promise.all(
@@ -77,7 +77,7 @@ describe.skipIf(!inject('redisUrl'))('twenty people who write in one room by two
     const seen = changes.filter(({ kind }) => kind === 'room-messages.created')
     expect(seen.map(({ subject }) => subject)).toEqual(list.map(({ id }) => id))
     expect(changes.map(({ seq }) => seq)).toEqual(changes.map((_, n) => begin + n + 1))
-    for (const heardChanges of heard) {
+    for (const heardChanges of listeners) {
       await expect.poll(() => heardChanges.length).toBe(changes.length)
       expect(heardChanges.toSorted((a, b) => a.seq - b.seq).map(({ seq, subject }) => [seq, subject])).toEqual(
         changes.map(({ seq, subject }) => [seq, subject]),

@@ -198,7 +198,7 @@ async function placeFor(kind: Kind): Promise<Place> {
   }
 }
 
-const stateOf = (room: string) =>
+const readState = (room: string) =>
   svc.rows(
     `select (select to_jsonb(r) from rooms r where r.id = $1) as room,
        (select jsonb_agg(m order by id) from room_members m where room_id = $1) as members,
@@ -216,11 +216,11 @@ test.for(lines)('who may do what in a room: %s', async (line) => {
   const statuses = line.slice(31).trim().split(/\s+/).map(Number)
   for (const [index, kind] of columns.entries()) {
     const place = await placeFor(kind as Kind)
-    const before = await stateOf(place.room)
+    const before = await readState(place.room)
 
     const status = await actions[question]?.(place)
 
     expect([kind, question, status]).toEqual([kind, question, statuses[index]])
-    if (status !== undefined && status >= 300) expect(await stateOf(place.room)).toEqual(before)
+    if (status !== undefined && status >= 300) expect(await readState(place.room)).toEqual(before)
   }
 })

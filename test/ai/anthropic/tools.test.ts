@@ -80,9 +80,9 @@ test.for([
 
     const whole = await client.messages.create({ ...baseRequest, messages })
     const streamed = await client.messages.stream({ ...baseRequest, messages }).finalMessage()
-    for (const said of [whole, streamed]) {
-      expect(said).toMatchObject({ stop_reason, content: [{ type: 'tool_use', input: { INVALID_JSON: written } }] })
-      const back = [...messages, { role: 'assistant' as const, content: said.content }]
+    for (const answer of [whole, streamed]) {
+      expect(answer).toMatchObject({ stop_reason, content: [{ type: 'tool_use', input: { INVALID_JSON: written } }] })
+      const back = [...messages, { role: 'assistant' as const, content: answer.content }]
       const result = { type: 'tool_result' as const, tool_use_id: 'call-1', content: 'No JSON.' }
       await client.messages.create({ ...baseRequest, messages: [...back, { role: 'user', content: [result] }] })
       expect(app.upstream.requests.at(-1)?.body.messages[1]).toMatchObject({ tool_calls: [call] })
@@ -96,9 +96,9 @@ test('the stop sequence that ended an answer is reported where the provider name
   const sendQuestion = async (more: object) => {
     app.upstream.behave = (_, response) => sendJson(response, { choices: [{ ...choice, ...more }] })
     const whole = await client.messages.create(stops)
-    return [whole, await client.messages.stream(stops).finalMessage()].map((said) => [
-      said.stop_reason,
-      said.stop_sequence,
+    return [whole, await client.messages.stream(stops).finalMessage()].map((answer) => [
+      answer.stop_reason,
+      answer.stop_sequence,
     ])
   }
 

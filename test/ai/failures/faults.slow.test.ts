@@ -52,7 +52,7 @@ test.for(namedCases)('%s: a provider of the kind %s failing by %s is reported on
   const error = face.error(answer, isBegun, isFinal)
   expect(reading).toEqual({
     status: isBegun ? 200 : (face.status ?? (isFinal ? face.finalStatus : undefined) ?? 500),
-    said: isBegun ? 'Hello there.' : '',
+    words: isBegun ? 'Hello there.' : '',
     errors: [error],
   })
   for (const secret of app.provider.secrets) expect(answer.text).not.toContain(secret)

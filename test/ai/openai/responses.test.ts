@@ -175,9 +175,9 @@ test('the AI SDK and LangChain read responses whole and as they come', async () 
   expect((await generateText({ model, prompt: question.input })).text).toBe('Good day to you.')
   expect(await streamText({ model, prompt: question.input }).text).toBe('Good day to you.')
   expect((await langChain.invoke(question.input)).text).toBe('Good day to you.')
-  let said = ''
-  for await (const { text } of await langChain.stream(question.input)) said += text
-  expect(said).toBe('Good day to you.')
+  let streamed = ''
+  for await (const { text } of await langChain.stream(question.input)) streamed += text
+  expect(streamed).toBe('Good day to you.')
 })
 
 test.for<[string, object, string]>([

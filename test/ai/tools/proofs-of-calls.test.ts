@@ -80,9 +80,9 @@ test('a completion and a message sent back carry the signatures of their calls',
     tools: [{ type: 'function' as const, function: { name: 'weather', parameters } }],
   }
   const { choices } = await openai.chat.completions.create(question)
-  const said = choices[0]?.message
-  if (said) messages.push(said)
-  for (const { id } of said?.tool_calls ?? []) messages.push({ role: 'tool', tool_call_id: id, content: 'Rain.' })
+  const message = choices[0]?.message
+  if (message) messages.push(message)
+  for (const { id } of message?.tool_calls ?? []) messages.push({ role: 'tool', tool_call_id: id, content: 'Rain.' })
   await openai.chat.completions.create(question)
   expect(proofsSent()).toEqual([proof, undefined])
 
@@ -105,11 +105,11 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
   const tool_calls = [{ index: 0, id: 'call-1', type: 'function', function: functionCall, extra_content }]
   const says: Behaviour = ({ body }, response) => {
     const isAnswered = body.messages.some(({ role }) => role === 'tool')
-    const said = { role: 'assistant', ...(isAnswered ? { content: 'Rain.' } : { content: null, tool_calls }) }
+    const message = { role: 'assistant', ...(isAnswered ? { content: 'Rain.' } : { content: null, tool_calls }) }
     const finish_reason = isAnswered ? 'stop' : 'tool_calls'
     const answer = { id: 'c', created: 1, model: 'up', usage: { prompt_tokens: 7, completion_tokens: 3 } }
-    if (!body.stream) return sendJson(response, { ...answer, choices: [{ index: 0, message: said, finish_reason }] })
-    const chunk = { ...answer, choices: [{ index: 0, delta: said, finish_reason }] }
+    if (!body.stream) return sendJson(response, { ...answer, choices: [{ index: 0, message, finish_reason }] })
+    const chunk = { ...answer, choices: [{ index: 0, delta: message, finish_reason }] }
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(chunk)}\n\n`)
   }
   await using server = await startProvider(says)
@@ -126,8 +126,11 @@ test("a server of the protocol of OpenAI gets back its calls' signatures", async
     const { choices } = await (streaming?.finalChatCompletion() ?? client.chat.completions.create(question))
     const calls = choices[0]?.message.tool_calls ?? []
     // The client adds members to a streamed message that it may not send back.
-    const said = { role: 'assistant', tool_calls: calls.map((call) => ({ ...call, function: functionCall })) } as const
-    const history = [...messages, said, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
+    const message = {
+      role: 'assistant',
+      tool_calls: calls.map((call) => ({ ...call, function: functionCall })),
+    } as const
+    const history = [...messages, message, { role: 'tool' as const, tool_call_id: 'call-1', content: 'Rain.' }]
     await client.chat.completions.create({ ...question, messages: history })
     expect([stream, server.requests.at(-1)?.body.messages[1]]).toMatchObject([stream, returned])
 

@@ -59,9 +59,9 @@ test.for([
 
 test('a program learns of tools in a stream only on request', async () => {
   const { token } = await native.svc.user()
-  const said = messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
+  const turns = messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
   const sendQuestion = async (model: string, tool: string, more: object) => {
-    const body = { 0: { model, messages: said, modelTools: [tool], ...more } }
+    const body = { 0: { model, messages: turns, modelTools: [tool], ...more } }
     const headers = { 'trpc-accept': 'application/jsonl' }
     return (await native.svc.send('POST', '/trpc/ai.completeStream?batch=1', { token, headers, body })).text()
   }

@@ -116,9 +116,9 @@ describe.for(stores)('the login throttle, %s', (store) => {
   run('lets no more through when all try at once', async () => {
     await using t = await open({ perAddress: 100 })
 
-    const taken = await Promise.all(Array.from({ length: 20 }, (_, i) => t.take(t.account(), t.address(i))))
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => t.take(t.account(), t.address(i))))
 
-    expect(taken.filter(({ remaining }) => remaining >= 0)).toHaveLength(3)
+    expect(outcomes.filter(({ remaining }) => remaining >= 0)).toHaveLength(3)
   })
 
   run('takes tries again when the window is over', async () => {

@@ -100,7 +100,7 @@ export async function openWorkshop() {
     work,
     file,
     greeting: () => readFile(file, 'utf8'),
-    told: () => readFile(join(work, 'told.txt'), 'utf8'),
+    readReport: () => readFile(join(work, 'told.txt'), 'utf8'),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }

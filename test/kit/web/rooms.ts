@@ -23,7 +23,7 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
   await using resources = new AsyncDisposableStack()
   const people: RoomsPage[] = []
   for (const account of accounts) people.push(resources.use(await openRooms(svc, account)))
-  await createRoomOf(people, room, texts)
+  await createRoomWith(people, room, texts)
   const disposables = resources.move()
   return {
     people: people as { [Index in keyof Accounts]: RoomsPage },
@@ -35,14 +35,14 @@ export async function gatherInRoom<Accounts extends readonly string[]>(
 export async function makeRoom(name: string, people: readonly RoomsPage[], texts?: NewRoom): Promise<string> {
   const room = `${name} ${++madeRooms}`
   for (const { page } of people) await page.goto('/rooms')
-  await createRoomOf(people, room, texts)
+  await createRoomWith(people, room, texts)
   return room
 }
 
 let madeRooms = 0
 
 /** The first of these people creates the room and invites the others, who accept. */
-async function createRoomOf([host, ...guests]: readonly RoomsPage[], room: string, texts?: NewRoom): Promise<void> {
+async function createRoomWith([host, ...guests]: readonly RoomsPage[], room: string, texts?: NewRoom): Promise<void> {
   await host?.createRoom(room, texts)
   for (const guest of guests) {
     await host?.invite(guest.account)

@@ -200,20 +200,20 @@ describeWith(
       })
 
     test('brings each piece before the next is said', async () => {
-      let heard = ''
+      let stream = ''
       provider.behave = async (_, response) => {
         beginStream(response)
         for (const piece of ['one', 'two', 'three']) {
           response.write(buildChunk({ delta: { content: piece } }))
-          await expect.poll(() => heard, { timeout: 60_000 }).toContain(piece)
+          await expect.poll(() => stream, { timeout: 60_000 }).toContain(piece)
         }
         endStream(response)
       }
       const { body } = await open(AbortSignal.timeout(90_000))
       for await (const piece of (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as never))
-        heard += piece
+        stream += piece
 
-      expect(heard).toContain('event: done')
+      expect(stream).toContain('event: done')
     })
 
     test('stops asking the model once the reader has gone', async () => {

@@ -54,7 +54,7 @@ describe('a file in a room', () => {
       { ...part, attachment: seen, kind: 'image/png', ...hashed(picture) },
     ])
     const sent = app.provider.requests.at(-1)?.sent
-    for (const said of ['Plan of Ada.', picture.toString('base64')]) expect(sent).toContain(said)
+    for (const quoted of ['Plan of Ada.', picture.toString('base64')]) expect(sent).toContain(quoted)
   })
 
   test('of another room, or of nobody’s, is not there, whoever sees it', async () => {

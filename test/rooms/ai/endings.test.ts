@@ -41,9 +41,9 @@ function whileItAnswers(): Promise<ProviderRequest> {
   const { promise, resolve } = Promise.withResolvers<ProviderRequest>()
   app.provider.behave = async (request: ProviderRequest, response: ServerResponse) => {
     beginStream(response)
-    for (let said = 0; !request.abortedAt; said++) {
+    for (let count = 0; !request.abortedAt; count++) {
       response.write(buildChunk({ delta: { content: 'more ' } }))
-      if (said === 5) resolve(request)
+      if (count === 5) resolve(request)
       await pause(10)
     }
   }
@@ -72,8 +72,8 @@ async function underWay() {
 const statusesOf = ({ frames }: Awaited<ReturnType<typeof openSocket>>) =>
   frames
     .map(({ data }) => (data as { data?: { type: string; data: object } } | undefined)?.data)
-    .filter((told) => told?.type === 'status')
-    .map((told) => told?.data)
+    .filter((event) => event?.type === 'status')
+    .map((event) => event?.data)
 
 type UnderWay = Awaited<ReturnType<typeof underWay>>
 

@@ -45,7 +45,7 @@ async function roomAndChannel() {
   const statuses = () =>
     socket.frames
       .map(({ data }) => (data as { data?: { type: string; data: object } } | undefined)?.data)
-      .flatMap((told) => (told?.type === 'status' ? [told.data] : []))
+      .flatMap((event) => (event?.type === 'status' ? [event.data] : []))
   return { ...there, first: String(first.answer), statuses, [Symbol.dispose]: () => socket[Symbol.dispose]() }
 }
 
@@ -78,8 +78,8 @@ test('an answer of a killed replica ends within its lease and is billed', async 
   expect((await usageOf(there)).map(({ outcome }) => outcome)).toEqual(['completed', 'lost', 'lost'])
   expect(await textOf(there)).toBe('First.')
   expect((await there.admin.get(`/rooms/${there.id}/messages`)).list).toHaveLength(1)
-  const said = mortal.service.output.out + mortal.service.output.err + app.svc.log.join('')
-  expect(said).not.toMatch(/CANARY/)
+  const outputs = mortal.service.output.out + mortal.service.output.err + app.svc.log.join('')
+  expect(outputs).not.toMatch(/CANARY/)
 })
 
 /** Statements at the start and end of an answer, and whether the database receives them. */

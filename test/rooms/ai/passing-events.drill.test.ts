@@ -72,9 +72,9 @@ describeWith('redis')('what is told in passing between two replicas', () => {
   }
 
   /** Ordered pieces, of which the first contains the whole text so far. */
-  const expectPieces = async (heard: () => Promise<Progress[]>) => {
-    await expect.poll(async () => (await heard()).length, SLOW).toBeGreaterThan(3)
-    const pieces = await heard()
+  const expectPieces = async (readProgress: () => Promise<Progress[]>) => {
+    await expect.poll(async () => (await readProgress()).length, SLOW).toBeGreaterThan(3)
+    const pieces = await readProgress()
     const numbers = pieces.map(({ number }) => number)
     expect(numbers).toEqual(numbers.toSorted((one, other) => one - other))
     expect(new Set(numbers).size).toBe(numbers.length)

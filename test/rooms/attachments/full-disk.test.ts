@@ -61,7 +61,7 @@ describe.each([
     const refused = await upload(svc, token, 'x'.repeat(400_000))
 
     expect([refused.status, detailOf(refused)]).toEqual([503, full])
-    expect([await namesIn(files), await rowsOf(svc)]).toEqual([0, 0])
+    expect([await namesIn(files), await countRows(svc)]).toEqual([0, 0])
     expect((await upload(svc, token, 'x'.repeat(1000))).status).toBe(201)
     expect(await listStoredFiles(svc)).toHaveLength(1)
   })
@@ -95,4 +95,4 @@ describe.each([
 
 const full = 'There is no room left to store this. Please contact your administrator.'
 const detailOf = ({ text }: { text: string }) => JSON.parse(text).errors[0].detail
-const rowsOf = async ({ rows }: JsonApiApp) => (await rows('select from attachments')).length
+const countRows = async ({ rows }: JsonApiApp) => (await rows('select from attachments')).length

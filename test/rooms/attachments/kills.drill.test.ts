@@ -28,8 +28,8 @@ async function openPlace(place: Place, folder: string, onSent: OnSent, resources
 async function startMortal(place: Place) {
   await using resources = new AsyncDisposableStack()
   const [database, folder] = [resources.use(await cloneDatabase()), resources.use(await createDataFolder())]
-  let heard: OnSent | undefined
-  const onSent: OnSent = (...piece) => heard?.(...piece)
+  let listener: OnSent | undefined
+  const onSent: OnSent = (...piece) => listener?.(...piece)
   const url = new URL(database.url)
   const relay = resources.use(await startRelay(Number(url.port), { onSent }))
   url.host = `127.0.0.1:${relay.port}`
@@ -49,10 +49,10 @@ async function startMortal(place: Place) {
     /** Kills the service once it has sent a matching statement, which the database receives or not. */
     killAt(word: RegExp, passOn: boolean, after = /^/) {
       let isNear = false
-      heard = (piece) => {
-        const said = piece.toString('latin1')
-        isNear ||= after.test(said)
-        if (!isNear || !word.test(said)) return undefined
+      listener = (piece) => {
+        const text = piece.toString('latin1')
+        isNear ||= after.test(text)
+        if (!isNear || !word.test(text)) return undefined
         service.kill('SIGKILL')
         return passOn ? undefined : 'hold'
       }
@@ -62,7 +62,7 @@ async function startMortal(place: Place) {
     rows: async () => (await client.query('select uuid from attachments')).rows.length,
     /** Starts the service again with a clock two hours later for the files, and sweeps. */
     async sweep() {
-      heard = undefined
+      listener = undefined
       const earlier = new Date(Date.now() - 2 * 60 * 60_000)
       for (const file of await filesIn(directory)) await utimes(file, earlier, earlier)
       await using svc = await startApp({ ...settings, DATABASE_URL: database.url, DATA_DIR: folder.path })

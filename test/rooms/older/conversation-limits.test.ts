@@ -33,8 +33,8 @@ test("wrong input is refused by the front ends' names, and changes nothing", asy
   expect(await pointers(buildMessage('big', { metadata: { tools: 'x'.repeat(40_000) } }))).toEqual([422, '/metadata'])
   expect((await send(buildMessage('x'.repeat(400_000)))).status).toBe(413)
   const another = await begin()
-  const said = await say(another, buildMessage('question'))
-  const forged = { ...buildMessage('question', { isAi: true }), message_id: said.message_id }
+  const message = await say(another, buildMessage('question'))
+  const forged = { ...buildMessage('question', { isAi: true }), message_id: message.message_id }
   expect(await ada.send('POST', `/req/conv/updateMessage/${another}`, { body: forged })).toMatchObject({
     status: 422,
     body: { errors: [{ source: { pointer: '/model' } }] },
@@ -55,7 +55,7 @@ test("wrong input is refused by the front ends' names, and changes nothing", asy
 test('nobody writes more than the limits allow', async () => {
   const { bob, begin, say } = conversations
   const slug = await begin(bob)
-  const send = (said: string) => bob.send('POST', `/req/conv/sendMessage/${slug}`, { body: buildMessage(said) })
+  const send = (message: string) => bob.send('POST', `/req/conv/sendMessage/${slug}`, { body: buildMessage(message) })
   expect((await send('x'.repeat(150_000))).status).toBe(200)
   expect((await send('x'.repeat(150_000))).status).toBe(200)
   expect(await send('x'.repeat(150_000))).toMatchObject({ status: 422, body: { message: /500000 bytes/ } })

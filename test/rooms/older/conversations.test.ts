@@ -210,13 +210,13 @@ test('a part of a long conversation, and of many, is read by an index', async ()
     [slug],
   )
   await svc.rows('analyze conversations, conversation_messages')
-  const planOf = async ({ text }: { text: string }, values: unknown[]) =>
+  const explainPlan = async ({ text }: { text: string }, values: unknown[]) =>
     (await svc.rows<{ 'QUERY PLAN': string }>(`explain ${text}`, values)).map((line) => line['QUERY PLAN']).join('\n')
   const { data } = await open(slug, '', eve)
-  const part = await planOf(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
+  const part = await explainPlan(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
   expect(part).toContain('Index Scan Backward using conversation_messages_conversation_id_seq_sub_seq_unique')
   expect(part).not.toContain('Seq Scan on conversation_messages')
-  expect(await planOf(listConversations, [eveId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
+  expect(await explainPlan(listConversations, [eveId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
     'Index Scan Backward using conversations_user_id_updated_at_id_index',
   )
   expect([data.messages.length, data.next]).toEqual([1000, '19001.000'])

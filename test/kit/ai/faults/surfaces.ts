@@ -10,7 +10,7 @@ export interface SurfaceAnswer {
 /** The text of an answer and its errors. */
 interface ParsedAnswer {
   status: number
-  said: string
+  words: string
   errors: unknown[]
 }
 
@@ -52,7 +52,7 @@ const readDocument =
   (isError: (body: Json) => boolean) =>
   ({ status, text }: SurfaceAnswer): ParsedAnswer => {
     const body = parseJson(text)
-    return { status, said: readWords(text), errors: isError(body) ? [body] : [] }
+    return { status, words: readWords(text), errors: isError(body) ? [body] : [] }
   }
 
 /** Reads frames, whose errors `isError` recognizes; a response that is no stream is a document. */
@@ -62,7 +62,7 @@ const readFrames =
     const isStream = status === 200 && !text.startsWith('{"success"')
     const lines = isStream ? text.split('\n').filter((line) => line.startsWith(`${begin}{`)) : [begin + text]
     const all = lines.map((line) => parseJson(line.slice(begin.length)))
-    return { status, said: readWords(text), errors: all.filter(isError) }
+    return { status, words: readWords(text), errors: all.filter(isError) }
   }
 
 const buildOwnError = ({ requestId }: SurfaceAnswer, isFinal: boolean) => ({
@@ -149,7 +149,7 @@ const buildLinesSurface = (stream: boolean): Surface => ({
 /** Reads the text and the errors from frames of tRPC. */
 const readTrpcErrors = ({ status, text }: SurfaceAnswer): ParsedAnswer => ({
   status,
-  said: readWords(text),
+  words: readWords(text),
   errors: [...text.matchAll(/"code":-32603,"message":"([^"]*)","data":(\{[^}]*\})/g)].map(
     ([, message, data = '{}']) => ({ message, ...parseJson(data) }),
   ),
