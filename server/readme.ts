@@ -1,20 +1,21 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describeSettings } from './config/settings.ts'
+import { describeSettings, type SettingPriority } from './config/settings.ts'
 
 /** Generators of README sections, by the name in the section's marker. */
 const sections: Record<string, () => string> = {
-  settings: () =>
-    writeTable(
-      ['Setting', 'Type', 'Default', 'Meaning'],
-      describeSettings().map(({ name, type, default: fallback, meaning }) => [
-        formatCode(name),
-        type,
-        formatCode(fallback),
-        meaning,
-      ]),
-    ),
+  'settings-must': () => writeSettings('must'),
+  'settings-may': () => writeSettings('may'),
+  'settings-tuning': () => writeSettings('tuning'),
 }
+
+const writeSettings = (wanted: SettingPriority) =>
+  writeTable(
+    ['Setting', 'Type', 'Default', 'Meaning'],
+    describeSettings()
+      .filter(({ priority }) => priority === wanted)
+      .map(({ name, type, default: fallback, meaning }) => [formatCode(name), type, formatCode(fallback), meaning]),
+  )
 
 /** Replaces the text between each `<!-- generated:name -->` and `<!-- /generated -->` with a newly generated section. */
 export function regenerateSections(text: string): string {

@@ -18,5 +18,5 @@ export const settingsCommand = (context: CommandContext) =>
 /** Prints a setting as a line of `.env`, and below it its meaning, type and default. */
 function formatSetting({ name, value, type, default: fallback, meaning }: SettingValue): string {
   const state = value === fallback ? ' (default)' : fallback === '' ? '' : ` (default ${fallback})`
-  return `${name}=${value}\n${wrapText('    ', `${meaning}. ${type}${state}`)}`
+  return `${name}=${value}\n${wrapText('    ', `${meaning} ${type}${state}`)}`
 }

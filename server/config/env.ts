@@ -26,7 +26,7 @@ class SettingsError extends Error {
 
 /** Lists all settings with their current values, valid or not; secrets are masked. */
 export function listCurrentSettings(source = readProcessEnv().values): SettingValue[] {
-  return describeSettings().map(({ meaning, ...row }) => {
+  return describeSettings().map(({ meaning, priority: _, ...row }) => {
     const set = source[row.name]
     return { ...row, value: set && row.secret ? '********' : set || row.default, isSet: Boolean(set), meaning }
   })

@@ -113,19 +113,24 @@ export interface SettingRow {
   default: string
   meaning: string
   secret: boolean
+  /** An installation must decide it, may change it for what it wants, or needs it only for tuning. */
+  priority: SettingPriority
 }
+
+export type SettingPriority = 'must' | 'may' | 'tuning'
 
 /** Describes all settings, for `svc settings` and the table in README.md. */
 export function describeSettings(): SettingRow[] {
   const schema = z.toJSONSchema(z.object(shape), { io: 'input', unrepresentable: 'any' })
   return Object.entries(schema.properties ?? {}).map(([name, property]) => {
-    const { description = '', secret = false, ...rest } = property as z.core.JSONSchema.BaseSchema
+    const { description = '', secret = false, priority, ...rest } = property as z.core.JSONSchema.BaseSchema
     return {
       name,
       type: describeType(name, rest),
       default: describeDefault(rest),
       meaning: description,
       secret: Boolean(secret),
+      priority: priority as SettingPriority,
     }
   })
 }

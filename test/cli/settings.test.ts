@@ -15,7 +15,7 @@ test("svc settings shows each setting's value, and of a secret only its presence
     secret: false,
     value: '4000',
     isSet: true,
-    meaning: expect.stringContaining('Port'),
+    meaning: expect.stringContaining('the port'),
   })
   expect(row('HOST').value).toBe('127.0.0.1')
   expect(row('DATABASE_URL').value).toBe('********')
@@ -26,7 +26,7 @@ test('svc settings works when the settings do not', async () => {
   const { exitCode, stdout } = await runCommand(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
 
   expect(exitCode).toBe(0)
-  expect(stdout).toMatch(/^PORT=http\n {4}Port to listen on; 0 takes a free one. integer \(default 3000\)$/m)
+  expect(stdout).toMatch(/^PORT=http\n {4}Sets the port that the service listens on\. 0 chooses a free one\. integer\n {4}\(default 3000\)$/m)
 })
 
 test('svc settings fits into 80 columns', async () => {

@@ -270,6 +270,16 @@ describe('the table of settings', () => {
     expect(complaints(Object.fromEntries(defaults.map((row) => [row.name, row.default])))).toBe('')
   })
 
+  test('the table of settings begins with the ten that an installation must decide', () => {
+    const must = describeSettings().filter(({ priority }) => priority === 'must')
+    const priorities = new Set(describeSettings().map(({ priority }) => priority))
+
+    expect(priorities).toEqual(new Set(['must', 'may', 'tuning']))
+    expect(must.map(({ name }) => name).toSorted()).toEqual(
+      [...Object.keys(requiredInProduction), 'BASE_URL', 'AUTHENTICATION_METHOD'].toSorted(),
+    )
+  })
+
   test('the table of settings hides what is secret', () => {
     const secret = describeSettings().filter((row) => row.secret)
     const now = listCurrentSettings(Object.fromEntries(secret.map(({ name }) => [name, 'CANARY'])))

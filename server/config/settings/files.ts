@@ -8,37 +8,62 @@ const key = z.string().min(1).optional()
 
 /** Settings of the extraction of text from files. */
 export const filesShape = {
-  FILE_TEXT_WORKERS: count(1, 1, 16).describe(
-    'How many files are read at once for their text, each by a process of its own',
-  ),
-  FILE_TEXT_MEMORY: count(512 * MB, 160 * MB).describe('Memory that reading the text of a file may take, in bytes'),
+  FILE_TEXT_WORKERS: count(1, 1, 16)
+    .describe('Sets the number of processes that read the text of files at the same time.')
+    .meta({ priority: 'tuning' }),
+  FILE_TEXT_MEMORY: count(512 * MB, 160 * MB)
+    .describe('Limits the memory for reading the text of one file, in bytes.')
+    .meta({ priority: 'tuning' }),
   FILE_TEXT_TIMEOUT: timerDuration
     .prefault('60s')
-    .describe('Processor time that reading the text of a file may take; ten times as long by the clock'),
+    .describe(
+      'Limits the processor time for reading the text of one file. The limit by the clock is ten times as long.',
+    )
+    .meta({ priority: 'tuning' }),
   FILE_TEXT_WAIT: durationOrNone
     .prefault('20s')
     .describe(
-      'How long an AI request waits for the text of a file that is still being read, before it is refused with 409',
-    ),
-  FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000).describe(
-    'How many characters are kept of the text of a file',
-  ),
+      'Sets the time that an AI request waits for the text of a file that is still being read. Then it is refused with 409.',
+    )
+    .meta({ priority: 'tuning' }),
+  FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000)
+    .describe('Limits the text that is kept of one file, in characters.')
+    .meta({ priority: 'tuning' }),
   FILE_CONVERTER: z
     .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])
     .optional()
     .describe(
-      'Service that turns files into text; when absent, `svc_converter` if its address is set, else the built-in parsers, which also take over where such a service fails',
-    ),
-  SVC_FILE_CONVERTER_API_URL: httpAddress.optional().describe('Address to which `svc_converter` takes files'),
-  SVC_FILE_CONVERTER_API_KEY: key.describe('Key of `svc_converter`').meta({ secret: true }),
-  SVC_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `svc_converter`'),
+      'Names the service that converts files to text. If absent, it is `svc_converter` where its address is set, and else the built-in parsers, which also take over if such a service fails.',
+    )
+    .meta({ priority: 'may' }),
+  SVC_FILE_CONVERTER_API_URL: httpAddress
+    .optional()
+    .describe('Sets the address to which `svc_converter` accepts files.')
+    .meta({ priority: 'may' }),
+  SVC_FILE_CONVERTER_API_KEY: key
+    .describe('Sets the API key of `svc_converter`.')
+    .meta({ priority: 'may', secret: true }),
+  SVC_FILE_CONVERTER_TIMEOUT: timerDuration
+    .prefault('60s')
+    .describe('Sets the time limit of a conversion by `svc_converter`.')
+    .meta({ priority: 'tuning' }),
   GWDG_FILE_CONVERTER_API_URL: httpAddress
     .optional()
-    .describe('Address to which `gwdg_docling` takes files; that of the GWDG when absent'),
-  GWDG_API_KEY: key.describe('Key of `gwdg_docling`').meta({ secret: true }),
-  GWDG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('240s').describe('How long to wait for `gwdg_docling`'),
-  KREUZBERG_FILE_CONVERTER_API_URL: httpAddress.optional().describe('Address of `kreuzberg`, without `/extract`'),
-  KREUZBERG_FILE_CONVERTER_TIMEOUT: timerDuration.prefault('60s').describe('How long to wait for `kreuzberg`'),
+    .describe('Sets the address to which `gwdg_docling` accepts files. If absent, it is the address of the GWDG.')
+    .meta({ priority: 'may' }),
+  GWDG_API_KEY: key.describe('Sets the API key of `gwdg_docling`.').meta({ priority: 'may', secret: true }),
+  GWDG_FILE_CONVERTER_TIMEOUT: timerDuration
+    .prefault('240s')
+    .describe('Sets the time limit of a conversion by `gwdg_docling`.')
+    .meta({ priority: 'tuning' }),
+  KREUZBERG_FILE_CONVERTER_API_URL: httpAddress
+    .optional()
+    .describe('Sets the address of `kreuzberg`, without `/extract`.')
+    .meta({ priority: 'may' }),
+  KREUZBERG_FILE_CONVERTER_TIMEOUT: timerDuration
+    .prefault('60s')
+    .describe('Sets the time limit of a conversion by `kreuzberg`.')
+    .meta({ priority: 'tuning' }),
 }
 
 const requiredByConverter = {

@@ -8,70 +8,88 @@ const salt = (what: string) =>
     .string()
     .min(16, 'must have at least 16 characters; `openssl rand -hex 16` makes a good one')
     .optional()
-    .describe(`Salt ${what}, never to be changed; made from APP_KEY in development`)
-    .meta({ secret: true })
+    .describe(`Sets the salt ${what}. It must never change. If absent, development derives it from APP_KEY.`)
+    .meta({ priority: 'must', secret: true })
 
 /** Settings of people: tokens, sessions, keys and profiles. */
 export const identityShape = {
   ALLOW_EXTERNAL_COMMUNICATION: z
     .stringbool({ error: 'must be true or false' })
     .optional()
-    .describe('Whether access tokens work at all; when absent: off in production, on in development'),
-  ALLOW_USER_TOKEN_CREATION: flag(false).describe('Whether people make their own access tokens'),
-  ALLOW_EXTERNAL_APPS: flag(false).describe(
-    'Whether external apps work: their own credentials, and the tokens that they hold for people',
-  ),
+    .describe('Allows access tokens. If absent, they work in development and not in production.')
+    .meta({ priority: 'may' }),
+  ALLOW_USER_TOKEN_CREATION: flag(false)
+    .describe('Allows people to create their own access tokens.')
+    .meta({ priority: 'may' }),
+  ALLOW_EXTERNAL_APPS: flag(false)
+    .describe('Allows external apps: their own credentials, and the tokens that they hold for people.')
+    .meta({ priority: 'may' }),
   EXT_APPS: z
     .string()
     .optional()
-    .describe('YAML or JSON file of external apps; those of administrators stay beside them'),
-  ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(false).describe(
-    'Whether programs with access tokens may have a model answer in the rooms of their people',
-  ),
-  ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT: count(900, 30, 86_400).describe(
-    'How many seconds a person has to answer the connect request of an external app',
-  ),
-  APP_CONNECTIONS_PER_MINUTE: count(20, 1).describe(
-    'How often a minute a person may open or answer connect requests of external apps',
-  ),
+    .describe('Names the YAML or JSON file of external apps. Apps that administrators created stay in addition.')
+    .meta({ priority: 'may' }),
+  ALLOW_EXTERNAL_APPS_GROUPS_AI: flag(false)
+    .describe('Allows programs with access tokens to ask models in the rooms of their owners.')
+    .meta({ priority: 'may' }),
+  ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT: count(900, 30, 86_400)
+    .describe('Sets the time in which a person can answer the connect request of an external app, in seconds.')
+    .meta({ priority: 'tuning' }),
+  APP_CONNECTIONS_PER_MINUTE: count(20, 1)
+    .describe('Limits the connect requests of external apps that a person can open or answer per minute.')
+    .meta({ priority: 'tuning' }),
   SESSION_LIFETIME: z
     .union([z.number(), z.string()])
     .transform((time) => (/^\d+$/.test(`${time}`) ? `${time}m` : time))
     .pipe(timerDuration)
     .prefault('120m')
-    .describe('How long a session lives after its last use; a bare number is minutes'),
+    .describe('Sets the time for which a session is valid after its last use. A number without a unit is in minutes.')
+    .meta({ priority: 'may' }),
   FRESH_SESSION_TIME: timerDuration
     .prefault('10m')
     .describe(
-      'How long after a sign-in an administrator may change things in the browser, and a person reset their keys, without signing in again',
-    ),
+      'Sets the time after a sign-in in which administrators can make changes in the browser, and people can reset their keys, without signing in again.',
+    )
+    .meta({ priority: 'tuning' }),
   USERDATA_ENCRYPTION_SALT: salt('of the keychain'),
   INVITATION_SALT: salt('of invitations'),
   AI_CRYPTO_SALT: salt('of the messages that models write in rooms'),
   PASSKEY_SALT: salt('of the passkey'),
   BACKUP_SALT: salt('of the recovery code'),
-  APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true).describe('Whether a passkey may be pasted'),
+  APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true)
+    .describe('Allows people to paste their passkey.')
+    .meta({ priority: 'may' }),
   APP_SECURITY_PASSKEY_CHAR_LIMITATION: z
     .stringbool({ error: 'must be true or false' })
     .optional()
     .describe(
-      'Allows in a new passphrase only letters, digits and !@#$%^&*()_+-; when absent: on where KEYCHAIN_FORM is `reference`, else off',
-    ),
+      'Allows only letters, digits and !@#$%^&*()_+- in a new passphrase. If absent, it is on where KEYCHAIN_FORM is `reference`, and else off.',
+    )
+    .meta({ priority: 'may' }),
   KEYCHAIN_FORM: z
     .enum(['reference', 'salted'])
     .optional()
     .describe(
-      'The form in which browsers wrap keychains: `salted`, with a salt for each person and 600,000 rounds, or `reference`, which other front ends open; when absent: `reference` with JSONAPI_MEMBER_CASE=snake, else `salted`. A keychain changes its form when it is unlocked the next time',
-    ),
-  KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000).describe("Largest number of entries of a person's keychain"),
-  KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024).describe(
-    "Largest size of all keys and values of a person's keychain, in bytes",
-  ),
-  MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1).describe('Largest picture of a person, in bytes'),
-  PROFILE_CHANGES_PER_MINUTE: count(60, 1).describe(
-    'How often a minute a person may change what others see of them, their public key included',
-  ),
-  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1).describe(
-    'How often a minute a person may search for people, invite one by name, or look at an invitation',
-  ),
+      'Sets the form in which browsers encrypt keychains. `salted` uses a salt for each person and 600,000 rounds; `reference` is the form that other front ends can open. If absent, it is `reference` with JSONAPI_MEMBER_CASE=snake, and else `salted`. A keychain changes its form the next time it is unlocked.',
+    )
+    .meta({ priority: 'may' }),
+  KEYCHAIN_MAX_ENTRIES: count(5000, 20, 10_000)
+    .describe("Limits the entries of one person's keychain.")
+    .meta({ priority: 'tuning' }),
+  KEYCHAIN_MAX_BYTES: count(4 * 1024 * 1024, 65_536, 64 * 1024 * 1024)
+    .describe("Limits all keys and values of one person's keychain together, in bytes.")
+    .meta({ priority: 'tuning' }),
+  MAX_AVATAR_FILE_SIZE: count(2 * 1024 * 1024, 1)
+    .describe('Limits the picture of a person, in bytes.')
+    .meta({ priority: 'tuning' }),
+  PROFILE_CHANGES_PER_MINUTE: count(60, 1)
+    .describe(
+      'Limits the changes per minute that a person can make to their public profile, including their public key.',
+    )
+    .meta({ priority: 'tuning' }),
+  PEOPLE_SEARCHES_PER_MINUTE: count(30, 1)
+    .describe(
+      'Limits the searches for people, invitations by name and views of an invitation that a person can make per minute.',
+    )
+    .meta({ priority: 'tuning' }),
 }

@@ -19,84 +19,170 @@ export const loginShape = {
     .transform((names) => names.map((name) => name.toLowerCase()))
     .pipe(z.array(z.enum(methods)))
     .describe(
-      'Where accounts are kept, comma separated: `local`, `ldap`, `oidc`, `proxy`; a person signs in by the one that they are bound to. `local` in development and none in production when absent',
-    ),
+      'Lists the sources of accounts, separated by commas: `local`, `ldap`, `oidc`, `proxy`. A person signs in with the source that their account is bound to. If absent, development uses `local` and production uses none.',
+    )
+    .meta({ priority: 'must' }),
   BIND_EXISTING_FROM: z
     .enum(methods)
     .optional()
     .describe(
-      'The source whose sign-ins bind people that are bound to none yet, once and by their username; needed where AUTHENTICATION_METHOD names several',
-    ),
-  LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1).describe(
-    'Failed tries to sign in to one account in a LOGIN_WINDOW; a browser that signed in before counts for itself',
-  ),
-  LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1).describe('Failed tries to sign in from one address in a LOGIN_WINDOW'),
-  LOGIN_WINDOW: timerDuration.prefault('15m').describe('Time in which failed tries to sign in are counted'),
-  ACCOUNTS_FILE: text.describe(
-    'JSON or YAML file of the local accounts, which all replicas share; `accounts.json` in DATA_DIR when absent',
-  ),
+      'Names the source whose sign-ins bind accounts without a source, once and by their username. It is required if AUTHENTICATION_METHOD lists several.',
+    )
+    .meta({ priority: 'may' }),
+  LOGIN_ATTEMPTS_PER_ACCOUNT: count(10, 1)
+    .describe(
+      'Limits the failed sign-ins to one account in a LOGIN_WINDOW. A browser that signed in before has a count of its own.',
+    )
+    .meta({ priority: 'tuning' }),
+  LOGIN_ATTEMPTS_PER_ADDRESS: count(300, 1)
+    .describe('Limits the failed sign-ins from one address in a LOGIN_WINDOW.')
+    .meta({ priority: 'tuning' }),
+  LOGIN_WINDOW: timerDuration
+    .prefault('15m')
+    .describe('Sets the time window in which failed sign-ins are counted.')
+    .meta({ priority: 'tuning' }),
+  ACCOUNTS_FILE: text
+    .describe(
+      'Names the JSON or YAML file of the local accounts, which all replicas share. If absent, it is `accounts.json` in DATA_DIR.',
+    )
+    .meta({ priority: 'may' }),
   LDAP_HOST: z
     .string()
     .transform((hosts) => hosts.split(/[\s,]+/).filter(Boolean))
     .pipe(z.array(z.string().regex(/^ldaps?:\/\/[^\s/?#@]+$/i, 'must be ldaps://HOST or ldap://HOST')).min(1))
     .optional()
-    .describe('LDAP servers, tried in order: `ldaps://HOST` or `ldap://HOST`, separated by blanks'),
-  LDAP_PORT: z.coerce.number().int().min(1).max(65_535).optional().describe('Port of LDAP servers that name none'),
-  LDAP_START_TLS: flag(false).describe('Whether `ldap://` connections are secured by StartTLS before anything is sent'),
-  LDAP_CA_FILE: text.describe(
-    'PEM file of the authorities that LDAP certificates come from; those of the system when absent',
-  ),
-  LDAP_ALLOW_PLAIN: flag(false).describe('Whether passwords may go to `ldap://` servers unencrypted'),
-  LDAP_BIND_DN: text.describe(
-    'DN to bind as for the search, or `anonymous`; when absent and LDAP_SEARCH_DN is set: LDAP_BASE_DN',
-  ),
-  LDAP_BIND_PW: text.describe('Password of LDAP_BIND_DN').meta({ secret: true }),
-  LDAP_SEARCH_DN: text.describe('Where to search; LDAP_BASE_DN when absent'),
-  LDAP_BASE_DN: text.describe('Where to search when LDAP_SEARCH_DN is absent'),
+    .describe(
+      'Lists the LDAP servers in the order in which they are tried, separated by spaces: `ldaps://HOST` or `ldap://HOST`.',
+    )
+    .meta({ priority: 'may' }),
+  LDAP_PORT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(65_535)
+    .optional()
+    .describe('Sets the port of LDAP servers whose address has none.')
+    .meta({ priority: 'may' }),
+  LDAP_START_TLS: flag(false)
+    .describe('Secures `ldap://` connections with StartTLS before anything is sent.')
+    .meta({ priority: 'may' }),
+  LDAP_CA_FILE: text
+    .describe(
+      'Names the PEM file of the authorities that sign LDAP certificates. If absent, the authorities of the system are used.',
+    )
+    .meta({ priority: 'may' }),
+  LDAP_ALLOW_PLAIN: flag(false)
+    .describe('Allows passwords to be sent unencrypted to `ldap://` servers.')
+    .meta({ priority: 'may' }),
+  LDAP_BIND_DN: text
+    .describe(
+      'Sets the DN that the search binds as, or `anonymous`. If absent and LDAP_SEARCH_DN is set, it is LDAP_BASE_DN.',
+    )
+    .meta({ priority: 'may' }),
+  LDAP_BIND_PW: text.describe('Sets the password of LDAP_BIND_DN.').meta({ priority: 'may', secret: true }),
+  LDAP_SEARCH_DN: text
+    .describe('Sets the DN below which people are searched. If absent, it is LDAP_BASE_DN.')
+    .meta({ priority: 'may' }),
+  LDAP_BASE_DN: text
+    .describe('Sets the DN below which people are searched if LDAP_SEARCH_DN is absent.')
+    .meta({ priority: 'may' }),
   LDAP_FILTER: z
     .string()
     .refine((filter) => /=username\)/.test(filter), 'must hold `=username)`, for example `(uid=username)`')
     .refine((filter) => filter.split('(').length === filter.split(')').length, 'has brackets that do not match')
     .optional()
-    .describe('Filter that finds one entry; `=username` in it becomes `=` and the account that was typed'),
+    .describe(
+      'Sets the filter that finds one entry. `=username` in it is replaced by `=` and the account that was typed.',
+    )
+    .meta({ priority: 'may' }),
   LDAP_ATTR_SUBJECT: list
     .prefault('entryUUID,objectGUID')
     .describe(
-      'Attributes that never change for a person: the first that an entry has binds it, its DN where it has none',
-    ),
-  LDAP_ATTR_USERNAME: z.string().default('cn').describe('Attribute of the username'),
-  LDAP_ATTR_EMAIL: z.string().default('mail').describe('Attribute of the e-mail address'),
+      'Lists the attributes that never change for a person. The first that an entry has binds the account; an entry without any is bound by its DN.',
+    )
+    .meta({ priority: 'may' }),
+  LDAP_ATTR_USERNAME: z
+    .string()
+    .default('cn')
+    .describe('Names the attribute of the username.')
+    .meta({ priority: 'may' }),
+  LDAP_ATTR_EMAIL: z
+    .string()
+    .default('mail')
+    .describe('Names the attribute of the e-mail address.')
+    .meta({ priority: 'may' }),
   LDAP_ATTR_NAME: list
     .prefault('displayname')
     .describe(
-      'Attributes of the display name, joined by blanks; `cn`, given name and surname, or the username where they are empty',
-    ),
-  LDAP_ATTR_GROUPS: text.describe('Attribute of the groups, for usage limits; commands set them when absent'),
-  LDAP_INVERT_NAME: flag(true).describe('Whether `Last, First` in a single LDAP_ATTR_NAME becomes `First Last`'),
-  LDAP_TIMEOUT: timerDuration.prefault('5s').describe('How long to wait for each step of an LDAP server'),
-  OIDC_IDP: providerUrl.describe('Issuer URL of the OpenID provider; everything else is found by discovery'),
-  OIDC_CLIENT_ID: text.describe('Client id of this service at the OpenID provider'),
+      'Lists the attributes of the display name, which are joined by spaces. If they are empty, the name is `cn`, given name and surname, or the username.',
+    )
+    .meta({ priority: 'may' }),
+  LDAP_ATTR_GROUPS: text
+    .describe('Names the attribute of the groups for usage limits. If absent, commands set the groups.')
+    .meta({ priority: 'may' }),
+  LDAP_INVERT_NAME: flag(true)
+    .describe('Turns `Last, First` in a single LDAP_ATTR_NAME into `First Last`.')
+    .meta({ priority: 'may' }),
+  LDAP_TIMEOUT: timerDuration
+    .prefault('5s')
+    .describe('Sets the time limit of each step with an LDAP server.')
+    .meta({ priority: 'tuning' }),
+  OIDC_IDP: providerUrl
+    .describe('Sets the issuer URL of the OpenID provider. Discovery finds all other addresses.')
+    .meta({ priority: 'may' }),
+  OIDC_CLIENT_ID: text.describe('Sets the client id of this service at the OpenID provider.').meta({ priority: 'may' }),
   OIDC_CLIENT_SECRET: text
-    .describe('Client secret of this service at the OpenID provider; absent for a public client')
-    .meta({ secret: true }),
-  OIDC_SCOPES: list.prefault('profile,email').describe('Scopes to ask for beside `openid`'),
-  OIDC_USERNAME_VAR: z.string().default('preferred_username').describe('Claim of the username'),
-  OIDC_EMAIL_VAR: z.string().default('email').describe('Claim of the e-mail address'),
-  OIDC_NAME_VAR: text.describe('Claim of the display name; first and last name, else `name`, when absent'),
-  OIDC_FIRSTNAME_VAR: text.describe('Claim of the first name'),
-  OIDC_LASTNAME_VAR: text.describe('Claim of the last name'),
-  OIDC_GROUPS_VAR: text.describe('Claim of the groups, for usage limits; commands set them when absent'),
-  OIDC_LOGOUT_URI: providerUrl.describe('URL to sign out at the provider; when absent, the one found by discovery'),
-  OIDC_ALLOW_HTTP: flag(false).describe('Whether the OpenID provider may be reached unencrypted'),
-  PROXY_ADDRESSES: networks.describe('Addresses or networks of the reverse proxy whose login headers are believed'),
-  PROXY_USERNAME_HEADER: headerName.describe('Header of the login proxy with the username'),
-  PROXY_EMAIL_HEADER: headerName.describe('Header of the login proxy with the e-mail address'),
-  PROXY_NAME_HEADER: headerName.describe('Header of the login proxy with the display name'),
-  PROXY_SUBJECT_HEADER: headerName.describe(
-    'Header of the login proxy with what never changes for a person; the username binds them when absent, which is unsafe where usernames are given again',
-  ),
-  PROXY_LOGIN_URL: text.describe('URL where the login proxy signs people in, if it does so on demand'),
-  PROXY_LOGOUT_URL: text.describe('URL where the login proxy signs people out'),
+    .describe('Sets the client secret of this service at the OpenID provider. It is absent for a public client.')
+    .meta({ priority: 'may', secret: true }),
+  OIDC_SCOPES: list
+    .prefault('profile,email')
+    .describe('Lists the scopes that are requested in addition to `openid`.')
+    .meta({ priority: 'may' }),
+  OIDC_USERNAME_VAR: z
+    .string()
+    .default('preferred_username')
+    .describe('Names the claim of the username.')
+    .meta({ priority: 'may' }),
+  OIDC_EMAIL_VAR: z
+    .string()
+    .default('email')
+    .describe('Names the claim of the e-mail address.')
+    .meta({ priority: 'may' }),
+  OIDC_NAME_VAR: text
+    .describe('Names the claim of the display name. If absent, the name is first and last name, or else `name`.')
+    .meta({ priority: 'may' }),
+  OIDC_FIRSTNAME_VAR: text.describe('Names the claim of the first name.').meta({ priority: 'may' }),
+  OIDC_LASTNAME_VAR: text.describe('Names the claim of the last name.').meta({ priority: 'may' }),
+  OIDC_GROUPS_VAR: text
+    .describe('Names the claim of the groups for usage limits. If absent, commands set the groups.')
+    .meta({ priority: 'may' }),
+  OIDC_LOGOUT_URI: providerUrl
+    .describe('Sets the URL that signs people out at the provider. If absent, discovery finds it.')
+    .meta({ priority: 'may' }),
+  OIDC_ALLOW_HTTP: flag(false)
+    .describe('Allows an unencrypted connection to the OpenID provider.')
+    .meta({ priority: 'may' }),
+  PROXY_ADDRESSES: networks
+    .describe('Lists the addresses or networks of the reverse proxy whose login headers are trusted.')
+    .meta({ priority: 'may' }),
+  PROXY_USERNAME_HEADER: headerName
+    .describe('Names the header of the login proxy that contains the username.')
+    .meta({ priority: 'may' }),
+  PROXY_EMAIL_HEADER: headerName
+    .describe('Names the header of the login proxy that contains the e-mail address.')
+    .meta({ priority: 'may' }),
+  PROXY_NAME_HEADER: headerName
+    .describe('Names the header of the login proxy that contains the display name.')
+    .meta({ priority: 'may' }),
+  PROXY_SUBJECT_HEADER: headerName
+    .describe(
+      'Names the header of the login proxy that contains an id which never changes for a person. If absent, the username binds the account, which is unsafe where usernames are reused.',
+    )
+    .meta({ priority: 'may' }),
+  PROXY_LOGIN_URL: text
+    .describe('Sets the URL where the login proxy signs people in, if it does so on demand.')
+    .meta({ priority: 'may' }),
+  PROXY_LOGOUT_URL: text.describe('Sets the URL where the login proxy signs people out.').meta({ priority: 'may' }),
 }
 
 interface LoginChoice {

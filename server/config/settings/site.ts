@@ -92,27 +92,39 @@ export const siteShape = {
     .min(1)
     .max(60)
     .optional()
-    .describe('Name of the service on its pages; the brand word when absent'),
-  SITE_LOGO: z.string().optional().describe('PNG or SVG file of up to 200 KB that the pages show beside the name'),
+    .describe('Sets the name of the service on its pages. If absent, it is BRAND.')
+    .meta({ priority: 'may' }),
+  SITE_LOGO: z
+    .string()
+    .optional()
+    .describe('Names a PNG or SVG file of up to 200 KB that the pages show beside the name.')
+    .meta({ priority: 'may' }),
   SITE_ACCENT: accent
     .optional()
     .describe(
-      'Colour of links and buttons such as `#0b5cad`, or two with a comma, for light and for dark pages; where it has not enough contrast, the service does not start',
-    ),
-  SITE_IMPRINT_URL: page.describe('Page with the imprint, to which the pages link'),
-  SITE_PRIVACY_URL: page.describe('Page on data protection, to which the pages link'),
-  SITE_HELP_URL: page.describe('Page with help, to which the pages link'),
+      'Sets the colour of links and buttons, such as `#0b5cad`, or two colours with a comma for light and dark pages. The service does not start if their contrast is too low.',
+    )
+    .meta({ priority: 'may' }),
+  SITE_IMPRINT_URL: page.describe('Sets the address of the imprint that the pages link to.').meta({ priority: 'may' }),
+  SITE_PRIVACY_URL: page
+    .describe('Sets the address of the privacy policy that the pages link to.')
+    .meta({ priority: 'may' }),
+  SITE_HELP_URL: page.describe('Sets the address of the help page that the pages link to.').meta({ priority: 'may' }),
   SECURITY_CONTACT: z
     .url({ protocol: /^(https|mailto)$/, error: 'must begin with https:// or mailto:' })
     .max(2048)
     .optional()
     .describe(
-      'Where to report a weakness, such as `mailto:security@example.org`: `/.well-known/security.txt` names it',
-    ),
+      'Sets the contact for reports of security problems in `/.well-known/security.txt`, such as `mailto:security@example.org`.',
+    )
+    .meta({ priority: 'may' }),
   SECURITY_EXPIRES: z.iso
     .date('must be a day such as 2027-06-30')
     .optional()
-    .describe('Day until which `/.well-known/security.txt` holds, at most a year ahead; it is gone afterwards'),
+    .describe(
+      'Sets the day on which `/.well-known/security.txt` expires, at most one year ahead. After that day the file is not served.',
+    )
+    .meta({ priority: 'may' }),
 }
 
 const securitySettings = ['SECURITY_CONTACT', 'SECURITY_EXPIRES'] as const
