@@ -119,7 +119,7 @@ async function runInterruptible<T>(task: (signal: AbortSignal) => Promise<T>): P
 }
 
 /** The flag that all commands have. */
-export const json = { type: 'boolean', description: 'Print exactly one JSON document' } as const
+export const json = { type: 'boolean', description: 'Print exactly one JSON document.' } as const
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** A terminal and npm both forward a single Ctrl-C, so a second signal within this time is ignored. */

@@ -26,14 +26,14 @@ export const aliases: Readonly<Record<string, CommandFactory>> = {
   'ext-app:list': listAppsCommand,
   'ext-app:remove': removeAppCommand,
   'ai:models:list': listModelsCommand,
-  'ai:config:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is whole' }),
-  'ai:models:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is whole' }),
+  'ai:config:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is complete.' }),
+  'ai:models:sync': withIgnoredFlags(syncModelsCommand, { force: 'Every sync is complete.' }),
   'ai:check-status': checkModelsCommand,
   'ai:models:check-status': checkModelsCommand,
   'check:model-status': checkModelsCommand,
   'ai:tools:check-status': checkServersCommand,
   'ai:tools:list': listToolsCommand,
-  'ai:tools:sync': withIgnoredFlags(syncServersCommand, { 'mcp-only': 'There are no other tools to ask for' }),
+  'ai:tools:sync': withIgnoredFlags(syncServersCommand, { 'mcp-only': 'All tools come from tool servers.' }),
   'ai:tools:mcp:list': listServersCommand,
   'make:frontend-migration': makeMigrationCommand,
   migrate: migrateCommand,
@@ -87,7 +87,7 @@ export const listConsoleCommands = (context: CommandContext): SubCommandsDef => 
 /** Has no flags, so that old flags of the command cause no other error. */
 const createReplacedCommand = (name: string, sentence: string) =>
   defineCommand({
-    meta: { description: `Replaced. ${sentence}` },
+    meta: { description: `This command is replaced. ${sentence}` },
     run() {
       throw new UsageError(`${name} is replaced. ${sentence}`)
     },
@@ -98,7 +98,7 @@ function withIgnoredFlags(command: CommandFactory, flags: Readonly<Record<string
   const more = Object.fromEntries(
     Object.entries(flags).map(([name, reason]) => [
       name,
-      { type: 'boolean', description: `Changes nothing. ${reason}` } as const,
+      { type: 'boolean', description: `This flag changes nothing. ${reason}` } as const,
     ]),
   )
   return (context) => {

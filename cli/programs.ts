@@ -42,7 +42,7 @@ export interface Program {
 
 export const svc: Program = {
   name: 'svc',
-  description: 'Administration on the host',
+  description: 'Administer the service on its host.',
   commands: (context) => ({
     token: tokenCommand(context),
     'add-user': addUserCommand(context),
@@ -81,7 +81,7 @@ export const svc: Program = {
 /** The program with the command names of the specification and of earlier versions. */
 export const svcConsole: Program = {
   name: 'svc-console',
-  description: 'Administration on the host',
+  description: 'Administer the service on its host.',
   commands: (context) => ({
     ...listConsoleCommands(context),
     completion: completionCommand(context, 'svc-console', () => svcConsole.commands(context)),

@@ -8,9 +8,9 @@ import { parseOptionalFlag } from './flag-values.ts'
 
 /** Flags that select a user. */
 export const userFlags = {
-  username: { type: 'string', description: 'The user by username' },
-  email: { type: 'string', description: 'The user by e-mail address' },
-  id: { type: 'string', description: 'The user by id' },
+  username: { type: 'string', description: 'The username of the user.' },
+  email: { type: 'string', description: 'The e-mail address of the user.' },
+  id: { type: 'string', description: 'The id of the user.' },
 } as const
 
 export type UserFlags = { [identifier in keyof typeof userFlags]?: string | undefined }
@@ -49,10 +49,10 @@ export async function chooseUser({ prompts }: CommandContext, flags: UserFlags):
 
 /** Flags that describe a new user. */
 export const newUserFlags = {
-  username: { type: 'string', description: 'Name to sign in with' },
-  email: { type: 'string', description: 'E-mail address' },
-  name: { type: 'string', description: 'Name that others see' },
-  role: { type: 'string', description: `The role: ${roles.join(' or ')}; user when absent` },
+  username: { type: 'string', description: 'The name that the user signs in with.' },
+  email: { type: 'string', description: 'The e-mail address of the user.' },
+  name: { type: 'string', description: 'The name that others see.' },
+  role: { type: 'string', description: `The role is ${roles.join(' or ')}; user if absent.` },
 } as const
 
 type NewUserFlags = { [name in keyof typeof newUserFlags]?: string | undefined }

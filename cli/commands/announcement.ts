@@ -14,7 +14,7 @@ const folder = z.string().min(1)
 
 export const announcementCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'What people should read, and what they must accept' },
+    meta: { description: 'Manage the texts that people should read or must accept.' },
     subCommands: {
       make: makeAnnouncementCommand(context),
       publish: publishAnnouncementCommand(context),
@@ -24,8 +24,8 @@ export const announcementCommand = (context: CommandContext) =>
 
 export const makeAnnouncementCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Write the files of a new announcement, one for each language, to be edited and published' },
-    args: { title: { type: 'positional', required: false, description: 'Its title' }, json },
+    meta: { description: 'Write the files of a new announcement, one for each language, to edit and publish.' },
+    args: { title: { type: 'positional', required: false, description: 'The title of the announcement.' }, json },
     async run({ args }) {
       const newTitle = await context.prompts.askText({
         flag: 'TITLE',
@@ -39,25 +39,28 @@ export const makeAnnouncementCommand = (context: CommandContext) =>
   })
 
 const publishArgs = {
-  title: { type: 'positional', required: false, description: 'Its title' },
-  view: { type: 'positional', required: false, description: 'The folder of its texts' },
-  type: { type: 'string', description: `${announcementTypes.join(', ')}; info when absent` },
-  force: { type: 'boolean', description: 'People must accept it before they write or ask a model' },
-  global: { type: 'boolean', description: 'Everybody, which is so without --users' },
+  title: { type: 'positional', required: false, description: 'The title of the announcement.' },
+  view: { type: 'positional', required: false, description: 'The folder of the texts of the announcement.' },
+  type: { type: 'string', description: `The type is one of ${announcementTypes.join(', ')}; info if absent.` },
+  force: { type: 'boolean', description: 'People must accept it before they write or ask a model.' },
+  global: { type: 'boolean', description: 'Everybody sees it. This is the default without --users.' },
   users: {
     type: 'string',
     valueHint: LIST,
-    description: 'Usernames with commas between, or a flag for each; everybody when absent',
+    description: 'The usernames of those who see it, separated by commas, or one flag for each; everybody if absent.',
   },
-  anchor: { type: 'string', description: 'The event of the front end at which it is shown, such as FileUpload' },
-  start: { type: 'string', description: 'From when on, such as 2026-01-31T08:00:00Z; now when absent' },
-  expire: { type: 'string', description: 'Until when; for ever when absent' },
+  anchor: { type: 'string', description: 'The event of the front end that shows it, such as FileUpload.' },
+  start: {
+    type: 'string',
+    description: 'The time from which it is shown, such as 2026-01-31T08:00:00Z; now if absent.',
+  },
+  expire: { type: 'string', description: 'The time until which it is shown; for ever if absent.' },
   json,
 } as const satisfies ArgsDef
 
 export const publishAnnouncementCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show an announcement to everybody, or to some' },
+    meta: { description: 'Show an announcement to everybody, or to some.' },
     args: publishArgs,
     async run({ args }) {
       const input = await readPublication(args, context.prompts)
@@ -101,7 +104,7 @@ async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Pr
 
 const listCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the announcements with how many people have seen and accepted each' },
+    meta: { description: 'List the announcements with the numbers of people who have seen and accepted each.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.announcements.list())

@@ -11,7 +11,7 @@ import type { Prompts } from '../prompts.ts'
 
 export const appCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The external apps that people can link to their account' },
+    meta: { description: 'Manage the external apps that people can link to their account.' },
     subCommands: {
       create: createAppCommand(context),
       list: listAppsCommand(context),
@@ -24,16 +24,16 @@ export const appCommand = (context: CommandContext) =>
     },
   })
 
-const appId = { type: 'positional', required: true, description: 'Id of the app' } as const
+const appId = { type: 'positional', required: true, description: 'The id of the app.' } as const
 
 const credentialExpires = {
   type: 'string',
-  description: 'How long the credential works, such as 90d or 1y; for ever when absent',
+  description: 'The time for which the credential works, such as 90d or 1y; for ever if absent.',
 } as const
 
 export const listAppsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the external apps' },
+    meta: { description: 'List the external apps.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.extApps.overview())
@@ -43,7 +43,7 @@ export const listAppsCommand = (context: CommandContext) =>
 
 const showAppCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show an external app, and when its credentials were used' },
+    meta: { description: 'Show an external app, and the last use of its credentials.' },
     args: { id: appId, json },
     async run({ args: { id } }) {
       const record = await context.open(({ host }) => host.extApps.show({ id }))
@@ -63,30 +63,33 @@ const requiredText = z.string().trim().min(1, 'must not be empty')
 
 export const createAppCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Make an external app, and show its credential and its private key once' },
+    meta: { description: 'Create an external app, and show its credential and its private key once.' },
     args: {
-      name: { type: 'string', description: 'The name that people see, unique' },
-      url: { type: 'string', description: 'Where the app is' },
+      name: { type: 'string', description: 'The unique name that people see.' },
+      url: { type: 'string', description: 'The address of the app.' },
       redirect: {
         type: 'string',
-        description: 'Where browsers may be sent back, with commas between; --url when absent',
+        description: 'The addresses that browsers may return to, separated by commas; --url if absent.',
       },
-      description: { type: 'string', description: 'What the app is for' },
-      logo: { type: 'string', description: 'Address of its picture' },
+      description: { type: 'string', description: 'The purpose of the app, for people.' },
+      logo: { type: 'string', description: 'The address of the picture of the app.' },
       abilities: {
         type: 'string',
-        description: `What it may ask for, of ${appAbilities.join(',')}; ai,user when absent`,
+        description: `The abilities that the app may ask for, of ${appAbilities.join(',')}; ai,user if absent.`,
       },
-      'public-key': { type: 'string', description: 'Its RSA key, as SPKI in base64; a pair is made when absent' },
+      'public-key': {
+        type: 'string',
+        description: 'The RSA key of the app, as SPKI in base64. If absent, a pair is created.',
+      },
       'with-keys': {
         type: 'boolean',
-        description: 'It gets the passkey of people, and can read all that is encrypted for them',
+        description: 'The app gets the passkey of people, and can read all that is encrypted for them.',
       },
       'without-keys': {
         type: 'boolean',
-        description: 'Changes nothing: it gets no passkey unless --with-keys is given',
+        description: 'This flag changes nothing: an app gets no passkey without --with-keys.',
       },
-      days: { type: 'string', description: 'How many days a link holds; 90 when absent' },
+      days: { type: 'string', description: 'The number of days for which a link is valid; 90 if absent.' },
       expires: credentialExpires,
       json,
     },
@@ -142,16 +145,20 @@ const minutes = typedNumber.pipe(z.int('must be a whole number').min(0).max(10_0
 
 const rotateAppCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Give an external app another credential, or another key for which secrets are sealed' },
+    meta: { description: 'Give an external app another credential, or another key that secrets are encrypted for.' },
     args: {
       id: appId,
       overlap: {
         type: 'string',
-        description: 'How many minutes credentials before still work; 60 when absent, 0 where one has leaked',
+        description:
+          'The number of minutes for which earlier credentials still work; 60 if absent, 0 if one has leaked.',
       },
       expires: credentialExpires,
-      key: { type: 'string', description: 'Its other RSA key, as SPKI in base64, or `new` for a pair; ends all links' },
-      yes: { type: 'boolean', description: 'Do not ask before links end' },
+      key: {
+        type: 'string',
+        description: 'The other RSA key of the app, as SPKI in base64, or `new` for a pair. It ends all links.',
+      },
+      yes: { type: 'boolean', description: 'Do not ask before links end.' },
       json,
     },
     async run({ args: { id, overlap, expires, key, yes } }) {
@@ -194,8 +201,8 @@ const setAppActiveCommand = (context: CommandContext, active: boolean) =>
   defineCommand({
     meta: {
       description: active
-        ? 'Switch an external app on again, with its credentials and links'
-        : 'Switch an external app off at once: neither its credentials nor its links work, and what it has under way stops',
+        ? 'Enable an external app again, with its credentials and links.'
+        : 'Disable an external app at once: its credentials and links stop working, and its running calls end.',
     },
     args: { id: appId, json },
     async run({ args: { id } }) {
@@ -206,8 +213,8 @@ const setAppActiveCommand = (context: CommandContext, active: boolean) =>
 
 export const removeAppCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Remove an external app with all its links; what it has under way stops' },
-    args: { id: appId, yes: { type: 'boolean', description: 'Do not ask' }, json },
+    meta: { description: 'Remove an external app with all its links. Its running calls end.' },
+    args: { id: appId, yes: { type: 'boolean', description: 'Do not ask for confirmation.' }, json },
     async run({ args: { id, yes } }) {
       if (!yes) {
         context.prompts.requireTerminal('--yes')
@@ -221,7 +228,7 @@ export const removeAppCommand = (context: CommandContext) =>
 
 const syncAppsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Bring external apps to what EXT_APPS says' },
+    meta: { description: 'Update the external apps to those in EXT_APPS.' },
     args: { json },
     async run() {
       const { EXT_APPS, variables } = readEnv(context.env)

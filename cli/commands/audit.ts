@@ -8,22 +8,25 @@ import { formatProperties, formatTable } from '../output.ts'
 
 export const auditCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The audit log: who did what, to whom, when and from where' },
+    meta: { description: 'Read the audit log of changes: their actor, target, time and address.' },
     subCommands: { list: listCommand(context), verify: verifyCommand(context), export: exportAllCommand(context) },
   })
 
 const listCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show entries, the newest first' },
+    meta: { description: 'Show entries, the newest first.' },
     args: {
-      act: { type: 'string', description: 'Only this act, such as admin.setRole, or all that begin so: aiModels.' },
-      actor: { type: 'string', description: 'Only of this actor, such as user:5 or host' },
-      subject: { type: 'string', description: 'Only what was done to this, such as user:5 or ai-models:3' },
-      outcome: { type: 'string', description: 'Only with this outcome: ok, or the code of a refusal' },
-      from: { type: 'string', description: 'First day in UTC, as 2026-01-31' },
-      to: { type: 'string', description: 'Last day in UTC' },
-      before: { type: 'string', description: 'Only entries before this number' },
-      limit: { type: 'string', description: 'How many; 50 when absent' },
+      act: {
+        type: 'string',
+        description: 'Show only this act, such as admin.setRole, or all acts that begin so: aiModels.',
+      },
+      actor: { type: 'string', description: 'Show only acts of this actor, such as user:5 or host.' },
+      subject: { type: 'string', description: 'Show only acts on this target, such as user:5 or ai-models:3.' },
+      outcome: { type: 'string', description: 'Show only this outcome: ok, or the code of a refusal.' },
+      from: { type: 'string', description: 'The first day in UTC, such as 2026-01-31.' },
+      to: { type: 'string', description: 'The last day in UTC.' },
+      before: { type: 'string', description: 'Show only entries before this number.' },
+      limit: { type: 'string', description: 'The number of entries; 50 if absent.' },
       json,
     },
     async run({ args: { before, limit, act, actor, subject, outcome, from, to } }) {
@@ -57,9 +60,9 @@ const addName = (names: Record<string, string>, reference: string | null) =>
 
 const verifyCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Prove that no entry was changed, removed or moved; exit code 1 where one was' },
+    meta: { description: 'Prove that no entry was changed, removed or moved. The exit code is 1 if one was.' },
     args: {
-      log: { type: 'string', description: 'Log of the service, as JSON, whose anchors are compared' },
+      log: { type: 'string', description: 'The log of the service as JSON, whose anchors are compared.' },
       json,
     },
     async run({ args: { log } }) {
@@ -97,7 +100,7 @@ async function readAnchors(path: string) {
 
 const exportAllCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Print all entries as JSON, one a line, the oldest first, with the digests that prove them' },
+    meta: { description: 'Print all entries as JSON, one a line, the oldest first, with the digests that prove them.' },
     args: { json },
     run: () =>
       context.open(async ({ host }) => {

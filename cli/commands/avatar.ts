@@ -5,9 +5,9 @@ import { type CommandContext, json } from '../command-context.ts'
 
 export const updateAvatarCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Replace the avatar of the AI user by an image' },
+    meta: { description: 'Replace the avatar of the AI user by an image.' },
     args: {
-      path: { type: 'positional', required: false, description: 'The image: PNG, JPEG, WebP, GIF or AVIF' },
+      path: { type: 'positional', required: false, description: 'The image file: PNG, JPEG, WebP, GIF or AVIF.' },
       json,
     },
     async run({ args }) {

@@ -7,14 +7,17 @@ import { formatProperties } from '../output.ts'
 
 export const backupCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Copies of the whole installation: database, files, accounts, announcements; never the keys' },
+    meta: {
+      description:
+        'Copy, verify or restore the whole installation: database, files, accounts and announcements, but never the keys.',
+    },
     subCommands: { create: createCommand(context), verify: verifyCommand(context), restore: restoreCommand(context) },
   })
 
 const createCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Copy the installation into a folder, while the service runs' },
-    args: { folder: createFolderArgument('A folder that is not there yet, or is empty'), json },
+    meta: { description: 'Copy the installation into a folder while the service runs.' },
+    args: { folder: createFolderArgument('A new or empty folder.'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.create({ folder: resolve(args.folder) }))
       printSummary(
@@ -27,8 +30,8 @@ const createCommand = (context: CommandContext) =>
 
 const verifyCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Prove that a backup is whole, and that the keys of this installation open it' },
-    args: { folder: createFolderArgument('The folder of the backup'), json },
+    meta: { description: 'Prove that a backup is whole, and that the keys of this installation open it.' },
+    args: { folder: createFolderArgument('The folder of the backup.'), json },
     async run({ args }) {
       const record = await context.open(({ host }) => host.backups.verify({ folder: resolve(args.folder) }))
       printSummary(context, record, 'It is as it was written.')
@@ -38,9 +41,9 @@ const verifyCommand = (context: CommandContext) =>
 const restoreCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Put a backup into an empty installation, whose keys are in place and whose service does not run',
+      description: 'Restore a backup into an empty installation, whose keys are in place and whose service is stopped.',
     },
-    args: { folder: createFolderArgument('The folder of the backup'), json },
+    args: { folder: createFolderArgument('The folder of the backup.'), json },
     async run({ args }) {
       const { restoreBackup } = await import('../../server/backup/restore.ts')
       const env = readEnv(context.env)
@@ -59,7 +62,8 @@ const printSummary = (context: CommandContext, record: BackupSummary, sentence: 
 export const restoredCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Say that the database was restored from a copy of its disk: clients then read everything anew',
+      description:
+        'Declare that the database was restored from a copy of its disk, so that clients read everything again.',
     },
     args: { json },
     async run() {

@@ -7,9 +7,9 @@ import { type AnyCommand, resolveValue } from '../command-tree.ts'
 export const completionCommand = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
   defineCommand({
     meta: {
-      description: `Print a script with which a shell completes commands and flags: eval "$(${program} completion bash)"`,
+      description: `Print a script with which a shell completes commands and flags: eval "$(${program} completion bash)".`,
     },
-    args: { shell: { type: 'positional', required: false, description: shells.join(' or ') } },
+    args: { shell: { type: 'positional', required: false, description: `The shell: ${shells.join(' or ')}.` } },
     async run({ args }) {
       const shell = await context.prompts.askText({
         flag: 'SHELL',

@@ -8,7 +8,7 @@ const MAX_RECORDS = 100_000
 
 export const deprecationsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show who still calls deprecated routes, by which token, how often and when last' },
+    meta: { description: 'Show the callers of deprecated routes, with their tokens, counts and last calls.' },
     args: { json },
     async run() {
       const limit = context.isJson ? MAX_RECORDS : MAX_LINES

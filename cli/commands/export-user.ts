@@ -9,10 +9,10 @@ import { chooseUser, userFlags } from '../user-flags.ts'
 
 export const exportUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Have a copy made of all that belongs to a user, who then finds it in their settings' },
+    meta: { description: 'Order a copy of all data of a user, which they then find in their settings.' },
     args: {
       ...userFlags,
-      file: { type: 'string', description: 'Write it into this file instead, for somebody who cannot sign in' },
+      file: { type: 'string', description: 'Write the copy into this file instead, for somebody who cannot sign in.' },
       json,
     },
     async run({ args }) {

@@ -5,7 +5,7 @@ import { formatProperties, formatTable } from '../output.ts'
 
 export const filesCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The files of messages, and the pictures of people and rooms, where they are stored' },
+    meta: { description: 'Check the stored files of messages, and the pictures of people and rooms.' },
     subCommands: {
       stats: statsCommand(context),
       verify: verifyCommand(context),
@@ -18,7 +18,7 @@ const statsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Count attachments and their bytes, in all, by kind, by the state of their text, and by who has most; and pictures',
+        'Count pictures, and attachments with their bytes: in all, by kind, by the state of their text, and by the largest owners.',
     },
     args: { json },
     async run() {
@@ -34,10 +34,10 @@ const verifyCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Find attachments and pictures that are missing, belong to nothing, or do not open; exit code 1 where there are any',
+        'Find attachments and pictures that are missing, belong to nothing, or do not open. The exit code is 1 if there are any.',
     },
     args: {
-      sample: { type: 'string', description: 'How many of a hundred files to read to their ends; 100 when absent' },
+      sample: { type: 'string', description: 'The percentage of files that are read to their ends; 100 if absent.' },
       json,
     },
     async run({ args: { sample } }) {
@@ -54,7 +54,7 @@ const rotateCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Seal the keys of all attachments and pictures, and what front-end migrations keep for people, with APP_KEY; exit code 1 where one is not, for want of a key or as its file cannot be read',
+        'Encrypt the keys of all attachments and pictures, and of pending frontend migrations, with APP_KEY. The exit code is 1 if one of them fails because its key is missing or its file cannot be read.',
     },
     args: { json },
     async run() {
@@ -66,9 +66,9 @@ const rotateCommand = (context: CommandContext) =>
 
 const expiredCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show by room what RETENTION_FILES_MONTHS lets the service delete; deletes nothing' },
+    meta: { description: 'Show by room which files RETENTION_FILES_MONTHS would delete. The command deletes nothing.' },
     args: {
-      months: { type: 'string', description: 'Another number of months, to see what it would mean' },
+      months: { type: 'string', description: 'Another number of months, to preview its effect.' },
       json,
     },
     async run({ args: { months } }) {

@@ -6,7 +6,7 @@ import { askNewUser, newUserFlags } from '../user-flags.ts'
 /** Manages links with which people set the password of their local account themselves. */
 export const invitationCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Invite people to local accounts, by links with which they set their password' },
+    meta: { description: 'Invite people to local accounts, by links with which they set their password.' },
     subCommands: {
       create: createCommand(context),
       renew: renewCommand(context),
@@ -26,7 +26,7 @@ const writeLink = ({ username, link, expiresAt }: InvitationLink) =>
 
 const createCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Add a user, and print a link with which they set their password' },
+    meta: { description: 'Add a user, and print a link with which they set their password.' },
     args: {
       ...newUserFlags,
       json,
@@ -38,11 +38,11 @@ const createCommand = (context: CommandContext) =>
     },
   })
 
-const user = { type: 'positional', description: 'Their username', required: true } as const
+const user = { type: 'positional', description: 'The username of the new user.', required: true } as const
 
 const renewCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Print another link for a user without an account; the one before ends' },
+    meta: { description: 'Print another link for a user without an account. The earlier link ends.' },
     args: { user, json },
     async run({ args: { user: username } }) {
       const record = await context.open(({ host }) => host.accountInvitations.create({ user: { username } }))
@@ -52,7 +52,7 @@ const renewCommand = (context: CommandContext) =>
 
 const listCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the invitations that still work' },
+    meta: { description: 'List the invitations that still work.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.accountInvitations.list())
@@ -62,7 +62,7 @@ const listCommand = (context: CommandContext) =>
 
 const endCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'End the invitation of a user' },
+    meta: { description: 'End the invitation of a user.' },
     args: { user, json },
     async run({ args: { user: username } }) {
       const record = await context.open(({ host }) => host.accountInvitations.end({ user: { username } }))

@@ -24,12 +24,15 @@ of people and tokens that were removed count for nobody's own limit. What was to
 
 const simulateCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Tell what limits would have refused of the calls that are recorded, and change nothing' },
+    meta: { description: 'Show which recorded calls some limits would have refused. The command changes nothing.' },
     args: {
-      file: { type: 'string', description: 'Limits as LIMITS has them, YAML or JSON; those in force when absent' },
-      from: { type: 'string', description: 'First day in UTC, as 2026-01-31; 30 days ago when absent' },
-      to: { type: 'string', description: 'Last day in UTC; today when absent' },
-      csv: { type: 'boolean', description: 'Print comma separated values' },
+      file: {
+        type: 'string',
+        description: 'The file of limits in the format of LIMITS, YAML or JSON; the current limits if absent.',
+      },
+      from: { type: 'string', description: 'The first day in UTC, such as 2026-01-31; 30 days ago if absent.' },
+      to: { type: 'string', description: 'The last day in UTC; today if absent.' },
+      csv: { type: 'boolean', description: 'Print comma-separated values.' },
       json,
     },
     async run({ args: { file, from, to, csv } }) {
@@ -101,7 +104,7 @@ const toRefusalRow = (row: Refusals) => ({
 
 export const limitsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The limits of calls of models, and what is used of them' },
+    meta: { description: 'Manage the usage limits of model calls, and show their use.' },
     subCommands: {
       list: listCommand(context),
       show: showCommand(context),
@@ -178,11 +181,11 @@ function formatOne(states: States, width: number): string {
   return `${name}\n\n${formatProperties(properties)}\n\n${formatTable(rows, '', { width, cuttable: ['who'] })}`
 }
 
-const name = { type: 'positional', description: 'Name of the limit', required: true } as const
+const name = { type: 'positional', description: 'The name of the limit.', required: true } as const
 
 const listCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the limits with all who were counted in the running period' },
+    meta: { description: 'List the limits with everybody who was counted in the current period.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.limits.list())
@@ -192,7 +195,7 @@ const listCommand = (context: CommandContext) =>
 
 const showCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show one limit with all who were counted in the running period' },
+    meta: { description: 'Show one limit with everybody who was counted in the current period.' },
     args: { name, json },
     async run({ args: { name } }) {
       const record = await context.open(({ host }) => host.limits.show({ name }))
@@ -202,28 +205,35 @@ const showCommand = (context: CommandContext) =>
 
 const setCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Make a limit, or change one; what is used of it stays' },
+    meta: { description: 'Create a limit, or change one. Its recorded use stays.' },
     args: {
       name,
       for: {
         type: 'string',
-        description: 'installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID',
+        description:
+          'The subject of the limit: installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID.',
         required: true,
       },
-      cap: { type: 'string', description: 'How much, in the unit', required: true },
-      unit: { type: 'string', description: 'requests, tokens or a currency such as EUR', required: true },
-      per: { type: 'string', description: 'minute, hour, day, week or month', required: true },
+      cap: { type: 'string', description: 'The amount, in the unit.', required: true },
+      unit: { type: 'string', description: 'The unit: requests, tokens or a currency such as EUR.', required: true },
+      per: { type: 'string', description: 'The period: minute, hour, day, week or month.', required: true },
       'time-zone': {
         type: 'string',
-        description: 'In which days, weeks and months begin, as Europe/Berlin; UTC when absent',
+        description: 'The time zone in which days, weeks and months begin, such as Europe/Berlin; UTC if absent.',
       },
-      mode: { type: 'string', description: 'enforce, or observe to refuse nothing and count what would have been' },
-      unpriced: { type: 'string', description: 'What a call without a known price counts, in the currency' },
+      mode: {
+        type: 'string',
+        description: 'The mode: enforce, or observe, which refuses nothing and counts what would have been refused.',
+      },
+      unpriced: {
+        type: 'string',
+        description: 'The amount that a call without a known price counts, in the currency.',
+      },
       'count-from': {
         type: 'string',
-        description: 'now to begin at 0; what is recorded of the running period counts when absent',
+        description: 'Pass now to begin at 0. If absent, the recorded calls of the current period count.',
       },
-      yes: { type: 'boolean', description: 'Take a person or group that is not there yet' },
+      yes: { type: 'boolean', description: 'Accept a person or group that does not exist yet.' },
       json,
     },
     async run({ args }) {
@@ -284,7 +294,7 @@ function parseEntry(texts: Record<string, string>): z.output<typeof limitEntry> 
 
 const removeCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Remove a limit, and what was counted by it' },
+    meta: { description: 'Remove a limit and its counts.' },
     args: { name, json },
     async run({ args: { name } }) {
       const record = await context.open(({ host }) => host.limits.remove({ name }))
@@ -294,11 +304,11 @@ const removeCommand = (context: CommandContext) =>
 
 const topUpCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Give more of a limit for the period that runs' },
+    meta: { description: 'Raise a limit for the current period.' },
     args: {
       name,
-      amount: { type: 'string', description: 'How much more, in the unit of the limit', required: true },
-      id: { type: 'string', description: 'Who of a kind gets it, by id or name, as the list shows them' },
+      amount: { type: 'string', description: 'The additional amount, in the unit of the limit.', required: true },
+      id: { type: 'string', description: 'The subject that gets it, by id or name, as in the list.' },
       json,
     },
     async run({ args: { name, amount, id } }) {

@@ -12,12 +12,12 @@ const migration = z
 /** Needs no database: the service registers the files of the folder at its next start. */
 export const makeMigrationCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Write the file of a new frontend migration into FRONTEND_MIGRATIONS' },
+    meta: { description: 'Write the file of a new frontend migration into FRONTEND_MIGRATIONS.' },
     args: {
       name: {
         type: 'positional',
         required: false,
-        description: 'When it runs and what it does: after_passkey_new_keys',
+        description: 'The time and purpose of the migration, such as after_passkey_new_keys.',
       },
       json,
     },

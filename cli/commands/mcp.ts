@@ -44,7 +44,7 @@ function findCommonLines(before: readonly string[], now: readonly string[]) {
 
 export const mcpCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Tool servers of the Model Context Protocol, and what their tools may do' },
+    meta: { description: 'Manage the tool servers of the Model Context Protocol, and approve their tools.' },
     subCommands: {
       sync: syncServersCommand(context),
       check: checkServersCommand(context),
@@ -58,7 +58,7 @@ const none = 'There are no tool servers. AI_CONFIG names some under mcpServers; 
 
 export const syncServersCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Ask every tool server which tools it offers; new and changed ones wait for an approval' },
+    meta: { description: 'Read the tools of every tool server. New and changed tools wait for an approval.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.sync())
@@ -81,7 +81,7 @@ export const syncServersCommand = (context: CommandContext) =>
 
 export const checkServersCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Ask every tool server whether it answers' },
+    meta: { description: 'Check every tool server.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.check())
@@ -91,7 +91,7 @@ export const checkServersCommand = (context: CommandContext) =>
 
 export const listServersCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the tool servers as they were when they were last asked' },
+    meta: { description: 'List the tool servers with the results of their last check.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.servers())
@@ -111,7 +111,7 @@ export const listServersCommand = (context: CommandContext) =>
 
 export const listToolsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the tools of all tool servers' },
+    meta: { description: 'List the tools of all tool servers.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.tools())
@@ -127,10 +127,14 @@ export const listToolsCommand = (context: CommandContext) =>
 
 const approveCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show how tools describe themselves now, and let models call them' },
+    meta: { description: 'Show the current descriptions of tools, and let models call them.' },
     args: {
-      name: { type: 'positional', description: 'Name of the tool; all that wait when absent', required: false },
-      yes: { type: 'boolean', description: 'Do not ask' },
+      name: {
+        type: 'positional',
+        description: 'The name of the tool; all tools that wait if absent.',
+        required: false,
+      },
+      yes: { type: 'boolean', description: 'Do not ask for confirmation.' },
       json,
     },
     async run({ args: { name, yes } }) {

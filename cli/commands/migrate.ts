@@ -3,9 +3,9 @@ import { type CommandContext, json } from '../command-context.ts'
 
 export const migrateCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Bring the database to the newest schema' },
+    meta: { description: 'Update the database to the newest schema.' },
     args: {
-      generate: { type: 'boolean', description: 'For developers: write the migration that the entities need' },
+      generate: { type: 'boolean', description: 'Write the migration that the entities need. This is for developers.' },
       json,
     },
     run: ({ args }) => (args.generate ? generate(context) : apply(context)),

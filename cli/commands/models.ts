@@ -5,7 +5,7 @@ import { formatTable, wrapText } from '../output.ts'
 
 export const modelsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'The AI models of this installation' },
+    meta: { description: 'Manage the AI models of this installation.' },
     subCommands: {
       list: listModelsCommand(context),
       sync: syncModelsCommand(context),
@@ -18,10 +18,10 @@ export const modelsCommand = (context: CommandContext) =>
 
 export const listModelsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the models' },
+    meta: { description: 'List the models.' },
     args: {
-      provider: { type: 'string', description: 'Those of a provider alone, by its id' },
-      active: { type: 'boolean', description: 'Those alone that are switched on' },
+      provider: { type: 'string', description: 'Show only the models of a provider, by its id.' },
+      active: { type: 'boolean', description: 'Show only the models that are enabled.' },
       json,
     },
     async run({ args: { provider, active } }) {
@@ -50,7 +50,7 @@ const toRow = ({
 
 export const syncModelsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Bring providers and models to what AI_CONFIG says' },
+    meta: { description: 'Update providers and models to those in AI_CONFIG.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.models.sync())
@@ -63,7 +63,7 @@ export const syncModelsCommand = (context: CommandContext) =>
 export const checkModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'Ask every provider which models it offers now, and list names in files that lead to nothing',
+      description: 'Read the current models of every provider, and list names in files that match nothing.',
     },
     args: { json },
     async run() {
@@ -81,11 +81,11 @@ export const checkModelsCommand = (context: CommandContext) =>
 
 const setGroupsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Say which groups may use a model, or the models of a provider' },
+    meta: { description: 'Set the groups that may use a model, or the models of a provider.' },
     args: {
-      name: { type: 'positional', description: 'The id of the model', required: true },
-      provider: { type: 'boolean', description: 'The name is that of a provider' },
-      groups: { type: 'string', description: 'All groups, comma separated; everybody when empty', required: true },
+      name: { type: 'positional', description: 'The id of the model.', required: true },
+      provider: { type: 'boolean', description: 'The name is that of a provider.' },
+      groups: { type: 'string', description: 'All groups, separated by commas; everybody if empty.', required: true },
       json,
     },
     async run({ args: { name, provider, groups: list } }) {
@@ -99,10 +99,10 @@ const setGroupsCommand = (context: CommandContext) =>
 
 const explainCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Say why a user can ask a model, in the browser and with a token, or cannot' },
+    meta: { description: 'Explain why a user can or cannot ask a model, in the browser and with a token.' },
     args: {
-      user: { type: 'positional', description: 'Their username', required: true },
-      model: { type: 'positional', description: 'The id of the model', required: true },
+      user: { type: 'positional', description: 'The username of the user.', required: true },
+      model: { type: 'positional', description: 'The id of the model.', required: true },
       json,
     },
     async run({ args: { user: username, model } }) {
@@ -120,12 +120,12 @@ const explainCommand = (context: CommandContext) =>
 const importModelsCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: "Add the models of a provider's own list, switched off, and the limits and prices that others lack",
+      description: "Add the models of a provider's own list, disabled, and limits and prices that others lack.",
     },
     args: {
-      provider: { type: 'positional', description: 'The id of the provider in AI_CONFIG', required: true },
-      'dry-run': { type: 'boolean', description: 'Only show what would be written' },
-      yes: { type: 'boolean', description: 'Write without asking' },
+      provider: { type: 'positional', description: 'The id of the provider in AI_CONFIG.', required: true },
+      'dry-run': { type: 'boolean', description: 'Show the changes without writing them.' },
+      yes: { type: 'boolean', description: 'Write without asking for confirmation.' },
       json,
     },
     async run({ args }) {

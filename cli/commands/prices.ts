@@ -7,15 +7,15 @@ import { formatTable } from '../output.ts'
 
 export const pricesCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'What the models cost' },
+    meta: { description: 'Manage the prices of the models.' },
     subCommands: { import: importListCommand(context), check: checkCommand(context) },
   })
 
 const importListCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Give models the prices of a list; what was asked before keeps its cost' },
+    meta: { description: 'Set the prices of models from a list. Earlier calls keep their cost.' },
     args: {
-      file: { type: 'positional', description: 'The list, YAML or JSON', required: true },
+      file: { type: 'positional', description: 'The price list, YAML or JSON.', required: true },
       json,
     },
     async run({ args: { file } }) {
@@ -30,10 +30,10 @@ const importListCommand = (context: CommandContext) =>
 const checkCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
-      description: 'List the models that are switched on and have no price, none for web search, or an outdated one',
+      description: 'List the enabled models without a price, without one for web search, or with an outdated one.',
     },
     args: {
-      days: { type: 'string', description: 'From how many days on a price list is outdated; 90 when absent' },
+      days: { type: 'string', description: 'The age in days from which a price list is outdated; 90 if absent.' },
       json,
     },
     async run({ args: { days } }) {

@@ -4,7 +4,7 @@ import { formatTable } from '../output.ts'
 
 export const realtimeCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show what is open in real time at each replica, and how late changes get there' },
+    meta: { description: 'Show the real-time connections of each replica, and the delay of changes.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.realtime.replicas())

@@ -7,7 +7,7 @@ import { wrapText } from '../output.ts'
 /** Works with invalid settings, because it helps to find the mistakes. */
 export const settingsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List all settings with their type, default, current value and meaning' },
+    meta: { description: 'List all settings with their type, default, current value and meaning.' },
     args: { json },
     run() {
       const record = listCurrentSettings(context.env)

@@ -25,23 +25,27 @@ type FoundToken = Awaited<ReturnType<Api['tokens']['find']>>
 
 export const tokenCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Create, list, find or revoke the access tokens of a user' },
+    meta: { description: 'Create, list, find or revoke the access tokens of a user.' },
     args: {
-      list: { type: 'boolean', description: 'List instead of create, expired tokens too' },
-      revoke: { type: 'boolean', description: 'Revoke instead of create' },
+      list: { type: 'boolean', description: 'List the tokens instead of creating one, including expired ones.' },
+      revoke: { type: 'boolean', description: 'Revoke a token instead of creating one.' },
       find: {
         type: 'boolean',
-        description: 'Find whose a token is, by it or its beginning on standard input; with --revoke, revoke it',
+        description:
+          'Find the owner of a token, by the token or its beginning on standard input. With --revoke, revoke it.',
       },
       ...userFlags,
-      name: { type: 'string', description: 'Name of the new token, at most 16 characters' },
+      name: { type: 'string', description: 'The name of the new token, at most 16 characters.' },
       abilities: {
         type: 'string',
-        description: `What it may do: ${abilities.join(',')}; ai,user,read when absent; admin for sensitive acts of administrators`,
+        description: `The abilities of the token: ${abilities.join(',')}; ai,user,read if absent. admin allows sensitive acts of administrators.`,
       },
-      expires: { type: 'string', description: 'How long it works, such as 12h, 90d or 1y; for ever when absent' },
-      'token-id': { type: 'string', description: 'The token to revoke' },
-      yes: { type: 'boolean', description: 'Revoke without asking' },
+      expires: {
+        type: 'string',
+        description: 'The time for which the token works, such as 12h, 90d or 1y; for ever if absent.',
+      },
+      'token-id': { type: 'string', description: 'The id of the token to revoke.' },
+      yes: { type: 'boolean', description: 'Revoke without asking for confirmation.' },
       json,
     },
     run: ({ args }) => {

@@ -19,14 +19,23 @@ const none = 'No model was used in this time.'
 
 export const usageCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Report the use of models, in full or by one thing' },
+    meta: { description: 'Report the use of models, in full or by one criterion.' },
     args: {
-      by: { type: 'string', description: `What to sum up by: ${usageGroupings.join(', ')}; groups are those of today` },
-      from: { type: 'string', description: 'First day in UTC, as 2026-01-31; 30 days ago when absent' },
-      to: { type: 'string', description: 'Last day in UTC; today when absent' },
-      month: { type: 'string', description: 'The bill of a month in UTC, as 2026-01, in place of days; needs --by' },
-      locale: { type: 'string', description: 'Of the spreadsheet that reads the values of a month, as de_DE' },
-      csv: { type: 'boolean', description: 'Print comma separated values; needs --by' },
+      by: {
+        type: 'string',
+        description: `The criterion to group by: ${usageGroupings.join(', ')}. Groups are the current ones.`,
+      },
+      from: { type: 'string', description: 'The first day in UTC, such as 2026-01-31; 30 days ago if absent.' },
+      to: { type: 'string', description: 'The last day in UTC; today if absent.' },
+      month: {
+        type: 'string',
+        description: 'The month of a bill in UTC, such as 2026-01, instead of days. It needs --by.',
+      },
+      locale: {
+        type: 'string',
+        description: 'The locale of the spreadsheet that reads the values of a month, such as de_DE.',
+      },
+      csv: { type: 'boolean', description: 'Print comma-separated values. It needs --by.' },
       json,
     },
     subCommands: { close: closeMonthCommand(context) },
@@ -180,8 +189,8 @@ async function* readBillRows(first: Bill, read: (page: number) => Promise<Bill>)
 
 const closeMonthCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Keep the sums of a month as they are now; what is recorded later counts in the next one' },
-    args: { month: { type: 'positional', description: 'The month in UTC, as 2026-01', required: true }, json },
+    meta: { description: 'Keep the current sums of a month. Calls that are recorded later count in the next month.' },
+    args: { month: { type: 'positional', description: 'The month in UTC, such as 2026-01.', required: true }, json },
     async run({ args: { month } }) {
       const record = await context.open(({ host }) => host.usage.close({ month }))
       context.print({ record, text: `${record.month} is closed.` })

@@ -14,7 +14,7 @@ import { askNewUser, chooseKnownUser, chooseUser, newUserFlags, userFlags } from
 
 export const usersCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the users, or show one' },
+    meta: { description: 'List the users, or show one.' },
     ...createListing(context),
     subCommands: { list: listUsersCommand(context), show: showUserCommand(context) },
   })
@@ -29,9 +29,12 @@ const pageNumber = z.int('must be a whole number').min(1, 'must be at least 1').
 
 const createListing = (context: CommandContext) => ({
   args: {
-    search: { type: 'string', description: 'Only whose username, name or e-mail address holds this' },
-    role: { type: 'string', description: `Only who has this role: ${roles.join(' or ')}` },
-    page: { type: 'string', description: 'Which hundred of them; 1 when absent' },
+    search: {
+      type: 'string',
+      description: 'Show only users whose username, name or e-mail address contains this text.',
+    },
+    role: { type: 'string', description: `Show only users with this role: ${roles.join(' or ')}.` },
+    page: { type: 'string', description: 'The page of 100 users each; 1 if absent.' },
     json,
   } as const,
   async run({ args: { search, role, page } }: { args: ListFlags }) {
@@ -47,11 +50,11 @@ const createListing = (context: CommandContext) => ({
 })
 
 const listUsersCommand = (context: CommandContext) =>
-  defineCommand({ meta: { description: 'List the users' }, ...createListing(context) })
+  defineCommand({ meta: { description: 'List the users.' }, ...createListing(context) })
 
 const showUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Show a user: role, keys, account, tokens, and whom a sign-in must be' },
+    meta: { description: 'Show a user: role, keys, account, tokens, and the sign-in that they are bound to.' },
     args: { ...userFlags, json },
     async run({ args }) {
       const user = await chooseUser(context, args)
@@ -62,7 +65,7 @@ const showUserCommand = (context: CommandContext) =>
 
 export const addUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Add a user' },
+    meta: { description: 'Add a user.' },
     args: {
       ...newUserFlags,
       ...passwordStdin,
@@ -86,7 +89,7 @@ async function offerPassword(context: CommandContext): Promise<string> {
 
 export const setPasswordCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Give a user a new password for the local accounts; their sessions end' },
+    meta: { description: 'Give a user a new password for the local accounts. Their sessions end.' },
     args: { ...userFlags, ...passwordStdin, json },
     async run({ args }) {
       const user = await chooseKnownUser(
@@ -102,7 +105,10 @@ export const setPasswordCommand = (context: CommandContext) =>
 
 /** The flag of commands that take a password. */
 const passwordStdin = {
-  'password-stdin': { type: 'boolean', description: 'Read the password from standard input; at a terminal ask for it' },
+  'password-stdin': {
+    type: 'boolean',
+    description: 'Read the password from standard input; at a terminal ask for it.',
+  },
 } as const
 
 /** Reads a new password: typed twice at a terminal, perhaps left empty if it is optional, or piped in. */
@@ -120,8 +126,8 @@ async function readPassword({ prompts, readStdin: piped }: CommandContext, { opt
 
 export const setRoleCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Make a user an administrator, or an ordinary user again' },
-    args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}` }, json },
+    meta: { description: 'Make a user an administrator, or an ordinary user again.' },
+    args: { ...userFlags, role: { type: 'string', description: `The role: ${roles.join(' or ')}.` }, json },
     async run({ args }) {
       const { user, role } = await context.prompts.readAll({
         user: () => chooseKnownUser(context, args, args.role === undefined ? ['--role'] : []),
@@ -141,10 +147,10 @@ export const setRoleCommand = (context: CommandContext) =>
 
 export const setGroupsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Say which groups a user is in, for usage limits' },
+    meta: { description: 'Set the groups of a user, for usage limits.' },
     args: {
       ...userFlags,
-      groups: { type: 'string', description: 'All groups, comma separated; none when empty', required: true },
+      groups: { type: 'string', description: 'All groups, separated by commas; none if empty.', required: true },
       json,
     },
     async run({ args }) {
@@ -160,8 +166,8 @@ export const setUserDisabledCommand = (context: CommandContext, disabled: boolea
   defineCommand({
     meta: {
       description: disabled
-        ? 'Keep a user out at once, with all their tokens; what is theirs stays'
-        : 'Let a user in again who was disabled, with their tokens',
+        ? 'Disable a user at once, with all their tokens. Their data stays.'
+        : 'Enable a disabled user again, with their tokens.',
     },
     args: { ...userFlags, json },
     async run({ args }) {
@@ -173,8 +179,8 @@ export const setUserDisabledCommand = (context: CommandContext, disabled: boolea
 
 export const renameUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Give a user another username, as when somebody else has theirs at the login source' },
-    args: { ...userFlags, to: { type: 'string', description: 'The other username' }, json },
+    meta: { description: 'Give a user another username, for example if somebody else has theirs at the login source.' },
+    args: { ...userFlags, to: { type: 'string', description: 'The new username.' }, json },
     async run({ args }) {
       const { user, to } = await context.prompts.readAll({
         user: () => chooseKnownUser(context, args, args.to === undefined ? ['--to'] : []),
@@ -187,13 +193,16 @@ export const renameUserCommand = (context: CommandContext) =>
 
 export const bindUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Say who signs in as a user, in place of whoever did; their sessions end' },
+    meta: {
+      description:
+        'Bind a user to another account of the login source, in place of the earlier one. Their sessions end.',
+    },
     args: {
       ...userFlags,
       subject: {
         type: 'string',
         description:
-          'Who it is at the login source: ldap:ENTRYUUID, "oidc:ISSUER SUB", proxy:VALUE or local:ID; whoever signs in next with the username when absent',
+          'The account at the login source: ldap:ENTRYUUID, "oidc:ISSUER SUB", proxy:VALUE or local:ID. If absent, it is the next that signs in with the username.',
       },
       json,
     },
@@ -210,8 +219,8 @@ export const bindUserCommand = (context: CommandContext) =>
 
 export const removeUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Remove a user with everything they own; usage records stay without the person' },
-    args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking' }, json },
+    meta: { description: 'Remove a user with everything they own. Usage records stay without the person.' },
+    args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking for confirmation.' }, json },
     async run({ args }) {
       const user = await chooseUser(context, args)
       if (!args.yes) await confirmRemoval(context, user)

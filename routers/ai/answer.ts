@@ -7,11 +7,13 @@ type Cut = (typeof cuts)[number]
 
 /** A model's answer as plain text. */
 export const textAnswer = z.object({
-  text: z.string().describe('What the model says.'),
+  text: z.string().describe('The text of the answer.'),
   cut: z
     .enum(cuts)
     .optional()
-    .describe('Why the answer is not whole: it is as long as it may be, or its provider refused to go on.'),
+    .describe(
+      'The reason why the answer is incomplete: it reached its maximum length, or its provider refused to continue.',
+    ),
 })
 
 const tokens = z.int().min(0)
@@ -19,25 +21,25 @@ const tokens = z.int().min(0)
 const usage = z.object({
   inputTokens: tokens,
   outputTokens: tokens,
-  cachedTokens: tokens.describe('Those of the input that the provider had kept.'),
-  cacheWriteTokens: tokens.describe('Those of the input that the provider keeps for later requests.'),
-  reasoningTokens: tokens.describe('Those of the output that were thoughts.'),
+  cachedTokens: tokens.describe('The number of input tokens that the provider read from its cache.'),
+  cacheWriteTokens: tokens.describe('The number of input tokens that the provider wrote to its cache.'),
+  reasoningTokens: tokens.describe('The number of output tokens that were thoughts.'),
 })
 export type Usage = z.output<typeof usage>
 
-const signature = z.string().optional().describe('What the provider wants back with the results of tools.')
+const signature = z.string().optional().describe('The data that the provider needs back with the results of tools.')
 
 const character = z.int().min(0)
 const textRanges = z
   .array(z.object({ start: character, end: character }))
   .readonly()
   .optional()
-  .describe('Where in all of the text it is cited, in characters; not every provider says.')
+  .describe('The places in the whole text that cite it, in characters. Absent if the provider does not report them.')
 
 const toolCallFields = {
-  id: z.string().describe('To answer with.'),
+  id: z.string().describe('The id to send back with the approval or the result.'),
   tool: z.string(),
-  server: z.string().describe('The label of its server; empty where the tool of an allowed call is gone.'),
+  server: z.string().describe("The label of the tool's server. It is empty if the tool of an approved call is gone."),
   input: z.unknown(),
   signature,
 }
@@ -67,17 +69,22 @@ const tokenLogprob = z.object({
 export const wholeAnswer = z.object({
   content: z.array(part),
   finish: z.enum(finishReasons),
-  stopSequence: z.string().optional().describe('The one of the request that ended it, where the provider tells.'),
+  stopSequence: z
+    .string()
+    .optional()
+    .describe('The stop sequence that ended the answer. Absent if the provider does not report it.'),
   logprobs: z
     .array(tokenLogprob.extend({ top_logprobs: z.array(tokenLogprob).readonly() }))
     .readonly()
     .optional()
-    .describe('How likely each token was, where it was asked for and the server tells.'),
+    .describe(
+      'The log probabilities of tokens. Absent if they were not requested, or if the server does not report them.',
+    ),
   usage,
   failure: z
     .object({ code: z.enum(errorCodes), message: z.string() })
     .optional()
-    .describe('Why the model did not answer after calls that the person allowed, and of which `content` tells.'),
+    .describe('The reason why the model did not answer after approved tool calls, whose results `content` has.'),
 })
 export type WholeAnswer = z.output<typeof wholeAnswer>
 

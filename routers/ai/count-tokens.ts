@@ -22,7 +22,9 @@ const COUNTS_PER_MINUTE = 100
 
 const tokenCount = z.object({
   inputTokens: z.int().min(0),
-  estimated: z.boolean().describe('Whether no provider counted: then rather too many than too few.'),
+  estimated: z
+    .boolean()
+    .describe('True if the number is an estimate, because no provider counted. It is rather too high than too low.'),
 })
 
 export const countTokens = userWith('ai')

@@ -30,13 +30,13 @@ const embeddingRequest = z.strictObject({
     .array(z.union([z.string().min(1).max(MAX_TEXT), tokenIds], 'must be a text that is not empty, or ids of tokens'))
     .min(1)
     .max(MAX_INPUTS, `must be at most ${MAX_INPUTS} texts`)
-    .describe('Texts, or the ids of the tokens of texts.'),
-  dimensions: z.int().min(1).max(MAX_DIMENSIONS).optional().describe('How many numbers an embedding is to have.'),
+    .describe('Texts, or the token ids of texts.'),
+  dimensions: z.int().min(1).max(MAX_DIMENSIONS).optional().describe('The number of dimensions of an embedding.'),
 })
 type EmbeddingRequest = z.output<typeof embeddingRequest>
 
 const embeddingAnswer = z.object({
-  embeddings: z.array(z.array(z.number())).describe('One for each text, in their order.'),
+  embeddings: z.array(z.array(z.number())).describe('One embedding for each text, in their order.'),
   usage: z.object({ inputTokens: z.int().min(0) }),
 })
 

@@ -41,7 +41,7 @@ const overlapMinutes = z
   .min(0)
   .max(WEEK_MINUTES)
   .default(60)
-  .describe('How many minutes the credentials before still work; 0 where one has leaked.')
+  .describe('The number of minutes for which earlier credentials still work. Send 0 if one has leaked.')
 
 export const rotation = z.strictObject({ id: resourceId, overlapMinutes, expiresAt: credentialEnd.default(null) })
 

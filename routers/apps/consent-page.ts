@@ -8,7 +8,11 @@ import { buildLogoPath } from './logo-path.ts'
 
 const consentPageInput = z.strictObject({
   connectRequest: z.string().min(1).max(MAX_REQUEST),
-  redirectUrl: z.string().max(2048).optional().describe('Where the app wants the browser back: one of its own URLs.'),
+  redirectUrl: z
+    .string()
+    .max(2048)
+    .optional()
+    .describe("The address to return the browser to, which is one of the app's own URLs."),
 })
 
 interface ConsentView

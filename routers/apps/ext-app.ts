@@ -21,38 +21,53 @@ const onceOnly = { sparse: true, sql: () => 'null::text' } as const
 export const extApps = defineResource({
   type: 'ext-apps',
   about:
-    'Other programs that people can link to their account. Administrators see all of them, and people the one that asks them, by its connect request in place of the id.',
+    'Other programs that people can link to their account. Administrators see all of them. People see the app that asks them, with its connect request in place of the id.',
   entity: ExtApp,
   scope: everyRowForAdminsAlone,
   attributes: {
-    name: attribute(z.string().trim().min(1).max(120).describe('The name that people see, unique.'), {
+    name: attribute(z.string().trim().min(1).max(120).describe('The unique name that people see.'), {
       write: true,
       sort: true,
     }),
-    description: attribute(z.string().max(2000).nullable().describe('What it is for.'), { write: true, default: null }),
-    url: attribute(secureAddress.describe('Where it is.'), { write: true }),
+    description: attribute(z.string().max(2000).nullable().describe('The purpose of the app, for people.'), {
+      write: true,
+      default: null,
+    }),
+    url: attribute(secureAddress.describe('The address of the app.'), { write: true }),
     redirectUrls: attribute(
       z
         .array(redirectUrl)
         .min(1)
         .max(10)
         .overwrite(removeDuplicates)
-        .describe('Where it may have browsers sent back, exactly; the first where it does not say.'),
+        .describe('The exact addresses that browsers may return to. The first is used if the app names none.'),
       { write: true },
     ),
-    redirectOnConnectionAccepted: attribute(z.string().describe('Where the browser goes once the person has agreed.'), {
-      sql: redirectUrlWith('success'),
+    redirectOnConnectionAccepted: attribute(
+      z.string().describe('The address to which the browser returns after the person agreed.'),
+      {
+        sql: redirectUrlWith('success'),
+      },
+    ),
+    redirectOnConnectionDeclined: attribute(
+      z.string().describe('The address to which the browser returns after the person declined.'),
+      {
+        sql: redirectUrlWith('declined'),
+      },
+    ),
+    logoUrl: attribute(secureAddress.nullable().describe("The address of the app's picture."), {
+      write: true,
+      default: null,
     }),
-    redirectOnConnectionDeclined: attribute(z.string().describe('Where it goes when they decline.'), {
-      sql: redirectUrlWith('declined'),
-    }),
-    logoUrl: attribute(secureAddress.nullable().describe('Where its picture is.'), { write: true, default: null }),
     logoProxyUrl: attribute(
-      z.string().nullable().describe('Where people whom it asks see that picture, for a while. Told to them alone.'),
+      z
+        .string()
+        .nullable()
+        .describe('A temporary address of that picture for people whom the app asks. Only they get it.'),
       { sql: () => 'null::text' },
     ),
     publicKey: attribute(
-      z.string().describe('`b64(PEM)|b64(body)` of its RSA key, for which the secrets of links are sealed.'),
+      z.string().describe("`b64(PEM)|b64(body)` of the app's RSA key, for which the secrets of links are encrypted."),
       {
         write: true,
         sensitive: true,
@@ -60,35 +75,55 @@ export const extApps = defineResource({
         input: publicKeyInput
           .nullable()
           .describe(
-            'An RSA key of at least 2048 bits, as SPKI in PEM or base64; null to have a pair made. Another one ends all links.',
+            'An RSA key of at least 2048 bits, as SPKI in PEM or base64; null creates a pair. Changing it ends all links.',
           ),
       },
     ),
-    abilities: attribute(abilitiesOfApps.describe('What it may ask people for.'), {
+    abilities: attribute(abilitiesOfApps.describe('The abilities that the app may ask people for.'), {
       write: true,
       default: ['ai', 'user'],
     }),
     needsKeys: attribute(
-      z.boolean().describe('Whether it cannot do without the passkey of people, by which it reads all that they can.'),
+      z
+        .boolean()
+        .describe('True if the app requires the passkey of people, with which it can read everything that they can.'),
       { write: true, default: false },
     ),
-    linkDays: attribute(linkDays.describe('How many days a link holds.'), { write: true, default: 90 }),
-    active: attribute(z.boolean().describe('While false, neither its credentials nor its links work; they are kept.'), {
+    linkDays: attribute(linkDays.describe('The number of days for which a link is valid.'), {
       write: true,
-      default: true,
+      default: 90,
     }),
-    credential: attribute(z.string().describe('By what it proves who it is. Told once.'), onceOnly),
+    active: attribute(
+      z
+        .boolean()
+        .describe('True if the app is enabled. While false, its credentials and links do not work, but they are kept.'),
+      {
+        write: true,
+        default: true,
+      },
+    ),
+    credential: attribute(
+      z.string().describe('The credential that authenticates the app. Only the response that creates it contains it.'),
+      onceOnly,
+    ),
     credentialExpiresAt: attribute(
-      time.describe('Until when it has a credential that works; absent where one has no end, or there is none.'),
+      time.describe(
+        'The time at which the last working credential expires. Absent if one never expires, or if none works.',
+      ),
       {
         write: 'create',
         sql: credentialsEnd,
         sparse: true,
         default: null,
-        input: credentialEnd.describe('Until when its first credential works; null for no end.'),
+        input: credentialEnd.describe('The time at which the first credential expires; null for never.'),
       },
     ),
-    privateKey: attribute(z.string().describe('The other half of a pair that was made here. Told once.'), onceOnly),
+    privateKey: attribute(
+      z
+        .string()
+        .describe('The private key of a pair that the service created. Only the response that creates it contains it.'),
+      onceOnly,
+    ),
     ...sortedTimestamps,
   },
   page: { size: 50, max: 200 },

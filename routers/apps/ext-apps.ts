@@ -57,8 +57,12 @@ const consent = z.strictObject({
     .max(4096)
     .nullable()
     .default(null)
-    .describe("The person's passkey, sealed by their browser for the key of the app; null for a link without keys."),
-  abilities: abilitiesOfApps.optional().describe('What the app may do: all it asks for, or less.'),
+    .describe(
+      "The person's passkey, which their browser encrypted for the key of the app. It is null for a link without keys.",
+    ),
+  abilities: abilitiesOfApps
+    .optional()
+    .describe('The abilities that the person grants: all that the app asks for, or fewer.'),
 })
 type Consent = z.output<typeof consent>
 

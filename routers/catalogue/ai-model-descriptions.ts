@@ -8,7 +8,7 @@ import { defineWrites } from '../verbs/write.ts'
 
 export const aiModelDescriptions = defineResource({
   type: 'ai-model-descriptions',
-  about: "What a model is like, in the caller's language or the default one.",
+  about: "Descriptions of models, in the caller's language or the default one.",
   entity: AiModelDescription,
   coalesced: true,
   scope: visibleDescriptions,
@@ -18,7 +18,9 @@ export const aiModelDescriptions = defineResource({
     description: attribute(z.string().min(1).max(20_000).describe('The text, as Markdown.'), { write: true }),
     ...timestamps,
   },
-  relations: { model: one('ai-models', { write: true, about: 'The model it is about.', alwaysVisible: true }) },
+  relations: {
+    model: one('ai-models', { write: true, about: 'The model that the text describes.', alwaysVisible: true }),
+  },
   page: cataloguePage,
 })
 

@@ -8,10 +8,10 @@ import { defineComputedReads } from '../verbs/computed.ts'
 
 export const aiModelFlags = defineResource({
   type: 'ai-model-flags',
-  about: 'What may be said of a model, with the labels to show for it.',
+  about: 'Properties that a model can have, with the labels to show for them.',
   attributes: {
-    titleLabel: attribute(z.string().nullable().describe('Key of its name in `translation-labels`.')),
-    descriptionLabel: attribute(z.string().nullable().describe('Key of its explanation in `translation-labels`.')),
+    titleLabel: attribute(z.string().nullable().describe('The key of the name in `translation-labels`.')),
+    descriptionLabel: attribute(z.string().nullable().describe('The key of the explanation in `translation-labels`.')),
     colorCode: attribute(
       z.string().describe('`@default`, `@success`, `@warning`, `@error`, `@highlight`, or a colour.'),
     ),

@@ -28,15 +28,16 @@ import { groupList, text, toSubset } from './schemas.ts'
 const optionalField = { write: true, default: null } as const
 
 const aboutParameters =
-  'What each request to the provider says; only what is set. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think, ' +
-  'at most so much and for at most half of the answer; `anthropic` only where no tools are offered. ' +
-  "Any other member goes into the body of the request as it is, in the spelling of the provider's API: `seed`, `top_k`, `reasoning_effort`."
+  'The parameters that are set in each request to the provider. `maxThinkingTokens` lets models of the kinds `anthropic` and `google` think ' +
+  'for at most so many tokens and half of the answer; models of `anthropic` think only without tools. ' +
+  "Any other member is copied into the body of the request, in the spelling of the provider's API: `seed`, `top_k`, `reasoning_effort`."
 
 const parameters = attribute(modelParameters.nullable().describe(aboutParameters), optionalField)
 
 const aboutSettings =
-  'How tools and files are used; only what is set. No tools are offered where `toolCalling` is false, and a model must answer after 5 rounds ' +
-  'of tool calls, or as many as are set here. `fileUpload` and `nativeCapabilities` tell front ends what to offer; what is false is refused.'
+  'The settings for tools and files; those that are not set are absent. The model gets no tools if `toolCalling` is false. It must answer ' +
+  'after 5 rounds of tool calls, or the number that is set here. `fileUpload` and `nativeCapabilities` tell front ends which features to ' +
+  'offer; the service refuses those that are false.'
 
 const settings = attribute(modelSettings.nullable().describe(aboutSettings), optionalField)
 
@@ -44,12 +45,12 @@ const tokens = z.number().int().positive()
 const bounds = z.strictObject({ maxInputTokens: tokens.nullish(), maxOutputTokens: tokens.nullish() }).nullable()
 
 const limits = attribute(
-  bounds.describe('How much it takes and gives at most; no request asks for a longer answer.'),
+  bounds.describe('The largest input and output of the model, in tokens. No request asks for a longer answer.'),
   optionalField,
 )
 
 /** Usage types that may use a model, each as a row of a table of its own. */
-const modelUsageTypes = attribute(toSubset(usageTypes).describe('The usage types that may use it.'), {
+const modelUsageTypes = attribute(toSubset(usageTypes).describe('The usage types that may use the model.'), {
   write: true,
   default: ['main'],
   only: 'admin',
@@ -109,15 +110,15 @@ const writableWithDefault = <const D>(value: D) => ({ write: true, default: valu
 
 export const aiModels = defineResource({
   type: 'ai-models',
-  about: 'AI models that can be asked.',
+  about: 'The AI models that can be asked.',
   entity: AiModel,
   coalesced: true,
   scope: visibleModels,
   streams: 'all',
   attributes: {
-    active: attribute(z.boolean().describe('Whether it can be used.'), writableWithDefault(true)),
-    modelId: attribute(text(200).describe('The name that requests use, unique.'), { write: true, sort: true }),
-    upstreamId: attribute(text(200).nullable().describe("The provider's own name, where it differs."), {
+    active: attribute(z.boolean().describe('True if the model can be used.'), writableWithDefault(true)),
+    modelId: attribute(text(200).describe('The unique name of the model in requests.'), { write: true, sort: true }),
+    upstreamId: attribute(text(200).nullable().describe("The provider's own name of the model, if it differs."), {
       ...writableWithDefault(null),
       only: 'admin',
     }),
@@ -126,57 +127,69 @@ export const aiModels = defineResource({
         .string()
         .min(1)
         .max(40)
-        .describe('What it makes: `chat`, `embedding`, `image_generation`, `video_generation`, or another word.'),
+        .describe(
+          'The output of the model: `chat`, `embedding`, `image_generation`, `video_generation`, or another word.',
+        ),
       writableWithDefault('chat'),
     ),
     label: attribute(text(200).describe('The name that people see.'), { write: true, sort: true }),
-    input: attribute(toSubset([...modalities, 'code']).describe('What it takes.'), writableWithDefault(['text'])),
+    input: attribute(
+      toSubset([...modalities, 'code']).describe('The kinds of input that the model accepts.'),
+      writableWithDefault(['text']),
+    ),
     output: attribute(
-      toSubset([...modalities, 'code', 'thought']).describe('What it gives.'),
+      toSubset([...modalities, 'code', 'thought']).describe('The kinds of output that the model produces.'),
       writableWithDefault(['text']),
     ),
     parameters,
     status: attribute(
       z
         .enum(availabilities)
-        .describe('What the last status check found; `offline` also while the calls of its provider fail.'),
+        .describe('The result of the last status check. It is `offline` also while calls of its provider fail.'),
     ),
-    demand: attribute(z.enum(demands).describe('How much it is asked for, as its provider said at the last check.')),
+    demand: attribute(
+      z.enum(demands).describe('The demand for the model, as its provider reported at the last check.'),
+    ),
     nativeCapabilities: attribute(
-      keywords.describe('What the provider itself can do for the model, such as `web_search` or `web_fetch`.'),
+      keywords.describe('The tools of the provider that the model can use, such as `web_search` or `web_fetch`.'),
       writableWithDefault([]),
     ),
     settings,
     limits,
     // `keepPriceTrigger` keeps each price that is written here, as calls refer to the version that they were billed by.
     pricing: attribute(
-      pricing.nullable().describe('Costs per token, by the length of the input; null where nothing is known.'),
+      pricing
+        .nullable()
+        .describe('The prices per token, by the length of the input. They are null if nothing is known.'),
       writableWithDefault(null),
     ),
-    flags: attribute(keywords.describe('Keys of `ai-model-flags`.'), writableWithDefault([])),
+    flags: attribute(keywords.describe("The keys of the model's `ai-model-flags`."), writableWithDefault([])),
     documentationUrl: attribute(
-      webAddress.nullable().describe('Where the model is described.'),
+      webAddress.nullable().describe('The address of a page that describes the model.'),
       writableWithDefault(null),
     ),
     deprecationDate: attribute(
-      time.refine(isInCalendar, calendarMessage).nullable().describe('When the provider will switch it off.'),
+      time
+        .refine(isInCalendar, calendarMessage)
+        .nullable()
+        .describe('The day on which the provider will shut down the model.'),
       writableWithDefault(null),
     ),
     position: attribute(
       modelPosition
         .nullable()
-        .describe('Its place among the models: the smallest number comes first, and those without one come last.'),
+        .describe('The position in lists of models. The smallest number comes first; models without one come last.'),
       { ...writableWithDefault(null), sort: true },
     ),
     fallback,
     groups: attribute(
       groupList.describe(
-        'The groups whose people may use it; everybody where empty. Nobody else sees it, but administrators.',
+        'The groups whose people may use the model. If empty, everybody may. Only these people and administrators see it.',
       ),
       { ...writableWithDefault([]), sensitive: true, only: 'admin' },
     ),
     usageTypes: modelUsageTypes,
-    toolIds: attribute(z.array(z.int()).describe('The ids of its tools that are active.'), {
+    toolIds: attribute(z.array(z.int()).describe("The ids of the model's active tools."), {
       sql: (m, sql) =>
         sql.selectArray('ai_model_tools', 'tool_id', (link) => {
           const isSeen = sql.exists('ai_tools', (tool) => `${tool}.id = ${link}.tool_id and ${visibleTools(tool, sql)}`)
@@ -186,8 +199,8 @@ export const aiModels = defineResource({
     ...sortedTimestamps,
   },
   relations: {
-    provider: one('ai-providers', { write: true, about: 'The provider that runs it.', alwaysVisible: true }),
-    tools: many('ai-tools', { ...writableWithDefault([]), about: 'The tools it may call.' }),
+    provider: one('ai-providers', { write: true, about: 'The provider that runs the model.', alwaysVisible: true }),
+    tools: many('ai-tools', { ...writableWithDefault([]), about: 'The tools that the model may call.' }),
     descriptions: many('ai-model-descriptions'),
   },
   includes: ['provider', 'tools', 'tools.server', 'descriptions'],

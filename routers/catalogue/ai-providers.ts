@@ -28,11 +28,11 @@ import { groupList, text } from './schemas.ts'
 import { createSecretCheck, maskWithStars, STARS, secret, secretText } from './secrets.ts'
 
 const about =
-  'Servers beside its own, each with its address and its own key. Each call goes to the least busy one of those that work. ' +
-  `What is written replaces all that administrators set, at most ${MAX_SERVERS}. Nobody gets a key back: where there is one, stars stand ` +
-  'for it. With the stars, or without `apiKey`, a server keeps the key that is stored for its address; another address needs its key, ' +
-  'or null for none. `fromFile` marks servers in the file that `AI_CONFIG` names: they are changed in the file alone, and stay whether ' +
-  'they are sent back as they were read or left out.'
+  'Additional servers of the provider, each with its own address and key. Each call goes to the least busy server that works. ' +
+  `A write replaces all servers that administrators set, at most ${MAX_SERVERS}. Stars stand for a key, which nobody gets back. ` +
+  'With the stars, or without `apiKey`, a server keeps the key that is stored for its address; another address needs its key, ' +
+  'or null for none. `fromFile` marks servers in the file that `AI_CONFIG` names. They are changed in the file alone, and stay if ' +
+  'a write omits them.'
 
 const serverInput = z.strictObject({
   apiUrl: webAddress,
@@ -148,30 +148,32 @@ const settings = z.strictObject({
 
 export const aiProviders = defineResource({
   type: 'ai-providers',
-  about: 'Services that run AI models.',
+  about: 'The services that run AI models.',
   entity: AiProvider,
   coalesced: true,
   scope: visibleProviders,
   streams: 'all',
   attributes: {
-    providerId: attribute(text(120).describe('The name in the configuration, unique.'), { write: true, sort: true }),
+    providerId: attribute(text(120).describe('The unique name in the configuration.'), { write: true, sort: true }),
     name: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
-    adapter: attribute(z.enum(adapters).describe('The protocol the provider speaks.'), { write: true, only: 'admin' }),
-    active: attribute(z.boolean().describe('Whether its models can be used.'), {
+    adapter: attribute(z.enum(adapters).describe('The protocol of the provider.'), { write: true, only: 'admin' }),
+    active: attribute(z.boolean().describe('True if the models of the provider can be used.'), {
       write: true,
       default: true,
       only: 'admin',
     }),
     groups: attribute(
       groupList.describe(
-        'The groups whose people may use its models, where those allow it, too; everybody where empty.',
+        'The groups whose people may use the models of the provider, if the models allow it, too. If empty, everybody may.',
       ),
       { write: true, sensitive: true, default: [], only: 'admin' },
     ),
     apiUrl: attribute(
       webAddress
         .nullable()
-        .describe("Where its API is; null for the provider's usual address. Another server needs the key again."),
+        .describe(
+          "The address of the API; null is the provider's usual address. Changing the server requires the key again.",
+        ),
       { write: true, sensitive: true, default: null, only: 'admin' },
     ),
     apiKey: secret(
@@ -184,13 +186,13 @@ export const aiProviders = defineResource({
       webAddress
         .nullable()
         .describe(
-          'Where status checks find the list of models, if not at the API itself. The key is sent to no other server.',
+          'The address of the list of models for status checks, if it differs from the API. The key is sent to no other server.',
         ),
       { write: true, default: null, only: 'admin' },
     ),
     settings: attribute(
       settings.describe(
-        'Time limits in milliseconds, of a day at most; after how many failures the provider is skipped for how long; whether it tells in each piece of a stream what that has taken so far; `parameters` of all its models that answer questions, where a model sets nothing else.',
+        'The time limits in milliseconds, at most a day each; the number of failures after which the provider is skipped, and for how long; an option for providers that report the usage so far in each piece of a stream; and `parameters` for all models that answer questions, unless a model sets its own.',
       ),
       { write: true, default: {}, only: 'admin' },
     ),

@@ -16,9 +16,13 @@ const range = z.strictObject({
   inputCostPerCacheWriteToken: cost.nullish(),
   outputCostPerToken: cost.nullable(),
   outputCostPerReasoningToken: cost.nullable(),
-  costPerWebSearch: useCost.describe('Without it and the next, the cost of a call that searches is not known.'),
-  costPerGroundedPrompt: useCost.describe('For a request that was answered by searches, however many these were.'),
-  costPerWebFetch: useCost.describe('Beside the tokens of the page.'),
+  costPerWebSearch: useCost.describe(
+    'The price of one search. Without it and the next one, the cost of a call that searches is unknown.',
+  ),
+  costPerGroundedPrompt: useCost.describe(
+    'The price of a request that was answered with searches, however many there were.',
+  ),
+  costPerWebFetch: useCost.describe('The price of fetching a page, in addition to its tokens.'),
   range: z.tuple([z.int().min(0), z.int().positive().nullable()]),
 })
 
@@ -37,7 +41,9 @@ const priceRanges = z
       for (const { path, message } of findRangeIssues(range, ranges[index - 1]))
         ctx.addIssue({ code: 'custom', path: [index, ...path], message })
   })
-  .describe('All in one currency; the first begins at 0, each other where the one before ends.')
+  .describe(
+    'The prices by length of the input, all in one currency. The first begins at 0, each other where the previous one ends.',
+  )
 
 function findRangeIssues({ currency, range: [from, to] }: Range, before: Range | undefined) {
   const end = before ? before.range[1] : 0
@@ -58,7 +64,7 @@ export const pricing = z.union([
   z.strictObject({ free: z.literal(true) }),
   z.strictObject({
     ranges: priceRanges.nullable(),
-    priorityRanges: z.null().describe('No request is sent with priority.'),
+    priorityRanges: z.null().describe('The price at priority. The service sends no request with priority.'),
   }),
 ])
 

@@ -17,4 +17,6 @@ export const groupList = z.array(groupName).max(MAX_GROUPS).overwrite(removeDupl
 export const task = text(80).describe(
   'The task: `default`, `title_generation`, `prompt_improvement`, `summary`, or another word.',
 )
-export const taskUsage = z.enum(usageTypes).describe('For the front end, or for programs.')
+export const taskUsage = z
+  .enum(usageTypes)
+  .describe('The callers for whom the choice applies: the front end, or programs.')

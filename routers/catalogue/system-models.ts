@@ -8,7 +8,7 @@ import { task, taskUsage } from './schemas.ts'
 
 export const systemModels = defineResource({
   type: 'system-models',
-  about: "Which model does which task. Programs get the front end's choice where there is none for them.",
+  about: "The models for each task. Programs get the front end's choice if there is none for them.",
   entity: SystemModel,
   coalesced: true,
   scope: visibleSystemModels,
@@ -16,12 +16,15 @@ export const systemModels = defineResource({
     modelType: attribute(task, { write: true, sort: true }),
     usageType: attribute(taskUsage, { write: true, default: 'main' }),
     modelId: attribute(
-      z.string().nullable().describe('The name of the model in requests; null where the caller may not use it.'),
+      z
+        .string()
+        .nullable()
+        .describe('The name of the model in requests. It is null if the caller may not use the model.'),
       { sql: visibleModelName },
     ),
     ...timestamps,
   },
-  relations: { model: one('ai-models', { write: true, about: 'The model that does it.' }) },
+  relations: { model: one('ai-models', { write: true, about: 'The model for the task.' }) },
   includes: ['model', 'model.provider'],
   page: cataloguePage,
 })

@@ -11,7 +11,7 @@ import { task, taskUsage } from './schemas.ts'
 export const systemPrompts = defineResource({
   type: 'system-prompts',
   about:
-    "What a model is told before a task, in the caller's language or the default one. The front end sends it along.",
+    "The instructions for tasks, in the caller's language or the default one. The front end sends them with its requests.",
   entity: SystemPrompt,
   coalesced: true,
   scope: visiblePrompts,
@@ -19,7 +19,9 @@ export const systemPrompts = defineResource({
     promptType: attribute(task, { write: true, sort: true }),
     usageType: attribute(taskUsage, { write: true, default: 'main' }),
     locale: attribute(locale, { write: true, sort: true }),
-    prompt: attribute(z.string().min(1).max(50_000).describe('What the model is told first.'), { write: true }),
+    prompt: attribute(z.string().min(1).max(50_000).describe('The instructions that the model gets first.'), {
+      write: true,
+    }),
     ...timestamps,
   },
   page: cataloguePage,

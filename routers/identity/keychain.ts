@@ -127,4 +127,4 @@ export const publicKey = z
   .min(1, { error: 'must not be empty', abort: true })
   .max(CHARACTERS, { error: 'is too long for an RSA key of 4096 bits', abort: true })
   .refine(isPublicKey, 'must be an RSA key of 4096 bits, as SPKI in base64')
-  .describe('An RSA key of 4096 bits as SPKI in base64, as a browser makes it.')
+  .describe('An RSA key of 4096 bits as SPKI in base64, as a browser generates it.')

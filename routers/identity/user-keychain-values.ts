@@ -25,19 +25,19 @@ import { consumeProfileChange } from './users.ts'
 
 export const userKeychainValues = defineResource({
   type: 'user-keychain-values',
-  about: "The caller's keys, as their browser has encrypted them.",
+  about: "The caller's keys, as their browser encrypted them.",
   entity: UserKeychainValue,
   scope: ownRows,
   attributes: {
-    userId: attribute(z.int().describe('Always the caller.'), { property: 'user' }),
+    userId: attribute(z.int().describe('The owner of the key, who is always the caller.'), { property: 'user' }),
     key: attribute(
       z
         .string()
         .describe(
-          'Its name within the type: `privateKey`, `publicKey`, `aiConvKey`, the slug of a room or, of a later key, `{slug}:{keyEpoch}`; `pin:{user}` is a digest of the public key of another person.',
+          "The name of the key within its type: `privateKey`, `publicKey`, `aiConvKey`, the slug of a room, or `{slug}:{keyEpoch}` for a later key of a room. `pin:{user}` is a digest of another person's public key.",
         ),
     ),
-    keyType: attribute(z.enum(keyTypes).describe('What it opens.')),
+    keyType: attribute(z.enum(keyTypes).describe('The type of the key.')),
     value: attribute(z.string().describe('`iv|tag|ciphertext`, each in base64.')),
   },
 })

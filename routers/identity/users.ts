@@ -17,7 +17,7 @@ const visibleToOwner =
 
 export const users = defineResource({
   type: 'users',
-  about: 'The people whom the caller knows: themselves, the AI user, and whoever shares a room with them.',
+  about: 'The people whom the caller knows: themselves, the AI user, and everybody who shares a room with them.',
   entity: User,
   scope: knownUsers,
   mayUpdate: everyRowForAdmins((user, sql) => `${user}.id = ${sql.param('viewer')}`),
@@ -27,30 +27,37 @@ export const users = defineResource({
       write: 'update',
       sort: true,
     }),
-    username: attribute(z.string().describe('Unique.'), { sort: true }),
-    email: attribute(z.string().describe('Only of oneself; administrators see all.'), {
+    username: attribute(z.string().describe('The unique username.'), { sort: true }),
+    email: attribute(z.string().describe('The e-mail address. Callers see only their own; administrators see all.'), {
       sparse: true,
       sql: visibleToOwner('email'),
     }),
-    bio: attribute(z.string().max(2000).nullable().describe('What the person says of themselves.'), {
+    bio: attribute(z.string().max(2000).nullable().describe('The text in which the person describes themselves.'), {
       write: 'update',
     }),
-    avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
+    avatar: attribute(z.string().nullable().describe('The path of the picture below `/proxy/storage/`.'), {
       write: 'update',
-      input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
+      input: imageBytes.min(1).nullable().describe('A new picture in base64, or null to remove it.'),
       sql: personPicture,
     }),
     publicKey: attribute(
-      z.string().nullable().describe('Base64 of an SPKI key; null until they have made their keys.'),
+      z
+        .string()
+        .nullable()
+        .describe('The public key as SPKI in base64. It is null until the person has created their keys.'),
     ),
-    role: attribute(z.enum(roles).describe('What the person may do.'), {
+    role: attribute(z.enum(roles).describe('The role of the person.'), {
       write: 'update',
       sensitive: true,
       sparse: true,
       sql: visibleToOwner('role'),
     }),
     disabled: attribute(
-      z.boolean().describe('Whether they are kept out: no sign-in and no token of theirs works. For administrators.'),
+      z
+        .boolean()
+        .describe(
+          'True if the account is disabled: the person cannot sign in, and none of their tokens works. Other callers do not get it.',
+        ),
       {
         write: 'update',
         sensitive: true,

@@ -7,7 +7,9 @@ export const healthResult = z.object({
   response_time: z
     .number()
     .nullish()
-    .describe('In milliseconds; absent on failures, null for a custom check that gives none.'),
+    .describe(
+      'The duration of the check in milliseconds. Absent if the check failed, and null for a custom check that reports none.',
+    ),
 })
 export type HealthResult = z.output<typeof healthResult>
 

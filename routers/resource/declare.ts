@@ -103,8 +103,8 @@ export function attribute(schema: z.ZodType, options?: AttributeOptions): Attrib
 }
 
 export const time = z.iso.datetime({ precision: 3 })
-const createdAt = time.describe('When it was made.')
-const updatedAt = time.describe('When it was last changed.')
+const createdAt = time.describe('The time of creation.')
+const updatedAt = time.describe('The time of the last change.')
 
 export const timestamps = { createdAt: attribute(createdAt), updatedAt: attribute(updatedAt) }
 export const sortedTimestamps = {

@@ -14,7 +14,7 @@ export const content = z
   .regex(new RegExp(`^${base64}\\|${base64}\\|${base64}$`), { error: 'must be iv|tag|ciphertext, each in base64' })
   .describe('`iv|tag|ciphertext`, each in base64.')
 
-export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that opens the content.')
+export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that decrypts the content.')
 
 export const createMissingContentProblem = () =>
   new Problem('invalid', { issues: [{ path: ['content'], message: 'is required' }] })

@@ -10,7 +10,7 @@ import { findChannelAccess, type Grant, readChannel, type SignedGrant, signGrant
 const socketId = z.string().regex(/^\d{1,10}\.\d{1,10}$/, 'is no id of a connection')
 const signedGrant = z.object({
   auth: z.string().describe('`{key}:{signature}`.'),
-  channel_data: z.string().describe('For whom it was signed, as JSON. The signature covers it.'),
+  channel_data: z.string().describe('The subscriber as JSON, which the signature covers.'),
 })
 
 export const realtimeRouter = router({

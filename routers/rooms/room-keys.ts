@@ -40,7 +40,7 @@ const storedKeysInput = z.strictObject({
         .string()
         .regex(/^\d{1,7}$/, { error: 'must be a number of a key' })
         .optional()
-        .describe('The number of a key: only later ones are listed.'),
+        .describe('The number of a key. The list has only later keys.'),
     })
     .optional(),
 })
@@ -58,7 +58,9 @@ const wrappedKey = z
 const proof = z
   .string()
   .regex(/^[A-Za-z0-9+/]{43}=$/, { error: 'must be 32 bytes in base64' })
-  .describe("HMAC of the member's public key, by which members with the key of the room know that one of them gave it.")
+  .describe(
+    "An HMAC of the member's public key, which proves to members with the room's key that one of them shared it.",
+  )
 
 const previousKey = z
   .string()
@@ -66,7 +68,7 @@ const previousKey = z
   .regex(toBase64Pattern(3), { error: 'must be iv|tag|ciphertext, each in base64' })
   .optional()
   .describe(
-    'The key before, encrypted with the new one: needed where the room shares its earlier keys, and refused elsewhere.',
+    'The previous key, encrypted with the new one. It is required if the room shares its earlier keys, and refused otherwise.',
   )
 
 const textNames = ['roomDescription', 'systemPrompt'] as const
@@ -75,11 +77,15 @@ const reencryptedText = roomText.min(1).optional()
 /** The input of a request for the next key of a room. */
 const newKeyInput = z.strictObject({
   id: resourceId,
-  keyEpoch: z.int().min(1).max(1_000_000).describe('The number of the new key, which is one more than that in use.'),
+  keyEpoch: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .describe('The number of the new key, which is one more than the current one.'),
   recipients: z
     .string()
     .regex(/^[0-9a-f]{64}$/, { error: 'must be that of the recipients' })
-    .describe('The `version` of the recipients for whom the key is wrapped.'),
+    .describe('The `version` of the recipients for whom the key is encrypted.'),
   keys: z
     .array(z.strictObject({ user: resourceId, wrappedKey, proof: proof.optional() }))
     .min(1)
@@ -89,7 +95,7 @@ const newKeyInput = z.strictObject({
     .array(resourceId)
     .max(MAX_MEMBERS)
     .default([])
-    .describe('The recipients whose public key the browser does not trust, and who get no key.'),
+    .describe('The recipients whose public key the browser does not trust. They get no key.'),
   previousKey,
   roomDescription: reencryptedText.describe('The same description, encrypted with the new key by an administrator.'),
   systemPrompt: reencryptedText.describe('The same system prompt, encrypted with the new key by an administrator.'),

@@ -43,17 +43,19 @@ import { type OutgoingMessage, sendMessage } from './send-message.ts'
 
 const number = z
   .string()
-  .describe('`12.000`, of a reply to it `12.001`: without a hole in its room, sorted as numbers.')
+  .describe(
+    'The number of the message, such as `12.000`; a reply to it has `12.001`. Numbers have no gaps in a room and sort numerically.',
+  )
 const numberInput = z.string().regex(/^\d{1,9}\.\d{3,9}$/, { error: 'must be the number of a message, such as 12.000' })
 const clientId = z
   .string()
   .regex(/^[\x21-\x7e]{1,64}$/, { error: 'must be 1 to 64 visible characters' })
   .nullable()
-  .describe('A word of the client: a message that is sent again with it is the one that was sent first.')
+  .describe('A client-generated id. Sending it again returns the first message.')
 
 export const roomMessages = defineResource({
   type: 'room-messages',
-  about: 'What the members of a room write, as their browsers have encrypted it.',
+  about: "The messages in the caller's rooms, as the browsers of the members encrypted them.",
   entity: RoomMessage,
   scope: visibleMessages,
   mayUpdate: editableMessages,
@@ -66,7 +68,7 @@ export const roomMessages = defineResource({
       z
         .string()
         .nullable()
-        .describe('`iv|tag|ciphertext` in base64; null where it has attachments alone, or was deleted.'),
+        .describe('`iv|tag|ciphertext` in base64. It is null if the message has only attachments, or was deleted.'),
       {
         write: true,
         default: null,
@@ -75,40 +77,42 @@ export const roomMessages = defineResource({
     ),
     keyEpoch: attribute(keyEpoch, { write: true, default: 0 }),
     clientId: attribute(clientId, { write: 'create', default: null }),
-    model: attribute(z.string().nullable().describe('Which model wrote it; null where a person did.')),
+    model: attribute(z.string().nullable().describe('The model that wrote the message. It is null if a person did.')),
     metadata: attribute(
       z
         .record(z.string(), z.json())
         .nullable()
-        .describe('The `tools` and `params` of an answer of a model. Not encrypted.'),
+        .describe("The `tools` and `params` of a model's answer. They are not encrypted."),
     ),
-    replyCount: attribute(z.int().describe('How many replies it has.'), { sql: replyCount }),
+    replyCount: attribute(z.int().describe('The number of replies to the message.'), { sql: replyCount }),
     readBy: attribute(
       z
         .array(z.int())
         .describe(
-          'The ids of the members who have read it since they came, or wrote it: 200 at most, the caller first. Only where asked for.',
+          'The ids of the members who have read or written the message since they joined: at most 200, the caller first. It is present only on request.',
         ),
       { onDemand: findReaders },
     ),
-    editedAt: attribute(time.nullable().describe('When its content was last changed.')),
-    deletedAt: attribute(time.nullable().describe('When it was deleted: its place stays.')),
+    editedAt: attribute(
+      time.nullable().describe('The time of the last change of the content. It is null if the content never changed.'),
+    ),
+    deletedAt: attribute(time.nullable().describe('The time of the deletion. A deleted message keeps its number.')),
     ...sortedTimestamps,
   },
   relations: {
-    room: one('rooms', { write: 'create', about: 'Where it is written.', alwaysVisible: true }),
+    room: one('rooms', { write: 'create', about: 'The room of the message.', alwaysVisible: true }),
     member: one('room-members', { alwaysVisible: true }),
     thread: one('room-messages', {
       write: 'create',
       default: null,
-      about: 'The message that it replies to.',
+      about: 'The message that this one replies to.',
       alwaysVisible: true,
     }),
     replies: many('room-messages', { total: repliesTo }),
     attachments: many('attachments', {
       write: 'create',
       default: [],
-      about: 'Files that the caller has uploaded for it.',
+      about: 'The files of the message, which the caller has uploaded for it.',
     }),
   },
   includes: ['room', 'member', 'member.user', 'thread', 'attachments'],

@@ -37,8 +37,8 @@ type RoomChange = UpdateInput<typeof rooms>
 
 const arrangementInput = z.strictObject({
   id: resourceId,
-  isMuted: z.boolean().optional().describe('Whether the caller wants to hear nothing of it.'),
-  isArchived: z.boolean().optional().describe('Whether it stands apart from their other rooms.'),
+  isMuted: z.boolean().optional().describe('True if the caller gets no notifications of the room.'),
+  isArchived: z.boolean().optional().describe('True if the room is archived for the caller.'),
 })
 
 /** The largest number of rooms whose last message is listed. */
@@ -47,9 +47,12 @@ const MAX_LISTED = 500
 const lastMessage = z.object({
   room: z.string(),
   id: z.string(),
-  content: z.string().nullable().describe('Ciphertext; null where it has none, or one that is too long for a list.'),
+  content: z
+    .string()
+    .nullable()
+    .describe('The ciphertext. It is null if there is none, or if it is too long for a list.'),
   keyEpoch: z.int(),
-  model: z.string().nullable().describe('The model that wrote it, whose answers are encrypted with the AI key.'),
+  model: z.string().nullable().describe('The model that wrote it. Answers of models are encrypted with the AI key.'),
   author: z.string().nullable(),
   createdAt: z.iso.datetime(),
 })

@@ -22,64 +22,83 @@ const onlyForMembers =
 
 export const rooms = defineResource({
   type: 'rooms',
-  about: 'Rooms of which the caller is a member.',
+  about: 'The rooms that the caller is a member of.',
   entity: Room,
   scope: visibleRooms,
   mayUpdate: administeredRooms,
   mayDelete: removableRooms,
   streams: { room: 'id' },
   attributes: {
-    name: attribute(z.string().trim().min(1).max(120).describe('Not encrypted.'), { write: true, sort: true }),
-    slug: attribute(z.string().describe('Unique and never changed: the name of its keys and of its channel.')),
-    avatar: attribute(z.string().nullable().describe('What the picture is called below `/proxy/storage/`.'), {
+    name: attribute(z.string().trim().min(1).max(120).describe('The name of the room. It is not encrypted.'), {
+      write: true,
+      sort: true,
+    }),
+    slug: attribute(z.string().describe("The unique name of the room's keys and of its channel. It never changes.")),
+    avatar: attribute(z.string().nullable().describe('The path of the picture below `/proxy/storage/`.'), {
       write: 'update',
-      input: imageBytes.min(1).nullable().describe('A new picture as base64, or null for none.'),
+      input: imageBytes.min(1).nullable().describe('A new picture in base64, or null to remove it.'),
       sql: onlyForMembers((room) => pictureIdentifier('room_avatars', `${room}.avatar`)),
     }),
     roomDescription: attribute(
-      ciphertext.describe('Ciphertext, which names the number of its key itself: only the members can read it.'),
+      ciphertext.describe(
+        'The ciphertext of the description, which contains the number of its key. Only members can decrypt it.',
+      ),
       {
         write: true,
         default: null,
         sql: onlyForMembers((room) => `${room}.room_description`),
       },
     ),
-    systemPrompt: attribute(ciphertext.describe('Ciphertext of what a model is told about the room.'), {
+    systemPrompt: attribute(ciphertext.describe('The ciphertext of the instructions that models get in the room.'), {
       write: true,
       default: null,
       sql: onlyForMembers((room) => `${room}.system_prompt`),
     }),
-    keyEpoch: attribute(z.int().describe('The number of the key in use; the first key has 0.')),
+    keyEpoch: attribute(z.int().describe('The number of the current key. The first key has 0.')),
     rekeyRequired: attribute(
       z
         .boolean()
-        .describe('Whether somebody has the key who should not, or lacks it: an admin or editor makes the next one.'),
+        .describe(
+          'True if a former member has the key, or a member lacks it. An admin or editor then creates the next key.',
+        ),
       { sql: (room) => `(${room}.rekey_required_since is not null)` },
     ),
     sharesEarlierKeys: attribute(
       z
         .boolean()
         .describe(
-          'Whether new members can read what was written with earlier keys; otherwise their first is that in use.',
+          'True if new members can read messages with earlier keys. Otherwise they begin with the current key.',
         ),
       { write: true, default: true },
     ),
-    role: attribute(z.enum(memberRoles).describe('What the caller may do. Absent for who is no member.'), {
+    role: attribute(z.enum(memberRoles).describe('The role of the caller. Absent for callers who are no member.'), {
       sql: viewerRole,
       sparse: true,
     }),
     unreadCount: attribute(
-      z.int().describe('How many messages of others the caller has not read, at most 1000. Absent like the role.'),
+      z
+        .int()
+        .describe(
+          'The number of messages of others that the caller has not read, at most 1000. Absent for callers who are no member.',
+        ),
       { sql: unreadCount, sparse: true },
     ),
-    isMuted: attribute(z.boolean().describe('Whether the caller wants to hear nothing of it. Absent like the role.'), {
-      sql: viewerMark('is_muted'),
-      sparse: true,
-    }),
-    isArchived: attribute(z.boolean().describe('Whether the caller has put it aside. Absent like the role.'), {
-      sql: viewerMark('is_archived'),
-      sparse: true,
-    }),
+    isMuted: attribute(
+      z
+        .boolean()
+        .describe('True if the caller gets no notifications of the room. Absent for callers who are no member.'),
+      {
+        sql: viewerMark('is_muted'),
+        sparse: true,
+      },
+    ),
+    isArchived: attribute(
+      z.boolean().describe('True if the caller has archived the room. Absent for callers who are no member.'),
+      {
+        sql: viewerMark('is_archived'),
+        sparse: true,
+      },
+    ),
     ...sortedTimestamps,
   },
   relations: { members: many('room-members'), messages: many('room-messages', { total: messagesInRoom }) },

@@ -17,11 +17,13 @@ const block = z.record(z.string(), z.unknown())
 export const configs = defineResource({
   type: 'configs',
   about:
-    'How the service is set up, in blocks; the id is the key of a block. Callers get the blocks that they may see.',
+    'The configuration of the service, in blocks. The id is the key of a block. Callers get the blocks that they may see.',
   attributes: {
-    values: attribute(block.describe('What the block says.'), { sparse: true }),
+    values: attribute(block.describe('The values of the block, by name.'), { sparse: true }),
     list: attribute(
-      z.record(z.string(), z.record(z.string(), block)).describe('Only of `public`: all blocks, by namespace and key.'),
+      z
+        .record(z.string(), z.record(z.string(), block))
+        .describe('All blocks, by namespace and key. Only the block `public` has it.'),
       {
         sparse: true,
       },

@@ -23,20 +23,22 @@ const connectionTypes = [
 
 const openObject = z.record(z.string(), z.unknown())
 const userinfo = z.strictObject({
-  id: z.int().describe('0 before registration is complete.'),
+  id: z.int().describe('The id of the caller. It is 0 before registration is complete.'),
   name: z.string(),
   username: z.string(),
   email: z.string(),
-  hash: z.string().describe('Changes with the public key: a front end then drops what it kept.'),
+  hash: z.string().describe('A hash that changes with the public key. A front end then discards its cached data.'),
   avatar: z.string().nullable(),
   bio: z.string().nullable(),
 })
 
 const sealedText = z.string().nullable()
 const secrets = z.strictObject({
-  passkey: sealedText.describe('As the browser of the person sealed it; null for a link without keys.'),
-  apiToken: z.string().describe('A token of the person that is good for what they agreed to.'),
-  privateKey: sealedText.describe('Of a pair of this link alone; null for a link without keys.'),
+  passkey: sealedText.describe(
+    'The passkey, as the browser of the person encrypted it. It is null for a link without keys.',
+  ),
+  apiToken: z.string().describe('A token of the person with the abilities that they agreed to.'),
+  privateKey: sealedText.describe('The private key of a pair for this link alone. It is null for a link without keys.'),
 })
 
 const sparse = { sparse: true } as const
@@ -44,20 +46,28 @@ const sparse = { sparse: true } as const
 export const connections = defineResource({
   type: 'connections',
   about:
-    'What a front end needs first. For the session of the caller, the id is the word that the setting `BRAND` names; for an external app, it is that of its user.',
+    "The data that a front end needs first. For a session, the id is the word in the setting `BRAND`; for an external app, it is the id of the app's user.",
   attributes: {
-    connectionType: attribute(z.enum(connectionTypes).describe('How far the caller has come.')),
-    version: attribute(z.string().describe('Of this service.')),
+    connectionType: attribute(
+      z.enum(connectionTypes).describe("The progress of the caller's sign-in and registration."),
+    ),
+    version: attribute(z.string().describe('The version of this service.')),
     locale: attribute(z.string().describe('The language of the caller, a key of `translation-labels`.')),
-    userinfo: attribute(userinfo.describe('Who the caller is, once that is known.'), sparse),
-    migrationsToApply: attribute(z.int().describe('How many `migrations` are pending.'), sparse),
-    websocket: attribute(openObject.describe('Where to listen for changes, as in the block `transfer`.'), sparse),
-    salts: attribute(openObject.describe('As in the block `salts`.'), sparse),
-    extAppConnectRequest: attribute(
-      z.string().describe('What an app has a person open here, whose account is to be linked.'),
+    userinfo: attribute(userinfo.describe('The caller. Absent until it is known.'), sparse),
+    migrationsToApply: attribute(z.int().describe('The number of pending `migrations`.'), sparse),
+    websocket: attribute(
+      openObject.describe('The address of the stream of changes, as in the config block `transfer`.'),
       sparse,
     ),
-    extAppSecrets: attribute(secrets.describe('Of a linked user, each sealed for the key of the app.'), sparse),
+    salts: attribute(openObject.describe('The salts of the config block `salts`.'), sparse),
+    extAppConnectRequest: attribute(
+      z.string().describe('The address that a person opens to link their account to the app.'),
+      sparse,
+    ),
+    extAppSecrets: attribute(
+      secrets.describe('The secrets of a linked user, each encrypted for the key of the app.'),
+      sparse,
+    ),
     configs: attribute(z.record(z.string(), openObject).describe('The blocks of `configs` by key.')),
   },
 })

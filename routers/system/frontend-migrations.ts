@@ -20,10 +20,10 @@ import { registerMigrations } from './register-frontend-migrations.ts'
 export const migrations = defineResource({
   type: 'migrations',
   about:
-    "Changes of what only the caller's browser can read, still to be carried out by it. One that it has carried out can be read and is listed no more.",
+    "Pending changes of data that only the caller's browser can decrypt. A completed one can still be read by id, but lists omit it.",
   attributes: {
     data: attribute(
-      z.record(z.string(), z.unknown()).nullable().describe('What the change needs to know of the caller.'),
+      z.record(z.string(), z.unknown()).nullable().describe('The data of the caller that the change needs.'),
     ),
   },
 })

@@ -26,13 +26,13 @@ const imageUrl = z.union(
 )
 
 const preview = z.object({
-  url: z.string().describe('As it was asked for.'),
-  domain: z.string().describe('The host.'),
-  title: z.string().describe('As the page names itself, or made from the host.'),
-  description: z.string().nullable().describe('What the page says of itself.'),
-  image: z.string().describe('The address of its picture, to be asked for with `linkPreviews.image`.'),
-  favicon: z.string().describe('The address of its site, to be asked for with `linkPreviews.favicon`.'),
-  isFallback: z.boolean().describe('Whether the page could not be read.'),
+  url: z.string().describe('The address as it was requested.'),
+  domain: z.string().describe('The host of the address.'),
+  title: z.string().describe('The title of the page. If the page has none, it is derived from the host.'),
+  description: z.string().nullable().describe('The description that the page gives.'),
+  image: z.string().describe("The address of the page's picture, for `linkPreviews.image`."),
+  favicon: z.string().describe('The address of the site, for `linkPreviews.favicon`.'),
+  isFallback: z.boolean().describe('True if the page could not be read.'),
 })
 
 type Preview = z.output<typeof preview>

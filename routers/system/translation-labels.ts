@@ -8,10 +8,10 @@ import type { RecordOf } from '../resource/record.ts'
 
 export const translationLabels = defineResource({
   type: 'translation-labels',
-  about: 'All texts of one language; the id is its locale.',
+  about: 'All texts of one language. The id is its locale.',
   attributes: {
-    locale: attribute(z.string().describe('As a page declares it, such as `en-US`.')),
-    labels: attribute(z.record(z.string(), z.string()).describe('Texts by dotted key.')),
+    locale: attribute(z.string().describe('The language tag for pages, such as `en-US`.')),
+    labels: attribute(z.record(z.string(), z.string()).describe('The texts by dotted key.')),
   },
 })
 

@@ -15,7 +15,7 @@ const position = z
   .string()
   .regex(/^[0-9a-f]{12}:\d{1,15}$/, { error: 'is no position: {epoch}:{seq}' })
   .describe(
-    'The position, `{epoch}:{seq}`, after which to begin. Without it the answer is the position alone: ask for it first, then read the data.',
+    'The position, `{epoch}:{seq}`, to continue after. If absent, the response is the current position alone: request it first, then read the data.',
   )
 
 export const changesInput = z.strictObject({ page: z.strictObject({ after: position.optional() }).optional() })
@@ -60,7 +60,7 @@ async function readPosition({ services }: Context, stream: Stream): Promise<stri
 export const followInput = z.strictObject({
   lastEventId: position
     .optional()
-    .describe('The position, `{epoch}:{seq}`, after which to begin; without it from now on.'),
+    .describe('The position, `{epoch}:{seq}`, to continue after. If absent, the stream begins now.'),
 })
 
 type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>

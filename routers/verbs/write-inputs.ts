@@ -7,7 +7,9 @@ import type { CreateInput, UpdateInput } from '../resource/record.ts'
 const version = z.string().max(20)
 export const ifVersion = z
   .union([version, z.array(version).max(50)])
-  .describe('Insists that the row has not changed since this version, or one of these, was read.')
+  .describe(
+    'The version that was read, or a list of them. The change is refused if the row has another version by now.',
+  )
   .optional()
 
 /** Members of an update that concern the row itself: its id and expected version. */

@@ -26,7 +26,9 @@ test('svc settings works when the settings do not', async () => {
   const { exitCode, stdout } = await runCommand(['settings'], { env: { PORT: 'http', NODE_ENV: 'production' } })
 
   expect(exitCode).toBe(0)
-  expect(stdout).toMatch(/^PORT=http\n {4}Sets the port that the service listens on\. 0 chooses a free one\. integer\n {4}\(default 3000\)$/m)
+  expect(stdout).toMatch(
+    /^PORT=http\n {4}Sets the port that the service listens on\. 0 chooses a free one\. integer\n {4}\(default 3000\)$/m,
+  )
 })
 
 test('svc settings fits into 80 columns', async () => {

@@ -10,9 +10,12 @@ import { forgetApproval, listRememberedApprovals } from './remembered-approvals.
 const ownApproval = z.object({
   id: z.uuid(),
   tool: z.string(),
-  server: z.string().describe('The label of its server.'),
-  conversation: z.string().describe('As the request named it.'),
-  token: z.string().nullable().describe('The name of the token for which it holds; null for a session.'),
+  server: z.string().describe("The label of the tool's server."),
+  conversation: z.string().describe('The name of the conversation, as in the request.'),
+  token: z
+    .string()
+    .nullable()
+    .describe('The name of the token that the approval is valid for. It is null for a session.'),
   until: z.iso.datetime(),
 })
 type OwnApproval = z.output<typeof ownApproval>
@@ -51,13 +54,13 @@ async function listOwnApprovals({ services }: Context, person: number): Promise<
 }
 
 export const approvalAnswer = z.strictObject({
-  id: z.uuid().describe('As the part `approval` of the stream says.'),
+  id: z.uuid().describe('The id in the part `approval` of the stream.'),
   allow: z.boolean(),
   remember: z
     .boolean()
     .default(false)
     .describe(
-      'Whether it holds for further calls of the tool: in the same answer, and where it is allowed also in the conversation that the request names.',
+      'True approves further calls of the tool: in the same answer and, if that is allowed, also in the conversation of the request.',
     ),
 })
 export type ApprovalAnswer = z.output<typeof approvalAnswer>

@@ -21,7 +21,7 @@ export const cacheMark = z
   .strictObject({ ttl: z.enum(['5m', '1h']).optional() })
   .optional()
   .describe(
-    'The provider may cache this and all before it, which only changes the price. Absent for none.',
+    'Marks the end of a prefix that the provider may cache, which only changes the price. If absent, nothing is marked.',
   ) satisfies z.ZodType<CacheMark | undefined>
 
 export const textPart = z.strictObject({
@@ -81,7 +81,7 @@ const attachmentPart = z.strictObject({
   optional: z
     .boolean()
     .optional()
-    .describe('Whether a model that cannot be given it is told so, instead of the request being refused.'),
+    .describe('True if a model that cannot read the file gets a note about it. If false, the request is refused.'),
   cache: cacheMark,
 }) satisfies z.ZodType<AttachmentPart>
 
@@ -120,9 +120,9 @@ export interface ToolApproval {
 
 export const toolApproval = z.strictObject({
   type: z.literal('tool-approval'),
-  id: id.describe('Of the question; the call that it is about is sent back with the same.'),
+  id: id.describe('The id of the approval request. The call that it concerns must be sent back with the same id.'),
   allow: z.boolean(),
-  reason: z.string().max(MAX_REASON).optional().describe('Told to the model where the call is refused.'),
+  reason: z.string().max(MAX_REASON).optional().describe('The reason for the model if the call is refused.'),
 }) satisfies z.ZodType<ToolApproval>
 
 export const partList = <Part extends z.ZodType>(part: Part) =>

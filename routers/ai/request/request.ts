@@ -50,12 +50,15 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
       error: `must have at most ${MAX_TEMPLATE_OPTIONS} characters`,
     })
     .optional()
-    .describe('What a server of open models fills into the template of the model.'),
+    .describe('The values that a server of open models puts into the template of the model.'),
   maxTokensName: z
     .literal('max_completion_tokens')
     .optional()
-    .describe('How a provider that knows the name is told `maxTokens`.'),
-  logprobs: z.boolean().optional().describe('Whether a server that can is to report how likely each token was.'),
+    .describe("The provider's own name of `maxTokens`, if the provider knows it."),
+  logprobs: z
+    .boolean()
+    .optional()
+    .describe('True asks for the log probabilities of tokens, if the server can report them.'),
   topLogprobs: z.int().min(0).max(20).optional(),
   seed: z.int32().optional(),
   stop: z.array(z.string().min(1).max(MAX_STOP)).min(1).max(MAX_STOPS).optional(),
@@ -66,8 +69,8 @@ const parameters: z.ZodType<CallParameters, CallParameters> = z.strictObject({
     .min(1)
     .max(MAX_CACHE_KEY)
     .optional()
-    .describe('Groups requests with one prefix for the cache of OpenAI.'),
-  cacheRetention: z.enum(['in_memory', '24h']).optional().describe('OpenAI keeps what it caches for this time.'),
+    .describe('The key that groups requests with the same prefix for the cache of OpenAI.'),
+  cacheRetention: z.enum(['in_memory', '24h']).optional().describe('The time for which OpenAI keeps what it caches.'),
 })
 
 const MAX_TOOLS = 256
@@ -161,37 +164,37 @@ export const conversationName = z
   .min(1)
   .max(200)
   .describe(
-    'The conversation that this belongs to, in which a tool that the person allowed for it is called without a question.',
+    'The conversation that this request belongs to. A tool that the person approved for it runs without another question.',
   )
 
 export const optionalParameters = z
   .boolean()
   .optional()
-  .describe('Whether parameters that the model does not take are left out, instead of the request being refused.')
+  .describe('True omits parameters that the model does not support. If false, the request is refused.')
 
 /** A complete request to a model. Every protocol adapter converts its requests to this format. */
 export const aiRequest = z.strictObject({
   model: modelName,
-  system: partList(anyTextPart).optional().describe('Instructions, which go before those among the messages.'),
+  system: partList(anyTextPart).optional().describe('The instructions, which precede those among the messages.'),
   messages: z
     .array(message)
     .min(1)
     .max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} messages`)
     .describe('The conversation so far, which ends with a message of the user or with results of tools.'),
-  tools: callerTools.default([]).describe('Functions that the caller runs.'),
+  tools: callerTools.default([]).describe('The functions that the caller runs.'),
   modelTools: toolReferences.optional(),
   conversation: conversationName.optional(),
   mayAsk: z
     .boolean()
     .optional()
     .describe(
-      'Whether the answer may end with questions whether tools may be called, which a further request answers by `tool-approval`.',
+      'True allows the answer to end with approval requests for tool calls. A further request answers them by `tool-approval`.',
     ),
   toolUses: z
     .boolean()
     .optional()
     .describe(
-      'Whether a stream tells by `tool-use` of each tool that the service or the provider runs for the answer, and by `tool-result` what came of those of the service.',
+      "True reports each tool that the service or the provider runs by `tool-use` in the stream, and each result of the service's tools by `tool-result`.",
     ),
   toolChoice: toolChoice.optional(),
   parameters: parameters.default({}),
@@ -200,14 +203,14 @@ export const aiRequest = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Whether the request is put into words that the model knows: a budget of thoughts becomes an effort where it has only that, and `optionalTools` are left out where it has none. The conversation may then end with the beginning of an answer, or be instructions alone.',
+      'True adapts the request to the model: a budget of thoughts becomes an effort level if the model has only that, and `optionalTools` are omitted if it has none. The conversation may then end with the beginning of an answer, or consist of instructions alone.',
     ),
   optionalTools: z
     .array(z.enum(optionalTools))
     .max(optionalTools.length)
     .optional()
-    .describe('What the provider is to do itself where it can.'),
-  format: jsonFormat.optional().describe('The answer is to be JSON.'),
+    .describe('The tools that the provider runs itself, if it can.'),
+  format: jsonFormat.optional().describe('The format of an answer in JSON.'),
 })
 
 /** A request for a streamed answer, which can pause for questions. */
@@ -216,7 +219,7 @@ export const aiStreamRequest = aiRequest.extend({
     .union([z.boolean(), z.literal('amid')])
     .optional()
     .describe(
-      'Whether the answer may ask whether tools may be called: at its end, for a further request to answer by `tool-approval`, or `amid` it, which then waits until the call is approved or refused.',
+      'The way in which the answer asks for approval of tool calls: at its end, so that a further request answers by `tool-approval`, or `amid` it, so that the answer waits for the approval or refusal.',
     ),
 })
 

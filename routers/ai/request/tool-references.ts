@@ -17,7 +17,7 @@ export const toolReferences = z
   .array(z.string().min(1).max(MAX_REFERENCE))
   .max(MAX_REFERENCES, `must be at most ${MAX_REFERENCES} tools`)
   .describe(
-    'Which tools of the model it may call: `<name>`, `capability:<key>:<name>`, `capability:<key>:native` for what the provider does itself, or `capability:<key>:auto` for that or else the first one that is good for it. When absent, all but those of the provider.',
+    "The tools that the model may call: `<name>`, `capability:<key>:<name>`, `capability:<key>:native` for the provider's own tool, or `capability:<key>:auto` for that tool or else the first one with this capability. If absent, the model may call all tools but those of the provider.",
   )
 
 /** Returns the service's tools that the references select; all tools without references. */

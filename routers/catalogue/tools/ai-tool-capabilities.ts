@@ -9,11 +9,11 @@ import { camelCase } from '../ai-model-flags.ts'
 
 export const aiToolCapabilities = defineResource({
   type: 'ai-tool-capabilities',
-  about: 'What a tool may be good for, with the labels and the icon to show for it.',
+  about: 'The purposes that a tool can have, with the labels and the icon to show for them.',
   attributes: {
-    titleLabel: attribute(z.string().nullable().describe('Key of its name in `translation-labels`.')),
-    descriptionLabel: attribute(z.string().nullable().describe('Key of its explanation in `translation-labels`.')),
-    iconPath: attribute(z.string().nullable().describe('Its icon as a data URL.')),
+    titleLabel: attribute(z.string().nullable().describe('The key of the name in `translation-labels`.')),
+    descriptionLabel: attribute(z.string().nullable().describe('The key of the explanation in `translation-labels`.')),
+    iconPath: attribute(z.string().nullable().describe('The icon as a data URL.')),
   },
 })
 

@@ -27,10 +27,10 @@ import { buildUpdateInput, type RowChange } from '../../verbs/write-inputs.ts'
 const capability = z.string().trim().min(1).max(80).nullable()
 
 const aboutActive =
-  'Whether models may call it. A tool of a tool server is switched off when it is new, and when it describes itself anew. ' +
-  'Where `mcpConfig` is not `approvedConfig`, switching it on approves what you have read, and needs its `ETag` as ' +
-  '`If-Match`: 428 without, 412 where the tool describes itself otherwise by now. This takes a fresh session, or a token ' +
-  'with the ability `admin`.'
+  'True if models may call the tool. A new tool of a tool server is false, and so is one whose description has changed. ' +
+  'If `mcpConfig` differs from `approvedConfig`, true approves the description that you have read and requires its `ETag` in ' +
+  '`If-Match`: the response is 428 without it, and 412 if the description has changed. This requires a fresh session, or a ' +
+  'token with the ability `admin`.'
 
 const definition = z
   .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
@@ -40,7 +40,9 @@ const definition = z
 const assignedFilter = z
   .string()
   .regex(/^(true|false|[1-9]\d{0,8})$/, "must be a model's id, `true` for any model, or `false` for none")
-  .describe("A model's id: tools that are assigned to it; `true`: to any model; `false`: to none.")
+  .describe(
+    'The id of a model lists the tools that are assigned to it. `true` lists tools that are assigned to any model, `false` to none.',
+  )
 
 const statusColumn: SqlPredicate = (tool, sql) => {
   const server = sql.alias()
@@ -62,36 +64,39 @@ const hasStatus =
 
 export const aiTools = defineResource({
   type: 'ai-tools',
-  about: 'Functions that models may call.',
+  about: 'The functions that models may call.',
   entity: AiTool,
   coalesced: true,
   scope: visibleTools,
   streams: 'all',
   attributes: {
-    name: attribute(z.string().describe('Unique.'), { sort: true }),
-    description: attribute(z.string().describe('What it does, in words for a model.')),
-    capabilityKey: attribute(capability.describe('What it is good for, a key of `ai-tool-capabilities`.'), {
+    name: attribute(z.string().describe('The unique name of the tool.'), { sort: true }),
+    description: attribute(z.string().describe('The description of the tool for models.')),
+    capabilityKey: attribute(capability.describe('The purpose of the tool, a key of `ai-tool-capabilities`.'), {
       sql: (tool) => `coalesce(${tool}.mapped_capability, ${tool}.capability)`,
     }),
-    status: attribute(z.enum(availabilities).describe('Whether it can be reached.'), { sql: statusColumn }),
+    status: attribute(z.enum(availabilities).describe('True if the tool can be reached.'), { sql: statusColumn }),
     active: attribute(z.boolean().describe(aboutActive), { write: 'update', only: 'admin' }),
-    mcpName: attribute(z.string().nullable().describe('The name by which its tool server knows it.'), {
+    mcpName: attribute(z.string().nullable().describe('The name of the tool at its tool server.'), {
       only: 'admin',
     }),
-    mcpConfig: attribute(definition.describe('How its tool server describes it now.'), { only: 'admin' }),
-    approvedConfig: attribute(definition.describe('How it was described when it was last approved.'), {
+    mcpConfig: attribute(definition.describe('The current description by the tool server.'), { only: 'admin' }),
+    approvedConfig: attribute(definition.describe('The description at the time of the last approval.'), {
       only: 'admin',
       property: 'approved',
     }),
-    toolType: attribute(z.enum(toolTypes).describe('A function of this service, or one of a tool server.'), {
-      only: 'admin',
-    }),
-    serverCapabilityKey: attribute(capability.describe('What it says of itself.'), {
+    toolType: attribute(
+      z.enum(toolTypes).describe('The origin of the tool: a function of this service, or a tool of a tool server.'),
+      {
+        only: 'admin',
+      },
+    ),
+    serverCapabilityKey: attribute(capability.describe('The purpose that the tool declares.'), {
       only: 'admin',
       property: 'capability',
     }),
     mappedCapabilityKey: attribute(
-      capability.describe("An administrator's word on what it is good for, over the declared one."),
+      capability.describe('The purpose that an administrator chose, which replaces the declared one.'),
       { write: 'update', only: 'admin', property: 'mappedCapability' },
     ),
     ...sortedTimestamps,

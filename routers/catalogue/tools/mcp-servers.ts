@@ -16,32 +16,39 @@ import { createSecretCheck, secret, secretText } from '../secrets.ts'
 // Unique columns are indexed, and index entries have a maximum size.
 const url = text(2048)
   .refine((address) => Buffer.byteLength(address) <= 2048, 'must not be longer than 2048 bytes')
-  .describe('Its address, or the command of a `stdio` server; unique. Another server needs the secrets again.')
+  .describe(
+    'The unique address of the server, or the command of a `stdio` server. Changing the server requires the secrets again.',
+  )
 const approval = z
   .enum(serverApprovals)
-  .describe('Whether the person who asks must allow each call; where they cannot be asked, it is refused.')
+  .describe('True if the person who asks must approve each call. The call is refused if they cannot be asked.')
 const timeouts = z
   .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
-  .describe('Time limits in milliseconds, of a day at most.')
+  .describe('The time limits in milliseconds, at most a day each.')
 const config = z.record(z.string().max(80), z.json()).nullable()
 
 export const mcpServers = defineResource({
   type: 'mcp-servers',
-  about: 'Servers that offer tools over the Model Context Protocol.',
+  about: 'The servers that offer tools over the Model Context Protocol.',
   entity: McpServer,
   coalesced: true,
   scope: everyRow,
   streams: 'all',
   attributes: {
     serverLabel: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
-    description: attribute(z.string().max(4000).nullable().describe('What it offers.'), { write: true, default: null }),
-    status: attribute(z.enum(availabilities).describe('Whether it answered when it was last asked.')),
-    version: attribute(z.string().nullable().describe('Of its program, as it says.'), { only: 'admin' }),
-    protocolVersion: attribute(z.string().nullable().describe('The revision of the protocol that it speaks.'), {
+    description: attribute(z.string().max(4000).nullable().describe('The description of what the server offers.'), {
+      write: true,
+      default: null,
+    }),
+    status: attribute(z.enum(availabilities).describe('The result of the last status check.')),
+    version: attribute(z.string().nullable().describe("The version of the server's program, as it reports."), {
+      only: 'admin',
+    }),
+    protocolVersion: attribute(z.string().nullable().describe('The revision of the protocol that the server uses.'), {
       only: 'admin',
     }),
     requireApproval: attribute(approval, { write: true, default: 'never' }),
-    transport: attribute(z.enum(mcpTransports).describe('How it is spoken to.'), {
+    transport: attribute(z.enum(mcpTransports).describe('The transport of the protocol.'), {
       write: true,
       default: 'http',
       only: 'admin',
@@ -50,15 +57,11 @@ export const mcpServers = defineResource({
     }),
     url: attribute(url, { write: true, sensitive: true, only: 'admin', input: secureAddress }),
     timeouts: attribute(timeouts, { write: true, default: {}, only: 'admin' }),
-    apiKey: secret(
-      SERVER_KEY,
-      secretText,
-      'Sent as a bearer token. Nobody gets it back: where there is one, stars stand for it.',
-    ),
+    apiKey: secret(SERVER_KEY, secretText, 'The bearer token for the server. Nobody gets it back: stars stand for it.'),
     additionalConfig: secret(
       SERVER_CONFIG,
       config,
-      'Headers, arguments and the like. Nobody gets it back: where there is some, stars stand for it.',
+      'Headers, arguments and other options of the server. Nobody gets them back: stars stand for them.',
     ),
     ...sortedTimestamps,
   },

@@ -101,11 +101,13 @@ export const limitEntry = z
     per: z.enum(limitPeriods),
     timeZone: timeZone.optional(),
     mode: z.enum(limitModes).default('enforce'),
-    unpriced: amount.optional().describe('What a call without a known price counts, in units of the currency.'),
+    unpriced: amount
+      .optional()
+      .describe('The amount that a call without a known price counts, in units of the currency.'),
     countFrom: z
       .enum(['period', 'now'])
       .default('period')
-      .describe('`now` begins at 0 instead of with what is recorded of the running period.'),
+      .describe('`now` begins the count at 0. If absent, the recorded calls of the current period count.'),
   })
   .refine(({ unit, cap }) => isMoney(unit) || Number.isInteger(cap), {
     path: ['cap'],

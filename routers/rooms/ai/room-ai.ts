@@ -42,7 +42,7 @@ const MAX_ID = 2_147_483_647
 const disclosuresInput = z.strictObject({
   id: resourceId,
   page: z
-    .strictObject({ before: resourceId.optional().describe('The id of a disclosure: only earlier ones are listed.') })
+    .strictObject({ before: resourceId.optional().describe('The id of a disclosure. The list has only earlier ones.') })
     .optional(),
 })
 
@@ -58,7 +58,7 @@ async function listRoomDisclosures(ctx: ChatContext, { id, page }: z.output<type
 
 const disclosureSelector = z.strictObject({
   id: resourceId,
-  disclosure: resourceId.describe('As the request for the answer was told.'),
+  disclosure: resourceId.describe('The id of the disclosure, as the response to the question gave it.'),
 })
 
 /**

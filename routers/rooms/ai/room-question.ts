@@ -8,7 +8,10 @@ import { keyEpoch } from '../message-content.ts'
 const MAX_MESSAGES = 200
 const MAX_PARTS = 500
 
-const source = resourceId.nullable().default(null).describe('The message in the room that this is of, if it is of one.')
+const source = resourceId
+  .nullable()
+  .default(null)
+  .describe('The message in the room that this entry quotes. Absent if it quotes none.')
 
 const message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), source, content: partList(textPart) }),
@@ -28,7 +31,7 @@ export const roomQuestion = z
       .refine((messages) => messages.reduce((sum, { content }) => sum + content.length, 0) <= MAX_PARTS, {
         error: `must have at most ${MAX_PARTS} parts`,
       })
-      .describe('What the model is given in clear, which ends with a message of a user.'),
+      .describe('The unencrypted messages for the model, which end with a message of a user.'),
     modelTools: aiRequest.shape.modelTools,
     parameters: aiRequest.shape.parameters,
     optionalParameters: aiRequest.shape.optionalParameters,
@@ -36,15 +39,18 @@ export const roomQuestion = z
       .boolean()
       .default(false)
       .describe(
-        'Whether the caller listens to the room and answers by `approve` whether tools may be called. What is asked is told the room in passing, encrypted.',
+        'True if the caller listens to the room and answers approval requests by `approve`. The room gets these requests as encrypted events.',
       ),
     key: z
       .string()
       .regex(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, { error: 'must be 32 bytes in base64' })
-      .describe('The AI key of the room. It is forgotten with the request, and stored nowhere.'),
+      .describe('The AI key of the room. The service forgets it after the request and never stores it.'),
     keyEpoch: keyEpoch.default(0),
     thread: resourceId.nullable().default(null).describe('The message that the answer replies to.'),
-    replaces: resourceId.nullable().default(null).describe('An earlier answer in the room, whose place it takes.'),
+    replaces: resourceId
+      .nullable()
+      .default(null)
+      .describe('An earlier answer in the room, which the new answer replaces.'),
   })
   .refine(({ thread, replaces }) => thread === null || replaces === null, {
     path: ['thread'],

@@ -14,43 +14,56 @@ import { attribute, defineResource, one, sortedTimestamps } from '../../resource
 
 export const attachments = defineResource({
   type: 'attachments',
-  about: "Files: the caller's own, and those of messages in the caller's rooms.",
+  about: "The caller's own files, and those of messages in the caller's rooms.",
   entity: Attachment,
   scope: visibleAttachments,
   mayDelete: removableAttachments,
   streams: { room: 'room' },
   attributes: {
-    uuid: attribute(z.uuid().describe('Never changed, and never given to another file.')),
-    name: attribute(z.string().describe('As the uploader called it.'), { sort: true }),
+    uuid: attribute(z.uuid().describe('The unique name of the file. It never changes and is never reused.')),
+    name: attribute(z.string().describe('The name that the uploader gave the file.'), { sort: true }),
     category: attribute(
       z
         .enum(['group', 'private'])
-        .describe('To what kind of message it belongs: `group` is rooms, `private` a conversation of the uploader.'),
+        .describe(
+          'The kind of message that the file belongs to: `group` for rooms, `private` for a conversation of the uploader.',
+        ),
       { sql: attachmentCategory },
     ),
-    fileType: attribute(z.enum(fileTypes).describe('What kind of file it is, by its bytes.')),
-    mime: attribute(z.string().describe('Its media type, by its bytes; of ciphertext `application/octet-stream`.')),
-    bytes: attribute(z.int().describe('Its size.'), { sort: true }),
-    identifier: attribute(z.string().describe('What it is called below `/proxy/storage/`.'), {
+    fileType: attribute(z.enum(fileTypes).describe('The kind of the file, which the service detects from its bytes.')),
+    mime: attribute(
+      z
+        .string()
+        .describe(
+          'The media type, which the service detects from the bytes. Ciphertext has `application/octet-stream`.',
+        ),
+    ),
+    bytes: attribute(z.int().describe('The size of the file, in bytes.'), { sort: true }),
+    identifier: attribute(z.string().describe('The path of the file below `/proxy/storage/`.'), {
       sql: attachmentIdentifier,
     }),
-    clientEncrypted: attribute(z.boolean().describe('Whether the bytes are ciphertext, made by a browser.')),
+    clientEncrypted: attribute(z.boolean().describe('True if the bytes are ciphertext that a browser made.')),
     textState: attribute(
       z
         .enum(textStates)
         .describe(
-          'Whether its text is there for models: `none` for pictures and ciphertext, or where nothing was found.',
+          'The state of the text for models. It is `none` for pictures and ciphertext, and for files without text.',
         ),
     ),
-    textFailure: attribute(z.enum(textFailures).nullable().describe('Why there is no text, where that failed.')),
+    textFailure: attribute(
+      z
+        .enum(textFailures)
+        .nullable()
+        .describe('The reason why the text could not be read. It is null if nothing failed.'),
+    ),
     textNotes: attribute(
       z
         .array(z.object({ gap: z.enum(textGaps), count: z.int() }))
         .describe(
-          'What the text is without, and how much of it: pictures, pages without text, embedded files, parts and cells that could not be read, and characters that the file does not name. Models are told, too.',
+          'The parts that the text lacks, with their numbers: pictures, pages without text, embedded files, unreadable parts and cells, and unknown characters. Models get these notes, too.',
         ),
     ),
-    textTruncated: attribute(z.boolean().describe('Whether the file has more text than is kept.')),
+    textTruncated: attribute(z.boolean().describe('True if the file has more text than is kept.')),
     ...sortedTimestamps,
   },
   relations: { uploader: one('users'), message: one('room-messages', { default: null }) },

@@ -40,7 +40,7 @@ export const uploadInput = z.strictObject({
   name: fileName.describe('The name of the file.'),
   clientEncrypted: flag
     .default(false)
-    .describe('Whether the bytes are ciphertext, made by a browser. They are stored as they are.'),
+    .describe('True if the bytes are ciphertext that a browser made. They are stored unchanged.'),
 })
 
 type UploadInput = z.output<typeof uploadInput>

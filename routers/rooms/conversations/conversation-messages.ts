@@ -53,7 +53,7 @@ export const messagesInput = z.strictObject({
   page: z
     .strictObject({
       size: z.coerce.number().int().min(1).max(MAX_MESSAGES).default(50),
-      before: messageNumber.optional().describe('The number of a message: only those before it are listed.'),
+      before: messageNumber.optional().describe('The number of a message. The list has only earlier messages.'),
     })
     .prefault({}),
 })

@@ -31,7 +31,7 @@ import { toViewer } from '../../verbs/viewer.ts'
 import { createQuotaProblem } from '../room-access.ts'
 import { roomText } from '../rooms.ts'
 
-export const slug = z.string().min(1).max(100).describe('What the conversation is called in addresses.')
+export const slug = z.string().min(1).max(100).describe('The name of the conversation in addresses.')
 
 const createUnknownConversationProblem = () => new Problem('not_found', { detail: 'There is no such conversation.' })
 
@@ -90,8 +90,10 @@ export function recordConversationChange(
   changes.add([`user:${toViewer(ctx).viewer}`], verb, 'conversations', slug)
 }
 
-export const name = z.string().trim().max(255).describe('Not encrypted.')
-const systemPrompt = roomText.nullable().describe('Ciphertext of what a model is told before all messages.')
+export const name = z.string().trim().max(255).describe('The name of the conversation. It is not encrypted.')
+const systemPrompt = roomText
+  .nullable()
+  .describe('The ciphertext of the instructions that the model gets before all messages.')
 
 export const newConversationInput = z.strictObject({
   name: name.default(''),
@@ -161,13 +163,18 @@ const folderName = z.string().trim().min(1).max(120)
 
 export const organizationInput = z.strictObject({
   slug,
-  isPinned: z.boolean().optional().describe('Whether it stands above the others.'),
-  folder: folderName.nullable().optional().describe('The folder that it is put in; null takes it out. Not encrypted.'),
+  isPinned: z.boolean().optional().describe('True if the conversation is pinned to the top.'),
+  folder: folderName
+    .nullable()
+    .optional()
+    .describe('The folder of the conversation; null moves it out of its folder. The name is not encrypted.'),
 })
 
 export const folderChangeInput = z.strictObject({
   name: folderName,
-  newName: folderName.nullable().describe('Null dissolves the folder; what lies in it stays.'),
+  newName: folderName
+    .nullable()
+    .describe('The new name of the folder; null removes the folder and keeps its conversations.'),
 })
 
 /** Pins a conversation or moves it to a folder; a folder exists as long as a conversation is in it. */
@@ -225,9 +232,9 @@ export const listInput = z
           .optional(),
       })
       .prefault({}),
-    isPinned: z.boolean().optional().describe('Only those that are pinned, or only the others.'),
-    folder: folderName.nullable().optional().describe('Only those in this folder; null for those in none.'),
-    name: z.string().trim().min(1).max(120).optional().describe('Only those with this in their names.'),
+    isPinned: z.boolean().optional().describe('True lists only pinned conversations, false only the others.'),
+    folder: folderName.nullable().optional().describe('The folder to list; null lists conversations in no folder.'),
+    name: z.string().trim().min(1).max(120).optional().describe('The text that names must contain.'),
   })
   .prefault({})
 

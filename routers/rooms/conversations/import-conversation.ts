@@ -37,7 +37,9 @@ const importedMessage = z
       .int()
       .min(0)
       .max(MAX_NUMBER)
-      .describe('The number, without decimals, of the earlier message that it follows; 0 at the beginning.'),
+      .describe(
+        'The number, without decimals, of the earlier message that this one follows. It is 0 at the beginning.',
+      ),
     createdAt: time,
   })
   .refine(hasModel, { path: ['model'], error: NO_MODEL })
@@ -46,13 +48,19 @@ export const conversationImportInput = z.strictObject({
   importId: z
     .string()
     .regex(/^[\w-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, - and _' })
-    .describe('Names the conversation in what it comes from: under one name the caller has it once.'),
+    .describe('The id of the conversation in its source. The caller has one conversation for each id.'),
   name: name.min(1),
   createdAt: time,
   updatedAt: time,
-  after: z.int().min(0).max(MAX_NUMBER).default(0).describe('How many of its messages were sent by earlier calls.'),
-  messages: z.array(importedMessage).max(MAX_MESSAGES).describe('They get the next numbers, in this order.'),
-  isWhole: z.boolean().default(true).describe('Whether these are its last messages. Until then nobody sees it.'),
+  after: z.int().min(0).max(MAX_NUMBER).default(0).describe('The number of its messages that earlier calls have sent.'),
+  messages: z
+    .array(importedMessage)
+    .max(MAX_MESSAGES)
+    .describe('The messages, which get the next numbers in this order.'),
+  isWhole: z
+    .boolean()
+    .default(true)
+    .describe('True if these are the last messages. The conversation is hidden until then.'),
 })
 
 type ConversationImport = z.output<typeof conversationImportInput>

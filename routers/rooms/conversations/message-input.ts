@@ -27,17 +27,17 @@ const metadata = z
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_METADATA, {
     error: `must have at most ${MAX_METADATA} bytes`,
   })
-  .describe('The tools, parameters and sources of an answer. Not encrypted.') as z.ZodType<MessageMetadata>
+  .describe('The tools, parameters and sources of an answer. They are not encrypted.') as z.ZodType<MessageMetadata>
 
 /** The members of a message. */
 export const messageMembers = {
-  role: z.enum(conversationRoles).describe('Who says it. The client writes down what a model answers.'),
-  model: z.string().min(1).max(255).nullable().describe('Which model answers.'),
+  role: z.enum(conversationRoles).describe('The author of the message. The client also stores the answers of models.'),
+  model: z.string().min(1).max(255).nullable().describe('The model that answers.'),
   content: content.nullable(),
   metadata: metadata.nullable(),
-  isComplete: z.boolean().describe('Whether an answer was written to its end.'),
+  isComplete: z.boolean().describe('True if the answer is complete.'),
   /** Bounds the list before the settings are read. */
-  attachments: z.array(resourceId).max(100).describe('Files that the caller has uploaded for it.'),
+  attachments: z.array(resourceId).max(100).describe('The files of the message, which the caller has uploaded for it.'),
 }
 
 export const NO_MODEL = 'is needed for an answer'
@@ -54,7 +54,7 @@ export const newMessageInput = z
       .min(0)
       .max(MAX_NUMBER)
       .default(0)
-      .describe('Of a reply, the number of the message without its decimals.'),
+      .describe('The number, without decimals, of the message that this one replies to.'),
     parent: z
       .int()
       .min(0)
@@ -62,7 +62,7 @@ export const newMessageInput = z
       .nullable()
       .default(null)
       .describe(
-        'The number, without decimals, of the message that it follows, 0 at the beginning; null for the one before it. Messages that follow the same one are versions of each other.',
+        'The number, without decimals, of the message that this one follows: 0 at the beginning, null for the previous one. Messages that follow the same one are versions of each other.',
       ),
     role: messageMembers.role.default('user'),
     model: messageMembers.model.default(null),

@@ -60,8 +60,7 @@ const sha256 = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be a SHA-256 in bas
 
 export const roomMembers = defineResource({
   type: 'room-members',
-  about:
-    "The members of the caller's rooms, and invitations: those of the caller, and those to rooms that they administer.",
+  about: "The members of the caller's rooms, and the invitations to the caller and to rooms that they administer.",
   entity: RoomMember,
   scope: visibleMembers,
   listed: isNotRemoved,
@@ -72,40 +71,66 @@ export const roomMembers = defineResource({
     state: attribute(
       z
         .enum(memberStates)
-        .describe('Who was `removed` or has left stands in no list, but what they wrote leads to them.'),
+        .describe(
+          'The state of the membership. Lists omit members who were `removed` or have left, but their messages still refer to them.',
+        ),
     ),
-    role: attribute(z.enum(memberRoles).describe('What they may do; `assistant` is the AI user alone.'), {
+    role: attribute(z.enum(memberRoles).describe('The role of the member. Only the AI user has `assistant`.'), {
       write: true,
-      input: personRole.describe('What they may do.'),
+      input: personRole.describe('The role of the member.'),
     }),
-    displayName: attribute(z.string().nullable().describe('Null for who was erased, and for whoever has the link.'), {
-      sql: selectUserColumn('name'),
-    }),
-    username: attribute(z.string().nullable().describe('Null like the name.'), { sql: selectUserColumn('username') }),
+    displayName: attribute(
+      z
+        .string()
+        .nullable()
+        .describe('The name of the member. It is null for erased accounts and for invitations by link.'),
+      {
+        sql: selectUserColumn('name'),
+      },
+    ),
+    username: attribute(
+      z
+        .string()
+        .nullable()
+        .describe('The username of the member. It is null for erased accounts and for invitations by link.'),
+      { sql: selectUserColumn('username') },
+    ),
     readUpTo: attribute(
-      z.string().nullable().describe('The id of the last message that they have read; null before they read one.'),
+      z
+        .string()
+        .nullable()
+        .describe('The id of the last message that they have read. It is null before they have read one.'),
       { sql: readUpTo },
     ),
-    inviterName: attribute(z.string().describe('Of an invitation: who invites.'), {
+    inviterName: attribute(z.string().describe('The name of the person who invites. Only invitations have it.'), {
       sql: onlyIfInvited(selectUserColumn('name', 'inviter_id')),
       sparse: true,
     }),
-    roomName: attribute(z.string().describe('Of an invitation, whose room the invited person does not see yet.'), {
-      sql: selectRoomColumn('name'),
+    roomName: attribute(
+      z.string().describe('The name of the room, which the invited person does not see yet. Only invitations have it.'),
+      {
+        sql: selectRoomColumn('name'),
+        sparse: true,
+      },
+    ),
+    roomSlug: attribute(z.string().describe('The slug of the room. Only invitations have it.'), {
+      sql: selectRoomColumn('slug'),
       sparse: true,
     }),
-    roomSlug: attribute(z.string().describe('Of an invitation.'), { sql: selectRoomColumn('slug'), sparse: true }),
-    expiresAt: attribute(z.iso.datetime().describe('Of an invitation.'), {
-      sql: (member) => isoTime(`${member}.expires_at`),
-      sparse: true,
-    }),
+    expiresAt: attribute(
+      z.iso.datetime().describe('The time at which the invitation expires. Only invitations have it.'),
+      {
+        sql: (member) => isoTime(`${member}.expires_at`),
+        sparse: true,
+      },
+    ),
     wrappedKey: attribute(
       wrappedKey.describe(
-        'The key of the room, encrypted for the invited person, who alone reads it: with their public key, or with the secret of the link.',
+        'The key of the room, encrypted with the public key of the invited person, or with the secret of the link. Only the invited person reads it.',
       ),
       { write: 'create', sql: selectForInvitee('wrapped_key'), sparse: true },
     ),
-    keyEpoch: attribute(z.int().min(0).describe('The number of the wrapped key, which must be the one in use.'), {
+    keyEpoch: attribute(z.int().min(0).describe('The number of the encrypted key, which must be the current one.'), {
       write: 'create',
       sql: selectForInvitee('key_epoch'),
       sparse: true,
@@ -114,18 +139,18 @@ export const roomMembers = defineResource({
       sha256
         .nullable()
         .describe(
-          'For a link: SHA-256 of the proof that whoever accepts has to give. The secret of the link stays in its fragment. Never sent.',
+          'SHA-256 of the proof that accepting by link requires. The secret of the link stays in its fragment and is never sent.',
         ),
       { write: 'create', default: null, sql: () => 'null::text', sparse: true },
     ),
     ...timestamps,
   },
   relations: {
-    room: one('rooms', { write: 'create', about: 'The room.' }),
+    room: one('rooms', { write: 'create', about: 'The room of the membership.' }),
     user: one('users', {
       write: 'create',
       default: null,
-      about: 'Who is invited. Nobody where whoever has the link may accept.',
+      about: 'The member or invited person. It is empty for an invitation that anybody with the link can accept.',
     }),
   },
   page: { size: 100, max: 500 },
