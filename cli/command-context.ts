@@ -53,7 +53,7 @@ export const createCommandContext = ({ terminal, isJson, env }: CommandContextOp
   prompts: new TerminalPrompts(terminal),
   readStdin: async () => {
     // A password typed at a terminal would be visible.
-    if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Nothing is piped in.')
+    if ('isTTY' in terminal.input && terminal.input.isTTY) throw new UsageError('Standard input is empty.')
     return (await text(terminal.input)).replace(/\r?\n$/, '')
   },
   open: (task, use = 'command') => withCore({ terminal, env, use }, task),
@@ -144,7 +144,7 @@ function catchInterruption(): Interruption {
   const onSignal = (name: NodeJS.Signals) => {
     if (caught && performance.now() - caught.at > SAME_SIGNAL_MS) exit(caught.name)
     caught ??= { name, at: performance.now() }
-    ending.abort(new Error(`Ended by ${name}.`))
+    ending.abort(new Error(`The command was ended by ${name}.`))
   }
   const onError = (error: Error) => ending.abort(error)
   for (const name of signals) process.on(name, onSignal)

@@ -160,7 +160,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
   const traces = telemetry?.traces
   const core = await openCore(options, 'service')
   try {
-    log.info(await core.host.models.sync(), 'models synchronised')
+    log.info(await core.host.models.sync(), 'the models were synchronised')
     await syncExtApps(core.host, options)
     await syncLimits(core.host, log)
     await core.host.migrations.register()
@@ -207,14 +207,17 @@ async function openMetricsIfEnabled({ metrics }: Services, { METRICS_PORT: port,
 /** Synchronises external apps with the file EXT_APPS. Without the setting, apps stay as they are, so that a replica that lacks it does not unlink all of them. */
 async function syncExtApps(host: Api, { env: { EXT_APPS, variables }, log }: ServiceOptions): Promise<void> {
   if (EXT_APPS)
-    return log.info(await host.extApps.sync(await readExtApps(EXT_APPS, variables)), 'external apps synchronised')
+    return log.info(
+      await host.extApps.sync(await readExtApps(EXT_APPS, variables)),
+      'the external apps were synchronised',
+    )
   const apps = (await host.extApps.overview()).filter(({ fromFile }) => fromFile).map(({ name }) => name)
   if (apps.length > 0) log.warn({ apps }, 'EXT_APPS is not set: the apps of the file stay as they are')
 }
 
 async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
   const limits = await host.limits.sync()
-  log.info(limits, 'limits synchronised')
+  log.info(limits, 'the limits were synchronised')
   if (limits.ofNobody.length > 0)
     log.warn(
       { limits: limits.ofNobody },

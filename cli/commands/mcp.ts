@@ -171,6 +171,6 @@ async function confirmTool({ prompts }: CommandContext, tool: Tool, approved: re
     return await prompts.confirm('--yes', `May models call ${tool.name} of ${tool.server}?`)
   } catch (error) {
     const isHalfway = error instanceof CancelledError && approved.length > 0
-    throw isHalfway ? new CancelledError(`Approved before that: ${approved.join(', ')}.`) : error
+    throw isHalfway ? new CancelledError(`These were approved before that: ${approved.join(', ')}.`) : error
   }
 }

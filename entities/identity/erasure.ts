@@ -25,6 +25,6 @@ export function eraseRules(metadata: MetadataStorage): EraseRule[] {
 
 function toEraseRule(table: string, { fieldNames: [column = ''], deleteRule = '' }: EntityProperty): EraseRule {
   const rows = outcomes[deleteRule]
-  if (!rows) throw new Error(`${table}.${column} refers to users, and nobody said what happens where one is removed`)
+  if (!rows) throw new Error(`${table}.${column} refers to users, and erasure has no rule for it`)
   return { table, column, rows }
 }

@@ -38,7 +38,7 @@ export const anthropicEndpoints: readonly Endpoint[] = [
     answers: () =>
       describeAnswer(200, {
         ...describeJson(message),
-        ...describeEvents('With `stream`: events from `message_start` to `message_stop`.'),
+        ...describeEvents('The events from `message_start` to `message_stop`, if `stream` is true.'),
       }),
   },
   {

@@ -120,7 +120,7 @@ export function toCoreRequest(request: TranslatableRequest): TranslatedRequest {
 
 /** Clients react to this code by sending the whole conversation. */
 const createUnknownThreadProblem = () =>
-  new Problem('not_found', { detail: 'No thread is kept here.', meta: { error_code: 'thread_not_found' } })
+  new Problem('not_found', { detail: 'The service stores no threads.', meta: { error_code: 'thread_not_found' } })
 
 function toParameters(request: TranslatableRequest): CallParameters {
   const { temperature, top_p: topP, max_tokens: maxTokens, thinking, tool_choice: choice } = request

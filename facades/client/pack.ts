@@ -16,7 +16,7 @@ function writeSentence(name: string): string | undefined {
   const access = accessOf(procedure)
   if (access.callers === 'the host' || access.sessionOnly) return undefined
   const sentence = about ?? (exposes && summarize(exposes))
-  if (!sentence) throw new Error(`Nobody said what ${name} does.`)
+  if (!sentence) throw new Error(`The procedure ${name} has no description.`)
   return `${sentence} ${describeAccess(procedure)}`
 }
 

@@ -199,8 +199,8 @@ function toContent(schema: JsonObject): JsonObject {
 }
 
 const tags = [
-  { name: 'ai', description: 'Asking AI models.' },
-  { name: 'other faces', description: 'The same for programs that know the API of OpenAI or Anthropic.' },
+  { name: 'ai', description: 'Questions to AI models.' },
+  { name: 'other faces', description: 'Questions of programs that know the API of OpenAI or Anthropic.' },
   { name: 'caller', description: 'The owner of the access token.' },
   { name: 'health', description: 'The state of the service.' },
   { name: 'links', description: 'Previews of linked pages.' },

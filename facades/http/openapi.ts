@@ -70,7 +70,7 @@ export const refusal = {
     {
       success: { type: 'boolean', const: false },
       message: text,
-      code: { ...text, description: 'For programs.' },
+      code: { ...text, description: 'An error code for programs.' },
       requestId: text,
       errors: {
         type: 'object',

@@ -7,7 +7,7 @@ export const legacyPreviewEndpoint: Endpoint = {
   name: 'linkPreviews.metadata',
   tag: 'links',
   refusals: { statuses: [401, 403, 413, 415, 422, 429], body: refusal },
-  more: { deprecated: true, summary: 'Read what a page says of itself, as older front ends ask for it' },
+  more: { deprecated: true, summary: 'Read the preview of a page, as older front ends ask for it' },
   body: describeAsIs,
   answers: (answer) => describeAnswer(200, describeJson(answer)),
 }

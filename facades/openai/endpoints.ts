@@ -49,7 +49,10 @@ const embeddings = describeObject({
       object: constant('embedding'),
       index: integer,
       embedding: {
-        anyOf: [describeList({ type: 'number' }), { ...text, description: 'With `base64`: four bytes a number.' }],
+        anyOf: [
+          describeList({ type: 'number' }),
+          { ...text, description: 'The numbers in `base64`, four bytes each.' },
+        ],
       },
     }),
   ),
@@ -68,7 +71,7 @@ export const openAiEndpoints: readonly Endpoint[] = [
     answers: () =>
       describeAnswer(200, {
         ...describeJson(completion),
-        ...describeEvents('With `stream`: chunks of the completion, then `[DONE]`.'),
+        ...describeEvents('The chunks of the completion, then `[DONE]`, if `stream` is true.'),
       }),
   },
   {
@@ -81,7 +84,7 @@ export const openAiEndpoints: readonly Endpoint[] = [
     answers: () =>
       describeAnswer(200, {
         ...describeJson(response),
-        ...describeEvents('With `stream`: events from `response.created` to `response.completed`.'),
+        ...describeEvents('The events from `response.created` to `response.completed`, if `stream` is true.'),
       }),
   },
   ...modelEndpoints,
@@ -90,7 +93,7 @@ export const openAiEndpoints: readonly Endpoint[] = [
     path: '/v1/embeddings',
     name: 'ai.embed',
     request: embeddingRequest,
-    more: { summary: 'Have texts embedded as programs written for OpenAI do' },
+    more: { summary: 'Embed texts as programs written for OpenAI do' },
     answers: () => describeAnswer(200, describeJson(embeddings)),
   },
 ]

@@ -24,9 +24,9 @@ export function readKey(url: string, basePath: string): string | undefined {
 /** Checks the protocol version of a client, which is 7 by default. */
 export function checkVersion(url: string): ConnectionError | undefined {
   const version = new URLSearchParams(url.split('?')[1]).get('protocol') ?? '7'
-  if (!/^\d{1,3}$/.test(version)) return { code: codes.badVersion, message: 'The protocol version is no number.' }
+  if (!/^\d{1,3}$/.test(version)) return { code: codes.badVersion, message: 'The protocol version is not a number.' }
   if (Number(version) >= 5 && Number(version) <= 7) return undefined
-  return { code: codes.unsupportedVersion, message: 'Versions 5 to 7 of the protocol are spoken here.' }
+  return { code: codes.unsupportedVersion, message: 'The service supports versions 5 to 7 of the protocol.' }
 }
 
 /** Writes a frame; its data is nested JSON, as the protocol requires. */

@@ -52,7 +52,7 @@ export const aiRouter = router({
   stream: simpleRequestProcedure
     .meta({
       ...about(
-        'Ask a model for its answer as it comes: pieces of text, questions whether a tool may be called, then the tokens it took.',
+        'Ask a model and stream its answer: pieces of text, approval requests for tools, then the tokens that it used.',
       ),
       streams: true,
     })
@@ -70,7 +70,7 @@ export const aiRouter = router({
 
   completeStream: streamProcedure
     .meta({
-      ...about('Ask a model with files, tools and parameters for its answer as it comes, in parts of several types.'),
+      ...about('Ask a model with files, tools and parameters, and stream its answer in parts of several types.'),
       streams: true,
     })
     .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
@@ -82,7 +82,7 @@ export const aiRouter = router({
   embed,
 
   approve: userWith('ai')
-    .meta(about('Allow or refuse the call of a tool about which a stream asks.'))
+    .meta(about('Approve or refuse a tool call that a stream asks about.'))
     .input(approvalAnswer)
     .mutation(({ ctx, input }) => answerApproval(ctx, ctx.caller.person.id, input)),
 

@@ -43,12 +43,7 @@ const embeddingAnswer = z.object({
 export const embed = userWith('ai')
   .meta(withBodySize('AI request with files'))
   .input(embeddingRequest)
-  .meta(
-    about(
-      'Turn texts into numbers, so that those of texts that mean the same are close to each other.',
-      embeddingAnswer,
-    ),
-  )
+  .meta(about('Embed texts: similar texts get similar lists of numbers.', embeddingAnswer))
   .mutation(async ({ ctx, input }) => createEmbeddings(ctx, input))
 
 async function createEmbeddings(

@@ -30,7 +30,7 @@ interface ConsentView
 /** Procedures of the consent page and of the list of links. */
 export const consentPageRouter = router({
   asked: sessionUser
-    .meta(about('Ask what a connect request asks for, which is for the caller alone from then on.'))
+    .meta(about('Read a connect request, which only the caller can answer from then on.'))
     .input(consentPageInput)
     .query(async ({ ctx, input }): Promise<ConsentView> => {
       const { app: requestingApp, isAnswered } = await claimForCaller(ctx, input.connectRequest)

@@ -215,7 +215,7 @@ export const extAppsRouter = router({
     })),
 
   endLinks: rowActionEnd(extApps, 'link', sessionUser)
-    .meta(about("End the caller's links with an app; what it has under way for them stops."))
+    .meta(about("End the caller's links with an app, and its running calls for them."))
     .input(z.strictObject({ id: resourceId }))
     .mutation(async ({ ctx, input: { id } }) => {
       const ended = await endAppLinks(ctx, Number(id), { userId: ctx.caller.person.id })
@@ -224,7 +224,7 @@ export const extAppsRouter = router({
     }),
 
   rotateCredential: rowAction(extApps, 'rotate-credential', sensitiveAdministrator)
-    .meta(about('Give an app another credential; those it has work for a while longer.'))
+    .meta(about('Create another credential of an app. Its earlier credentials work for a limited time.'))
     .input(rotation)
     .mutation(async ({ ctx, input }) => ({ meta: { credential: await rotateCredential(ctx, input) } })),
 

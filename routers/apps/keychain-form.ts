@@ -18,7 +18,7 @@ import { endLinksOfOldKeys } from './app-links.ts'
 /** The form in which a person's keychain is wrapped; an app that opens keychains decides on it, too. */
 export const keychainRouter = router({
   form: sessionUser
-    .meta(about("Read the form in which the caller's keychain shall be wrapped."))
+    .meta(about("Read the form in which the caller's browser must encrypt the keychain."))
     .query(async ({ ctx }) => ({ form: await findForm(ctx, ctx.services.sql) })),
 
   /** Replaces all values by the same keys in another wrapping. */

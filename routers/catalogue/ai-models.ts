@@ -67,8 +67,8 @@ async function writeUsageRules({ em, id }: AttributeWrite, requestedTypes: unkno
 }
 
 const aboutFallback =
-  'Names of up to five models that answer where its provider cannot, in their order. One is asked only where the caller may use it ' +
-  'and it takes all of the question; its own `fallback` does not count then, so two models may name each other.'
+  'The names of up to five models that answer if the provider cannot, in this order. A model is asked only if the caller may use it ' +
+  'and it accepts the whole question. Its own `fallback` is ignored then, so two models may name each other.'
 
 /** The names of models, as requests use them. */
 const fallback = attribute(z.array(text(200)).max(5).overwrite(removeDuplicates).describe(aboutFallback), {

@@ -176,11 +176,7 @@ export const aiProviders = defineResource({
         ),
       { write: true, sensitive: true, default: null, only: 'admin' },
     ),
-    apiKey: secret(
-      API_KEY,
-      secretText,
-      'The key of its API. Nobody gets it back: where there is one, stars stand for it.',
-    ),
+    apiKey: secret(API_KEY, secretText, 'The key of the API. Nobody gets it back: stars stand for it.'),
     servers: furtherServers,
     modelStatusUrl: attribute(
       webAddress

@@ -352,7 +352,7 @@ export const modelsRouter = router({
 
   import: sensitiveAdmin
     .meta({
-      ...about("Add models of a provider's own list, switched off, and complete limits and prices."),
+      ...about("Add models of a provider's own list, disabled, and complete limits and prices."),
       waitsOutside: true,
     })
     .input(modelImport)

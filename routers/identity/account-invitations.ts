@@ -72,7 +72,7 @@ export const accountInvitationsRouter = router({
 
   /** A mutation, so that the secret is sent by POST and appears in no URL or log. */
   open: browserProcedure
-    .meta(about('Tell whose account the link of an invitation is for.'))
+    .meta(about('Read the account that the link of an invitation is for.'))
     .input(z.strictObject({ secret }))
     .mutation(async ({ ctx, input }) => {
       await consumeAttempt(ctx)

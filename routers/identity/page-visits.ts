@@ -23,7 +23,7 @@ const views: Record<Page, Record<UserType, View>> = {
 
 export const pagesRouter = router({
   visit: anyone
-    .meta(about('Ask which page to show to the caller who asked for one, and what it needs to know.'))
+    .meta(about('Read the page to show for the requested one, and its data.'))
     .input(z.strictObject({ page: z.enum(pages) }))
     .query(async ({ ctx, input }) => ({
       view: views[input.page][ctx.callerContext.current.type],

@@ -126,7 +126,9 @@ async function verifyCurrentPassword(ctx: Context, username: string, password: s
   const allowance = await ctx.services.limiter.consume(key, MAX_ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
     ctx.notes.setRateLimit(allowance)
-    throw new Problem('too_many_requests', { detail: 'Too many tries to change the password. Try again later.' })
+    throw new Problem('too_many_requests', {
+      detail: 'There were too many attempts to change the password. Try again later.',
+    })
   }
   if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')
   await ctx.services.limiter.clear(key, MAX_ATTEMPTS, WINDOW_SECONDS)

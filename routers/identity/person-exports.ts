@@ -66,7 +66,7 @@ export const personExportsRouter = router({
       const { id } = ctx.caller.person
       ctx.auditedCall?.setSubject(`user:${id}`)
       const [found] = await sql(findExportFile, [exportId, id])
-      if (!found) throw new Problem('not_found', { detail: 'There is no such export of yours, or its time is over.' })
+      if (!found) throw new Problem('not_found', { detail: 'You have no such export, or it has expired.' })
       const { file, bytes, sealedKey, endedAt } = found
       const fileInfo = { name: `export-${endedAt.slice(0, 10)}.zip`, mime: 'application/zip', bytes, tag: file }
       return new FileContent(fileInfo, (range) => exportFiles.read({ name: file, bytes, sealedKey }, range))
@@ -87,9 +87,9 @@ async function requestExport(ctx: Context, userId: number) {
   return runInTransaction(ctx, undefined, async (em) => {
     await runStatement(em, lockPerson, [userId])
     const { waiting, today } = await runForOneRow(em, countExports, [userId])
-    if (waiting > 0) throw new Problem('conflict', { detail: 'An export is being made already.' })
+    if (waiting > 0) throw new Problem('conflict', { detail: 'Another export is still running.' })
     if (today >= MAX_PER_DAY)
-      throw new Problem('too_many_requests', { detail: `There are at most ${MAX_PER_DAY} exports within a day.` })
+      throw new Problem('too_many_requests', { detail: `You can order at most ${MAX_PER_DAY} exports within a day.` })
     const added = await runForOneRow(em, addExport, [userId, KEPT_HOURS])
     await ctx.services.jobQueue.enqueue(em, 'export-person', { input: { exportId: added.id } })
     return added

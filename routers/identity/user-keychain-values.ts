@@ -84,7 +84,7 @@ export const userKeychainValuesRouter = router({
   validator: action(userKeychainValues, 'validator', userWith('read'))
     .meta(
       about(
-        'Read the value on which a browser tries a passkey: an entry, or a keychain still to be split into entries.',
+        'Read a value to test a passkey with: an entry of the keychain, or a keychain that is not yet split into entries.',
       ),
     )
     .query(({ ctx }) => readValidator(ctx, ctx.caller.person.id)),
@@ -102,7 +102,7 @@ async function readValidator(ctx: Context, userId: number): Promise<Validator> {
     return { data, meta: { publicKey: entry.publicKey, validator: data.value } }
   }
   const oldKeychain = await readOldKeychain(ctx, userId)
-  if (!oldKeychain) throw new Problem('not_found', { detail: 'You have made no keys yet.' })
+  if (!oldKeychain) throw new Problem('not_found', { detail: 'You have not created your keys yet.' })
   return { data: null, meta: { publicKey: oldKeychain.publicKey, validator: oldKeychain.blob } }
 }
 

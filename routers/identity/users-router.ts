@@ -101,16 +101,12 @@ export const usersRouter = router({
     }),
 
   changesSince: memberAction(users, 'me', 'changes', userWith('read'))
-    .meta(
-      about(
-        "Read what has changed in the caller's own list of rooms, invitations and private conversations since a position.",
-      ),
-    )
+    .meta(about("Read the changes in the caller's rooms, invitations and private conversations since a position."))
     .input(changesInput)
     .query(({ ctx, input }) => readChangesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
 
   changes: userWith('read')
-    .meta(about("Follow what changes in the caller's own list of rooms, invitations and private conversations."))
+    .meta(about("Follow the changes in the caller's rooms, invitations and private conversations."))
     .input(followInput.prefault({}))
     .subscription(({ ctx, input: { lastEventId: after } }) =>
       followChanges(ctx, { stream: `user:${ctx.caller.person.id}`, after, admit: async () => () => false }),

@@ -113,7 +113,7 @@ export const roomKeysRouter = router({
     .query(({ ctx, input }) => readStoredKeys(ctx, ctx.caller.person.id, input)),
 
   recipients: rowAction(rooms, 'key-recipients', userWith('write'))
-    .meta(about('Read for whom a new key of a room has to be wrapped, with their public keys.'))
+    .meta(about('List the people who need a new key of a room, with their public keys.'))
     .input(z.strictObject({ id: resourceId }))
     .query(({ ctx, input }) => readRecipients(ctx, Number(input.id))),
 
@@ -249,7 +249,7 @@ function assertWrappedForAll({ recipients, version }: Recipients, input: NewKey)
     users.size === named.length && users.size === recipients.length && recipients.every(({ id }) => users.has(id))
   if (isExact && input.recipients === version) return
   throw new Problem('conflict', {
-    detail: 'The members of the room, their public keys or its texts are others: read them anew.',
+    detail: 'The members of the room, their public keys or its texts have changed. Read them again.',
   })
 }
 

@@ -70,7 +70,7 @@ export const roomsRouter = router({
     }),
 
   changesSince: rowAction(rooms, 'changes', userWith('read'))
-    .meta(about('Read what has changed in a room since a position: the room, its members, messages and read marks.'))
+    .meta(about('Read the changes in a room since a position: the room, its members, messages and read marks.'))
     .input(changesInput.extend({ id: resourceId }))
     .query(async ({ ctx, input: { id, page } }) => {
       const changes = await readChangesSince(ctx, `room:${Number(id)}`, page?.after).catch((error: unknown) => ({
@@ -83,7 +83,7 @@ export const roomsRouter = router({
     }),
 
   changes: userWith('read')
-    .meta(about('Follow what changes in a room: the room, its members, messages and read marks.'))
+    .meta(about('Follow the changes in a room: the room, its members, messages and read marks.'))
     .input(followInput.extend({ id: resourceId }))
     .subscription(({ ctx, input: { id, lastEventId: after } }) => followRoom(ctx, Number(id), after)),
 
@@ -93,12 +93,12 @@ export const roomsRouter = router({
     .mutation(({ ctx, input }) => markRead(ctx, Number(input.id), Number(input.upTo))),
 
   arrange: rowAction(rooms, 'arrange', userWith('write'))
-    .meta(about('Mute a room or put it aside, for the caller alone. What is left out stays as it is.'))
+    .meta(about('Mute or archive a room for the caller alone. Omitted members stay unchanged.'))
     .input(arrangementInput)
     .mutation(({ ctx, input }) => arrangeRoomOfCaller(ctx, input)),
 
   lastMessages: userWith('read')
-    .meta(about('Read what came last in each room of the caller, encrypted, the newest first.', z.array(lastMessage)))
+    .meta(about('List the last message of each room of the caller, encrypted, the newest first.', z.array(lastMessage)))
     .query(({ ctx }) => ctx.services.sql(findLastMessages, [ctx.caller.person.id, MAX_LISTED])),
 
   /** Creates the room with its first members: the caller as administrator, and the AI user. */

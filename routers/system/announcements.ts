@@ -149,7 +149,7 @@ export const announcementsRouter = router({
 
   /** Only a session may accept, never a token. */
   accept: sessionUser
-    .meta(about('Record that the caller accepts an announcement, in the version that they have read.'))
+    .meta(about('Accept an announcement, in the version that the caller has read.'))
     .input(announcementSelector.extend({ version: version.optional() }))
     .mutation(async ({ ctx, input: { id, version } }) => {
       const person = ctx.caller.person.id

@@ -28,7 +28,7 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 }
 
 export const healthRouter = router({
-  check: anyone.meta(about('Ask whether the parts of the service work.', healthReport)).query(async ({ ctx }) => {
+  check: anyone.meta(about('Check the parts of the service.', healthReport)).query(async ({ ctx }) => {
     const { healthTimer } = ctx.services
     if (!(await healthTimer.isDeepCheckDue())) return buildReport([await runCheck(ctx, 'quick_database')])
     const health = await checkParts(ctx)
@@ -40,7 +40,7 @@ export const healthRouter = router({
    * Reports only on this replica: a failing Redis must not remove all replicas from the balancer, as they still serve.
    * Components with problems add their messages.
    */
-  ready: anyone.meta(about('Ask whether new work may come here.')).query(async ({ ctx }) => {
+  ready: anyone.meta(about('Check that the process is ready for requests.')).query(async ({ ctx }) => {
     const troubles = collectTroubles(ctx)
     return withTimeout(ctx.services.healthChecks.database(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const, ...troubles }),

@@ -45,7 +45,7 @@ const previewProcedure = userWith('read').use(async ({ ctx, next }) => {
 
 export const linkPreviewsRouter = router({
   metadata: previewProcedure
-    .meta({ ...about('Read what a page says of itself.', preview), waitsOutside: true })
+    .meta({ ...about('Read the title, description and picture of a page.', preview), waitsOutside: true })
     .input(z.strictObject({ url }))
     .query(async ({ ctx, input }): Promise<Preview> => toPreview(input.url, await fetchPageHead(ctx, input.url))),
 

@@ -9,7 +9,7 @@ export const settingsRouter = router({
 
 export const metricsRouter = router({
   read: adminWith('metrics')
-    .meta(about('Read what this replica has counted, as Prometheus reads it.'))
+    .meta(about('Read the metrics of this replica in the format of Prometheus.'))
     .query(({ ctx }) => ctx.services.metrics.render()),
 })
 

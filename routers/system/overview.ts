@@ -39,7 +39,7 @@ export const overviewRouter = router({
   }),
 
   changesSince: adminSession
-    .meta(about('Read which acts of administrators and changes of the catalogue there were since a position.'))
+    .meta(about('Read the acts of administrators and changes of the catalogue since a position.'))
     .input(changesInput.prefault({}))
     .query(({ ctx, input }) => readChangesSince(ctx, 'admins', input.page?.after)),
 

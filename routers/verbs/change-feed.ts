@@ -43,7 +43,7 @@ export async function readChangesSince(ctx: Context, stream: Stream, after: stri
   if (!isKnown) {
     const position = `${found.epoch}:${found.seq}`
     throw new Problem('position_too_old', {
-      detail: 'Read the data anew, then go on from meta.position.',
+      detail: 'Read the data again, then continue from meta.position.',
       meta: { position },
     })
   }

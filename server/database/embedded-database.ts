@@ -40,7 +40,8 @@ export async function openEmbedded(
     if (opened) return opened
     if (tries === 0)
       waiting.notify?.(`Another process holds the data folder ${dataDir}. Waiting until it ends, up to 30 seconds.`)
-    if (waiting.signal?.aborted) throw new Error(`Stopped while another process held the data folder ${dataDir}.`)
+    if (waiting.signal?.aborted)
+      throw new Error(`The start was stopped while another process held the data folder ${dataDir}.`)
     if (Date.now() - startedAt > LOCK_TIMEOUT_MS)
       throw new Error(`Another process holds the data folder ${dataDir}. Set DATA_DIR to another.`)
     await pause(100)

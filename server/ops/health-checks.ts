@@ -33,7 +33,7 @@ export function createHealthChecks({ sql, kv, blobs }: HealthCheckOptions, dataD
     quick_database: async () => void (await sql(trivialStatement)),
     async database() {
       const [row] = await sql(checkWritable)
-      if (row?.readsOnly) throw new HealthFailure('The database only reads: it takes no changes.')
+      if (row?.readsOnly) throw new HealthFailure('The database is read-only.')
     },
     async cache() {
       const [key, value] = [`health:${randomUUID()}`, randomUUID()]

@@ -110,7 +110,7 @@ type ClientEvent = Extract<ClientFrame, { type: 'client event' }>
 /** Returns the reason why an event is refused, as far as the connection itself knows; undefined if there is none. */
 function findRefusal(connection: Connection, subscription: Subscription | undefined, { channel }: ClientEvent) {
   if (!subscription) return 'You are not subscribed to this channel.'
-  if (readChannel(channel)?.kind === 'everybody') return 'Nobody tells everybody something.'
+  if (readChannel(channel)?.kind === 'everybody') return 'Only the service sends events to this channel.'
   if (!subscription.canPublish) return "The access token lacks the ability 'write'."
   return connection.takeClientEventToken() ? undefined : 'Too many client events.'
 }

@@ -82,7 +82,7 @@ export class Subscriber {
     if (!channel || !grant) throw new SubscriptionRefused(401, 'The signature is not valid.')
     const person = Number(grant.user_id)
     if (connection.person !== undefined && connection.person !== person)
-      throw new SubscriptionRefused(401, 'The connection is another person’s.')
+      throw new SubscriptionRefused(401, 'The connection belongs to another person.')
     if (!(await connections.claim(connection, person)))
       return connection.close(codes.tooManyConnections, 'You have too many connections.')
     const credential = toCredential(grant)

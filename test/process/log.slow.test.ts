@@ -99,7 +99,9 @@ test('a first start at a terminal prints sentences and a block of labelled value
   const labels = lines.map((line) => /^ {4}(\w+) +\S+$/.exec(line)?.[1]).filter(Boolean)
 
   expect(lines.filter((line) => line.startsWith('{'))).toEqual([])
-  expect(lines.find((line) => line.includes('models synchronised'))).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: models/)
+  expect(lines.find((line) => line.includes('the models were synchronised'))).toMatch(
+    /^\[\d\d:\d\d:\d\d\] INFO: the models/,
+  )
   expect(labels).toEqual(['Address', 'User', 'Password', 'Token'])
 })
 
@@ -107,7 +109,7 @@ test('LOG_FORMAT=json writes lines of JSON at a terminal, too', async () => {
   await using terminal = await startAtTerminal({ LOG_FORMAT: 'json' })
   const [first = ''] = terminal.lines
 
-  expect(JSON.parse(first)).toMatchObject({ msg: 'models synchronised' })
+  expect(JSON.parse(first)).toMatchObject({ msg: 'the models were synchronised' })
 })
 
 test('probes are logged when what they find changes, and other requests always', async () => {

@@ -151,7 +151,7 @@ describe('the first start', () => {
     }
 
     expect(await second.stop()).toBe(1)
-    expect(second.output.err).toBe(`Stopped while another process held the data folder ${folder.path}.\n`)
+    expect(second.output.err).toBe(`The start was stopped while another process held the data folder ${folder.path}.\n`)
     expect(await folder.postgres()).toBeDefined()
 
     await first.stop()

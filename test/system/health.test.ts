@@ -192,7 +192,7 @@ test('readiness and the deep check tell of a database that only reads', async ()
   await runAdminStatement(`alter database ${database} reset default_transaction_read_only`)
   await runAdminStatement(endSessions)
 
-  const message = 'The database only reads: it takes no changes.'
+  const message = 'The database is read-only.'
   expect([report.code, checkNames(report)]).toEqual([503, deepChecks])
   expect(report.checks.filter(({ status }) => status === 'error')).toEqual([
     { name: 'database', status: 'error', message },

@@ -127,11 +127,11 @@ const describeFields = (components: Components, { type, attributes, relations }:
   }))
 
 const headers = {
-  'If-None-Match': 'An `ETag` that is known already: 304 where it is still current.',
+  'If-None-Match': 'A known `ETag`. The response is 304 if it is still current.',
   'If-Match':
-    'The `ETag` of what was read: 412 where somebody else changed it in the meantime, 428 where it is needed and missing.',
+    'The `ETag` of the version that was read. The response is 412 if it has changed since, and 428 if the header is required and missing.',
   'Idempotency-Key':
-    'A key of your choice: a repeated request with the same key within a day gets the first response; of a large one only status and `Location`.',
+    'A key of your choice. A repeated request with the same key within a day gets the first response; if that is large, only its status and `Location`.',
 } as const
 
 function describeHeaders(components: Components, route: ServedRoute) {
@@ -203,7 +203,7 @@ function describeSuccess({ answers: schemas }: DescriptionContext, route: Served
   const schema = answers === 'nothing' ? undefined : chooseSchema(schemas, route, target)
   const status = creates ? 201 : 200
   const headers = {
-    ...(answers !== 'nothing' && { ETag: describeHeader('Stands for exactly this answer.') }),
+    ...(answers !== 'nothing' && { ETag: describeHeader('The version of this response.') }),
     ...(creates && { Location: describeHeader('The address of the new resource.') }),
   }
   const content = { [mediaType]: { schema: isRead ? schema : schemas.describeChange(schema) } }
@@ -214,7 +214,7 @@ function describeSuccess({ answers: schemas }: DescriptionContext, route: Served
 }
 
 const bytes = { '*/*': { schema: { type: 'string', format: 'binary' } } }
-const tagged = { ETag: describeHeader('Stands for exactly these bytes.') }
+const tagged = { ETag: describeHeader('The version of these bytes.') }
 const part = { 'Content-Range': describeHeader('The range of the part, and the total number of bytes.') }
 
 const fileAnswer: JsonObject = {

@@ -23,11 +23,11 @@ type OwnApproval = z.output<typeof ownApproval>
 /** Lists and revokes the tools that people have allowed for whole conversations. */
 export const ownApprovals = {
   approvals: sessionUser
-    .meta(about('List the tools that the caller has allowed for whole conversations.', z.array(ownApproval)))
+    .meta(about('List the tools that the caller has approved for whole conversations.', z.array(ownApproval)))
     .query(({ ctx }) => listOwnApprovals(ctx, ctx.caller.person.id)),
 
   revokeApproval: sessionUser
-    .meta(about('Take back that a tool is allowed for a conversation: models ask again.'))
+    .meta(about('Revoke the approval of a tool for a conversation. Models then ask again.'))
     .input(ownApproval.pick({ id: true }).strict())
     .mutation(async ({ ctx, input }) => {
       if (!(await forgetApproval(ctx.services, ctx.caller.person.id, input.id))) throw new Problem('not_found')

@@ -113,7 +113,7 @@ export const aiTools = defineResource({
       },
       (value) => (value === 'true' ? 'any' : value === 'false' ? 'none' : 'one'),
     ),
-    status: choice('Switched on or off, or how it can be reached.', {
+    status: choice('The state of the tool: `active` or `inactive`, or its reachability.', {
       active: (tool) => `${tool}.active`,
       inactive: (tool) => `not ${tool}.active`,
       online: hasStatus('online'),

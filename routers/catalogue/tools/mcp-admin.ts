@@ -15,7 +15,7 @@ const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string()
 /** Administration of tool servers. */
 export const mcpRouter = router({
   sync: sensitiveAdmin
-    .meta({ ...about('Store what every tool server offers now.'), waitsOutside: true })
+    .meta({ ...about('Store the current tools of every tool server.'), waitsOutside: true })
     .mutation(({ ctx }) => syncToolServers(ctx)),
 
   check: sensitiveAdmin

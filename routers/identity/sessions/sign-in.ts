@@ -52,7 +52,7 @@ const redirectLogin = {
 
 async function findSource({ services }: BrowserContext): Promise<RedirectSource> {
   const { redirect } = await services.loginSources()
-  if (!redirect) throw new Problem('not_found', { detail: 'Nobody signs in at a provider here.' })
+  if (!redirect) throw new Problem('not_found', { detail: 'This service has no sign-in at a provider.' })
   return redirect
 }
 
@@ -90,7 +90,7 @@ interface VerifiedLogin {
 /** Verifies a password. Only failures count against the account and the address. */
 async function verifyPassword(ctx: BrowserContext, typedCredentials: Credentials): Promise<VerifiedLogin> {
   const { password } = await ctx.services.loginSources()
-  if (!password) throw new Problem('not_found', { detail: 'Nobody signs in with a password here.' })
+  if (!password) throw new Problem('not_found', { detail: 'This service has no sign-in with a password.' })
   const name = account.safeParse(typedCredentials.account).data ?? typedCredentials.account.toLowerCase()
   const attempt = { account: name, address: ctx.browser.address, browserId: findBrowserId(ctx, name) }
   await consumeAttempt(ctx, attempt)
@@ -110,12 +110,12 @@ async function consumeAttempt(ctx: BrowserContext, attempt: LoginAttempt): Promi
   const allowance = await ctx.services.loginThrottle.consume(attempt)
   if (allowance.remaining >= 0) return
   ctx.notes.setRateLimit(allowance)
-  throw new Problem('too_many_requests', { detail: 'Too many tries to sign in. Try again later.' })
+  throw new Problem('too_many_requests', { detail: 'There were too many attempts to sign in. Try again later.' })
 }
 
 export const sessionsRouter = router({
   current: anyone
-    .meta(about('Ask whether there is a session, for how many seconds, and for its CSRF token.'))
+    .meta(about('Read the state of the session: its remaining seconds, and its CSRF token.'))
     .query(({ ctx: { browser, services } }) => {
       if (!browser?.session) return { expired: true as const }
       const { renewedAt, csrfToken } = browser.session
@@ -157,7 +157,7 @@ export const sessionsRouter = router({
 
 async function signInThroughProxy(ctx: BrowserContext, next: string | undefined) {
   const { header } = await ctx.services.loginSources()
-  if (!header) throw new Problem('not_found', { detail: 'Nobody signs in elsewhere here.' })
+  if (!header) throw new Problem('not_found', { detail: 'This service has no sign-in elsewhere.' })
   const identity = ctx.browser.forwardedIdentity()
   if (identity) return signIn(ctx, identity, { method: 'proxy', next })
   if (!header.loginUrl) throw createLoginProblem(ctx, 'proxy')
@@ -196,7 +196,7 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
   })
   ctx.callerContext.setCaller(toCaller(subject), 'login')
   ctx.auditedCall?.recordChange({ method })
-  ctx.services.log.info({ method, userId: user?.id, requestId: ctx.requestId }, 'signed in')
+  ctx.services.log.info({ method, userId: user?.id, requestId: ctx.requestId }, 'a person signed in')
   return { redirectUri: addRedirect(user?.hasKeys ? '/handshake' : '/register', next) }
 }
 

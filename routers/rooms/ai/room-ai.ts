@@ -112,7 +112,9 @@ async function deleteExpiredDisclosures(ctx: Context): Promise<{ deleted: number
 export const roomAiRouter = router({
   ask: rowAction(rooms, 'ask', userWith('ai'))
     .meta({
-      ...about('Have a model answer in a room, from what the caller discloses to it. The answer comes as a message.'),
+      ...about(
+        'Ask a model to answer in a room, from the messages that the caller discloses to it. The answer is a message of the room.',
+      ),
       ...withBodySize('AI request with files'),
     })
     .input(roomQuestion)
@@ -124,7 +126,7 @@ export const roomAiRouter = router({
     .mutation(({ ctx, input }) => cancelAnswer(ctx, input)),
 
   disclosures: rowAction(rooms, 'disclosures', userWith('read'))
-    .meta(about('List what members of a room have disclosed to models: ids, sizes and hashes, and never a text.'))
+    .meta(about('List the disclosures of a room to models: ids, sizes and hashes, and never a text.'))
     .input(disclosuresInput)
     .query(({ ctx, input }) => listRoomDisclosures(ctx, input)),
 

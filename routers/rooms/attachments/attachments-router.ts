@@ -158,7 +158,7 @@ export const attachmentsRouter = router({
 
   upload: creation(attachments, 'upload', userWith('write'))
     .meta({
-      ...about('Upload a file; an attachment that no message is sent with is deleted after an hour.'),
+      ...about('Upload a file. An attachment without a message is deleted after an hour.'),
       file: 'in',
     })
     .input(uploadInput)

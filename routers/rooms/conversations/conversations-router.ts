@@ -43,14 +43,14 @@ export const conversationsRouter = router({
 
   import: userWith('write')
     .meta({
-      ...about('Store a private conversation from elsewhere, with its times, once.'),
+      ...about('Import a private conversation with its times.'),
       ...withBodySize('conversation'),
     })
     .input(conversationImportInput)
     .mutation(({ ctx, input }) => importConversation(ctx, input)),
 
   quota: userWith('read')
-    .meta(about("Tell how much the caller's private conversations take, and may take."))
+    .meta(about("Read the storage that the caller's private conversations use, and its limit, in bytes."))
     .query(({ ctx }) => readQuota(ctx)),
 
   update: userWith('write')
@@ -78,12 +78,12 @@ export const conversationsRouter = router({
     .mutation(({ ctx, input }) => changeFolder(ctx, input)),
 
   discard: userWith('write')
-    .meta(about('Throw a private conversation away, so that it is deleted soon and can be restored before.'))
+    .meta(about('Move a private conversation to the trash, from which it can be restored until it is deleted.'))
     .input(z.strictObject({ slug }))
     .mutation(({ ctx, input }) => discardOwnConversation(ctx, input.slug)),
 
   restore: userWith('write')
-    .meta(about('Take a private conversation back that was thrown away.'))
+    .meta(about('Restore a private conversation from the trash.'))
     .input(z.strictObject({ slug }))
     .mutation(({ ctx, input }) => restoreOwnConversation(ctx, input.slug)),
 

@@ -45,7 +45,7 @@ const diskErrorCodes = /^(ENOSPC|EDQUOT|EFBIG|EROFS)$/
 export function rethrowDiskError(cause: unknown): never {
   if (!diskErrorCodes.test(String((cause as { code?: unknown }).code))) throw cause
   throw new Problem('unavailable', {
-    detail: 'There is no room left to store this. Please contact your administrator.',
+    detail: 'The storage is full. Please contact your administrator.',
     cause,
   })
 }

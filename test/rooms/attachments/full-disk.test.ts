@@ -93,6 +93,6 @@ describe.each([
   })
 })
 
-const full = 'There is no room left to store this. Please contact your administrator.'
+const full = 'The storage is full. Please contact your administrator.'
 const detailOf = ({ text }: { text: string }) => JSON.parse(text).errors[0].detail
 const countRows = async ({ rows }: JsonApiApp) => (await rows('select from attachments')).length
