@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { followChanges } from '../shared/live.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { withFreshSession } from './fresh-session.tsx'
@@ -45,8 +46,6 @@ export async function readPages<Row>(
   }
 }
 
-/** Milliseconds in which changes are collected before they are read together. */
-const BATCH_MS = 100
 /** Milliseconds between two reads, as many changes come at once when people sign in or a command processes a list. */
 const PAUSE_MS = 3000
 
@@ -54,28 +53,17 @@ const PAUSE_MS = 3000
 export function useLiveRecords(): void {
   useEffect(() => {
     let isStale = false
-    let readAt = 0
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const read = () => {
-      timer = undefined
-      if (document.hidden) return
-      isStale = false
-      readAt = Date.now()
-      void refreshQueries(RECORDS)
-    }
-    const readSoon = () => {
-      timer ??= setTimeout(read, Math.max(BATCH_MS, readAt + PAUSE_MS - Date.now()))
-    }
-    const stop = followChanges(() => {
-      isStale = true
-      readSoon()
-    }, 'admin')
+    const changes = new ChangeQueue<true>(async () => {
+      isStale = document.hidden
+      if (!isStale) await refreshQueries(RECORDS)
+    }, PAUSE_MS)
+    const stop = followChanges(() => changes.add(true), 'admin')
     const showAgain = () => {
-      if (isStale && !document.hidden) readSoon()
+      if (isStale && !document.hidden) changes.add(true)
     }
     document.addEventListener('visibilitychange', showAgain)
     return () => {
-      clearTimeout(timer)
+      changes.stop()
       document.removeEventListener('visibilitychange', showAgain)
       stop()
     }

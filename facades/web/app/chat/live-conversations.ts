@@ -1,61 +1,46 @@
 import { useEffect } from 'react'
 import { queryClient } from '../shared/api/client.ts'
 import { isNotFound } from '../shared/api/error-text.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { type ChangeEvent, followChanges } from '../shared/live.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
 import { refreshMessages, takeOwnChange } from './messages.ts'
 import { turns } from './turn.ts'
 
-/** Milliseconds in which changes are collected before they are read together. */
-const BATCH_MS = 100
-
 /** Refreshes conversations that change in other tabs and programs. */
 export function LiveConversations(): null {
   useEffect(() => {
-    let changed = new ChangedConversations()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const read = () => {
-      timer = undefined
-      void refreshConversations()
-      void refetchFailed()
-      changed.refresh()
-      changed = new ChangedConversations()
-    }
+    const changes = new ChangeQueue<string>(refreshChanged)
     const stop = followChanges((change) => {
       if (change && takeOwnChange(change.subject ?? '')) return
-      changed.add(change)
-      timer ??= setTimeout(read, BATCH_MS)
+      for (const path of listChanged(change)) changes.add(path)
     })
     return () => {
-      clearTimeout(timer)
+      changes.stop()
       stop()
     }
   }, [])
   return null
 }
 
-/** The slugs of the conversations whose attributes or messages have changed. */
-class ChangedConversations {
-  readonly #attributes = new Set<string>()
-  readonly #messages = new Set<string>()
+/** Lists what has changed: `list`, and the attributes or messages of conversations, such as `messages/{slug}`. */
+function listChanged(change: ChangeEvent): string[] {
+  // After a gap anything may have changed.
+  if (!change) return ['list', ...listOldSlugs().flatMap((slug) => [`${CONVERSATION}/${slug}`, `${MESSAGES}/${slug}`])]
+  const { kind = '', subject = '' } = change
+  const [slug = ''] = subject.split('/')
+  if (kind.startsWith('conversation-messages')) return ['list', `${MESSAGES}/${slug}`]
+  return kind.startsWith('conversation') ? ['list', `${CONVERSATION}/${slug}`] : ['list']
+}
 
-  /** Adds a change; without one, there is a gap, in which anything may have changed. */
-  add(change: ChangeEvent): void {
-    if (!change) {
-      for (const set of [this.#attributes, this.#messages]) for (const slug of listOldSlugs()) set.add(slug)
-      return
-    }
-    const { kind = '', subject = '' } = change
-    const [slug = ''] = subject.split('/')
-    if (kind.startsWith('conversation-messages')) this.#messages.add(slug)
-    else if (kind.startsWith('conversation')) this.#attributes.add(slug)
-  }
-
-  refresh(): void {
-    for (const slug of this.#attributes) void queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) })
+async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
+  const reads = [refreshConversations(), refetchFailed()]
+  for (const [name, slug = ''] of [...changes].map((change) => change.split('/'))) {
+    if (name === CONVERSATION) reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
     // The stored answer is older than one that streams here.
-    for (const slug of this.#messages) if (!turns.isAnswering(slug)) void refreshMessages(slug)
+    if (name === MESSAGES && !turns.isAnswering(slug)) reads.push(refreshMessages(slug))
   }
+  await Promise.all(reads)
 }
 
 /** The first elements of the keys of the queries that a shown conversation needs. */

@@ -1,5 +1,6 @@
 import { useEffect } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { followChanges } from '../shared/live.ts'
 import { type Session, useSession } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
@@ -10,8 +11,8 @@ import { MessageOpener } from './room-message.ts'
 import { refreshRooms } from './rooms.ts'
 import { type Socket, subscribeOnSocket } from './socket.ts'
 
-/** Milliseconds between two reads of the list. */
-const REFRESH_MS = 1000
+/** Milliseconds between two reads of the list, or of new messages. */
+const PAUSE_MS = 1000
 /** The most rooms that are subscribed to, over one connection. */
 const MAX_ROOMS = 60
 
@@ -38,7 +39,7 @@ export function useLiveRooms(rooms: readonly Room[] | undefined): void {
     const onMessage = (slug: string, id: string) => {
       const room = queryClient.getQueryData<Room[]>(['rooms', 'list'])?.find((each) => each.slug === slug)
       refreshSoon()
-      if (room && !isInView(slug)) queueArrival(session, room, id)
+      if (room && !isInView(slug)) arrivals.add({ session, room, id })
     }
     return subscribeOnSocket(session.connection, (socket) => listenToRooms(socket, slugs, onMessage))
   }, [session, names])
@@ -68,37 +69,31 @@ function listenToRooms(
   }
 }
 
-let isRefreshPending = false
+const listChanges = new ChangeQueue<true>(refreshRooms, PAUSE_MS)
 
-function refreshSoon(): void {
-  if (isRefreshPending) return
-  isRefreshPending = true
-  setTimeout(() => {
-    isRefreshPending = false
-    void refreshRooms()
-  }, REFRESH_MS)
+const refreshSoon = (): void => listChanges.add(true)
+
+/** A new message of a room that is not in view. */
+interface Arrival {
+  session: Session
+  room: Room
+  id: string
 }
 
-/** Ids of new messages that are still to be decrypted, by room. */
-const pendingMessages = new Map<string, Set<string>>()
-/** Milliseconds in which new messages are collected before they are read together. */
-const BATCH_MS = 1000
-/** The most messages that are decrypted at once, the newest first. */
+/** The new messages that are still to be decrypted, to find those that mention the person. */
+const arrivals = new ChangeQueue<Arrival>(async (arrived) => {
+  const byRoom = Map.groupBy(arrived, ({ room }) => room.id)
+  await Promise.all([...byRoom.values()].map(openArrivals))
+}, PAUSE_MS)
+
+/** The most messages of a room that are decrypted at once, the newest first. */
 const MAX_OPENED = 100
 
-/** Queues a new message of a room that is not in view, to check whether it mentions the person. */
-function queueArrival(session: Session, room: Room, id: string): void {
-  const ids = pendingMessages.get(room.id)
-  if (ids) ids.add(id)
-  else {
-    pendingMessages.set(room.id, new Set([id]))
-    setTimeout(() => void openArrivals(session, room), BATCH_MS)
-  }
-}
-
-async function openArrivals(session: Session, room: Room): Promise<void> {
-  const ids = pendingMessages.get(room.id) ?? new Set()
-  pendingMessages.delete(room.id)
+async function openArrivals(arrived: readonly Arrival[]): Promise<void> {
+  const [last] = arrived.slice(-1)
+  if (!last) return
+  const { session, room } = last
+  const ids = new Set(arrived.map(({ id }) => id))
   const username = session.connection.userinfo?.username ?? ''
   try {
     const { items } = await asPage<StoredRoomMessage>(

@@ -4,6 +4,7 @@ import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { getRelatedId } from '../shared/api/related.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { confirmPerson, type Session } from '../shared/session.tsx'
 import { type CheckedKey, getKeyring, type Keyring } from './keyring.ts'
@@ -17,8 +18,6 @@ import { StreamingAnswers } from './streaming-answers.ts'
 
 /** Milliseconds between two renderings at the least. */
 const SHOW_MS = 350
-/** Milliseconds in which changes are collected before they are read together. */
-const BATCH_MS = 100
 const RETRY_MS = 3000
 
 /** The state of a room. It is a new object after each change. */
@@ -75,7 +74,8 @@ export class RoomStore {
   readonly #listeners = new Listeners()
   readonly #history: RoomHistory
   readonly #members: RoomMembers
-  readonly #pendingChanges = new Set<string>()
+  /** The changes that are still to be read, no more often than the room is rendered. */
+  readonly #changes = new ChangeQueue<string>((changes) => this.#readChanges([...changes]), SHOW_MS)
   readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages; undefined until the room is found. */
@@ -84,8 +84,6 @@ export class RoomStore {
   #live: LiveStream | undefined
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #shownAt = 0
-  #readAt = 0
-  #isReading = false
   #rotation: Promise<void> | undefined
 
   constructor(session: Session, slug: string) {
@@ -151,6 +149,7 @@ export class RoomStore {
   stop(): void {
     this.#stopped.abort()
     this.#live?.stop()
+    this.#changes.stop()
     this.sender?.stop()
     for (const timer of this.#timers.values()) clearTimeout(timer)
   }
@@ -274,39 +273,20 @@ export class RoomStore {
     this.#streamingAnswers.retain(new Set(running.map((each) => each.id)))
   }
 
-  /** Marks something as changed. Changes are read in batches, and again after a failure. */
   #markChanged({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
-    this.#pendingChanges.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
-    this.#scheduleRead()
+    this.#changes.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
   }
 
-  /** Reads at once if nothing was read lately, and otherwise no more often than the room is rendered. */
-  #scheduleRead(): void {
-    if (this.#isReading || this.#pendingChanges.size === 0) return
-    const wait = this.#readAt + SHOW_MS - Date.now()
-    this.#schedule('read', Math.max(BATCH_MS, wait), () => void this.#readChanges())
-  }
-
-  /** Reads one batch at a time, so that no older state replaces a newer one. */
-  async #readChanges(): Promise<void> {
+  async #readChanges(changes: readonly string[]): Promise<void> {
     const { room } = this.#view
-    const changes = [...this.#pendingChanges]
-    this.#pendingChanges.clear()
-    if (!room || this.#stopped.signal.aborted) return
-    this.#isReading = true
-    this.#readAt = Date.now()
+    if (!room) return
     try {
       await this.#readChanged(room, changes)
       this.#show()
     } catch (error) {
       // The person can no longer read the room.
-      if (error instanceof SvcError && error.status === 404) return
-      for (const each of changes) this.#pendingChanges.add(each)
-      this.#readAt = Date.now() + RETRY_MS
-    } finally {
-      this.#isReading = false
-      this.#scheduleRead()
+      if (!(error instanceof SvcError) || error.status !== 404) throw error
     }
   }
 
