@@ -16,7 +16,7 @@ import { moveOptions } from './chat-options.ts'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
-import { Composer } from './composer.tsx'
+import { QuestionComposer } from './composer.tsx'
 import { createConversation, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { type Turn, turns } from './turn.ts'
@@ -43,14 +43,14 @@ function NewChat() {
         <p className="lead">{t('app.chat.empty')}</p>
         {model?.modelId === DEMO_MODEL && <SampleQuestion canSend={canSend} send={send} />}
       </div>
-      <Composer
+      <QuestionComposer
         slug={undefined}
         canSend={canSend}
         obstacle={<SendObstacles error={models ? undefined : error} />}
         send={send}
       >
         <ChatOptionsButton slug={undefined} systemPrompt="" />
-      </Composer>
+      </QuestionComposer>
     </main>
   )
 }
@@ -126,7 +126,7 @@ function Chat({ slug }: { slug: string }) {
           />
         )}
         <AnswerAnnouncer turn={turn} />
-        <Composer
+        <QuestionComposer
           slug={slug}
           canSend={model !== undefined && isLoaded && !isBlocked}
           isAnswering={turns.isAnswering(slug)}
@@ -139,7 +139,7 @@ function Chat({ slug }: { slug: string }) {
             systemPrompt={systemPrompt.text}
             disabled={systemPrompt.text === undefined && !systemPrompt.isUnreadable}
           />
-        </Composer>
+        </QuestionComposer>
       </main>
     </ActionsProvider>
   )

@@ -2,7 +2,6 @@ import { type AiRequest, api } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { t } from '../shared/text/labels.ts'
-import { toParent } from './branches.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
@@ -25,7 +24,7 @@ export interface Question {
   attachments: string[]
 }
 
-/** Stores a question and returns the number by which its answer refers to it. */
+/** Stores a question and returns its number. */
 export async function storeQuestion(
   { slug, key }: ChatContext,
   { text, attachments }: Question,
@@ -33,7 +32,7 @@ export async function storeQuestion(
 ): Promise<number> {
   const content = text === '' ? null : await key.seal(text)
   const stored = await api.conversations.sendMessage.mutate({ slug, content, attachments, parent })
-  return toParent(await putMessageInCache(key, slug, stored))
+  return (await putMessageInCache(key, slug, stored)).number
 }
 
 /** Stores a question and then requests the answer, so that an answer is only paid for once its question is stored. */
@@ -67,7 +66,7 @@ async function buildRequest(
   { parent, partialAnswer }: AnswerRequest,
   signal: AbortSignal,
 ): Promise<AiRequest> {
-  const last = partialAnswer ? toParent(partialAnswer) : parent
+  const last = partialAnswer?.number ?? parent
   const [path, systemPrompt] = await Promise.all([
     readPathTo(key, slug, { parent: last, minLength: MAX_HISTORY }, signal),
     readSystemPrompt(key, slug),

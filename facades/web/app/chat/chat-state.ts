@@ -8,12 +8,12 @@ import {
   type Choices,
   findChoicesFor,
   type PathStep,
+  ROOT_NUMBER,
   takeStepsUpTo,
   toChoices,
-  toParent,
 } from './branches.ts'
 import { type ChatContext, continueAnswer, type Question, requestAnswer, sendQuestion } from './chat-requests.ts'
-import type { OpenedMessage } from './message-content.ts'
+import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
 import { useSystemPrompt } from './system-prompt.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
@@ -27,7 +27,7 @@ export interface ChatActions {
   regenerate(answer: OpenedMessage, modelId?: string): Promise<void>
   /** Requests the rest of the last answer. Rejects if its question can't be read. */
   continueAnswer(): Promise<void>
-  chooseVersion(number: string, parent: string): void
+  chooseVersion(number: number, parent: number): void
   stop(): void
   /** Requests the answer again after a failure. */
   tryAgain(): void
@@ -70,16 +70,16 @@ function useLinkedMessage(
   { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage }: ReturnType<typeof useMessages>,
   messages: readonly OpenedMessage[],
   setChoices: (choices: Choices) => void,
-): string {
-  const targetNumber = useLocation({ select: ({ hash }) => (MESSAGE_NUMBER.test(hash) ? hash : '') })
+): number | undefined {
+  const targetNumber = useLocation({ select: ({ hash }) => (MESSAGE_NUMBER.test(hash) ? readNumber(hash) : undefined) })
   const isLoaded = messages.some(({ number }) => number === targetNumber)
   const canRead = hasNextPage && !isFetching && !isFetchNextPageError
   useEffect(() => {
-    if (targetNumber !== '' && !isLoaded && canRead) void fetchNextPage()
+    if (targetNumber !== undefined && !isLoaded && canRead) void fetchNextPage()
   }, [targetNumber, isLoaded, canRead, fetchNextPage])
   // biome-ignore lint/correctness/useExhaustiveDependencies: messages that load later must not undo later choices.
   useEffect(() => {
-    if (isLoaded) setChoices(findChoicesFor(messages, targetNumber))
+    if (isLoaded && targetNumber !== undefined) setChoices(findChoicesFor(messages, targetNumber))
   }, [targetNumber, isLoaded])
   return targetNumber
 }
@@ -108,27 +108,27 @@ function createActions(state: () => ActionContext): ChatActions {
   /** Returns the path to the parent of a message. */
   const readPathBefore = async (message: OpenedMessage) => {
     const { slug, key } = state()
-    return (await readPathTo(key, slug, { parent: toParent(message), minLength: 2 })).slice(0, -1)
+    return (await readPathTo(key, slug, { parent: message.number, minLength: 2 })).slice(0, -1)
   }
   /** Without a choice the newest version is shown, which the message after this path is. */
   const showNewestAfter = (path: readonly OpenedMessage[]) => state().setChoices(() => toChoices(path))
   return {
-    send: (question) => sendQuestion(getContext(), question, toParent(getLast())),
+    send: (question) => sendQuestion(getContext(), question, getLast()?.number ?? ROOT_NUMBER),
     async resend(message, text) {
       const path = await readPathBefore(message)
-      await sendQuestion(getContext(), { text, attachments: [] }, toParent(path.at(-1)))
+      await sendQuestion(getContext(), { text, attachments: [] }, path.at(-1)?.number ?? ROOT_NUMBER)
       showNewestAfter(path)
     },
     async regenerate(message, modelId) {
       const path = await readPathBefore(message)
-      requestAnswer(getContext(modelId), toParent(path.at(-1)))
+      requestAnswer(getContext(modelId), path.at(-1)?.number ?? ROOT_NUMBER)
       showNewestAfter(path)
     },
     async continueAnswer() {
       const partialAnswer = getLast()
       if (!partialAnswer) return
       const path = await readPathBefore(partialAnswer)
-      continueAnswer(getContext(), toParent(path.at(-1)), partialAnswer)
+      continueAnswer(getContext(), path.at(-1)?.number ?? ROOT_NUMBER, partialAnswer)
     },
     chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
     stop: () => turns.stop(state().slug),

@@ -1,21 +1,14 @@
-import { type FormEvent, type ReactNode, useRef, useState } from 'react'
-import {
-  AttachButton,
-  createDropHandlers,
-  MessageField,
-  SendButton,
-  useDraft,
-  useQuotations,
-} from '../shared/message-field.tsx'
+import { type ReactNode, useRef, useState } from 'react'
+import { Composer, SendButton, useDraft, useQuotations, useSubmit } from '../shared/conversation/composer.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon.tsx'
-import { UploadList, useUploads } from '../shared/uploads.tsx'
+import { useUploads } from '../shared/uploads.tsx'
 import type { Question } from './chat-requests.ts'
 import { runTask, useTask } from './tasks.ts'
 
-interface ComposerProps {
+interface QuestionComposerProps {
   /** The conversation; undefined before it is created. */
   slug: string | undefined
   canSend: boolean
@@ -29,34 +22,37 @@ interface ComposerProps {
 }
 
 /** The form in which a question is written. */
-export function Composer({ slug, canSend, isAnswering = false, obstacle, send, stop, children }: ComposerProps) {
+export function QuestionComposer(props: QuestionComposerProps) {
+  const { slug, canSend, isAnswering = false, obstacle, send, stop, children } = props
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, error, canSubmit, submit } = useQuestionForm(slug, canSend && !isAnswering, send)
   const [improvementError, setImprovementError] = useState<unknown>()
   useQuotations('chat', draft, field)
-  return (
-    <form className="composer" onSubmit={submit} {...createDropHandlers(uploads.add)}>
+  const notices = (
+    <>
       <ErrorMessage error={error} className="notice wrong" />
       <ErrorMessage error={improvementError} className="notice wrong" />
       {obstacle}
-      <div className="composer-field">
-        <UploadList uploads={uploads.uploads} remove={uploads.remove} />
-        <MessageField
-          field={field}
-          text={draft.text}
-          placeholder={t('app.composer.placeholder')}
-          write={draft.write}
-          addFiles={uploads.add}
-        />
-        <div className="composer-tools">
-          <AttachButton add={uploads.add} />
-          <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
-          {children}
-          <span className="spacer" />
-          <SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />
-        </div>
-      </div>
-    </form>
+    </>
+  )
+  const tools = (
+    <>
+      <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
+      {children}
+    </>
+  )
+  return (
+    <Composer
+      field={field}
+      text={draft.text}
+      write={draft.write}
+      uploads={uploads}
+      placeholder={t('app.composer.placeholder')}
+      submit={submit}
+      notices={notices}
+      tools={tools}
+      sendButton={<SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />}
+    />
   )
 }
 
@@ -80,24 +76,13 @@ function useQuestionForm(slug: string | undefined, canSend: boolean, send: (ques
   const { connection, conversationKey } = useSession()
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), slug)
   const uploads = useUploads()
-  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
-  const canSubmit = canSend && !uploads.isUploading && state !== 'sending' && hasContent
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (!canSubmit) return
-    setState('sending')
-    try {
-      await send({ text: draft.text.trim(), attachments: uploads.ids })
-      draft.clear(draft.text)
-      uploads.clear()
-      setState('ready')
-    } catch (error) {
-      setState({ error })
-    }
-  }
-  const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, error, canSubmit, submit }
+  const submission = useSubmit(canSend && !uploads.isUploading && hasContent, async () => {
+    await send({ text: draft.text.trim(), attachments: uploads.ids })
+    draft.clear(draft.text)
+    uploads.clear()
+  })
+  return { draft, uploads, ...submission }
 }
 
 interface ImproveButtonProps {

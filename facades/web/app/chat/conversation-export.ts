@@ -3,7 +3,7 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
 import { buildPath } from './branches.ts'
-import type { OpenedMessage } from './message-content.ts'
+import { type OpenedMessage, writeNumber } from './message-content.ts'
 import { readAllMessages } from './messages.ts'
 
 const PAGE_SIZE = 200
@@ -32,7 +32,7 @@ function toMarkdown({ name }: Conversation, messages: readonly OpenedMessage[]):
 function toJson({ name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
   const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt }) => {
     const files = attachments.map((file) => file.name)
-    return { number, parent, role, model, ...answer, files, createdAt }
+    return { number: writeNumber(number), parent, role, model, ...answer, files, createdAt }
   })
   return JSON.stringify({ name, createdAt, messages: all }, null, 2)
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { insertQuotation } from '../shared/message-field.tsx'
+import { insertQuotation } from '../shared/conversation/composer.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'

@@ -1,16 +1,19 @@
-import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
 import type { StoredMessage } from '../shared/api/client.ts'
+import { type Answer, emptyAnswer, parseAnswer } from '../shared/conversation/answer.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 
 /** A message with its decrypted content. */
-export interface OpenedMessage extends Omit<StoredMessage, 'content'> {
+export interface OpenedMessage extends Omit<StoredMessage, 'content' | 'number'> {
+  /** The number in its conversation, by which `parent` refers to a message; the first is 1. */
+  number: number
   answer: Answer
   /** True if the content is damaged or encrypted with another key. */
   isUnreadable: boolean
 }
 
 export async function openMessage(key: ConversationKey, message: StoredMessage): Promise<OpenedMessage> {
-  const { content, ...rest } = message
+  const { content, ...stored } = message
+  const rest = { ...stored, number: readNumber(stored.number) }
   if (content === null) return { ...rest, answer: emptyAnswer, isUnreadable: false }
   try {
     const plain = await key.open(content)
@@ -21,18 +24,11 @@ export async function openMessage(key: ConversationKey, message: StoredMessage):
   }
 }
 
-function parseAnswer(plain: string): Answer {
-  try {
-    const { text, citations, thoughts, tools, ...rest } = JSON.parse(plain) as Partial<Answer>
-    if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
-    return { ...rest, text, citations: toArray(citations), thoughts: toArray(thoughts), tools: toArray(tools) }
-  } catch {
-    // Some other front ends store an answer as plain text.
-    return { ...emptyAnswer, text: plain }
-  }
-}
+/** Reads the number of a message as the service and addresses write it, such as 12 from `12.000`. */
+export const readNumber = (written: string): number => Number.parseInt(written, 10)
 
-const toArray = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
+/** Writes the number of a message for the service and for addresses, such as `12.000`. */
+export const writeNumber = (number: number): string => `${number}.000`
 
 /** The largest content in bytes, before encryption. */
 const MAX_BYTES = 180_000

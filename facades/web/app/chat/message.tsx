@@ -1,9 +1,9 @@
 import { memo, useState } from 'react'
-import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
-import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { describeError, getRequestId, isRateLimited } from '../shared/api/error-text.ts'
+import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
+import { Sources } from '../shared/conversation/sources.tsx'
+import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
-import { Sources } from '../shared/markdown/sources.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { EditForm } from '../shared/ui/edit-form.tsx'
@@ -13,7 +13,7 @@ import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { MessageActions } from './message-actions.tsx'
-import type { OpenedMessage } from './message-content.ts'
+import { type OpenedMessage, writeNumber } from './message-content.ts'
 import type { Turn } from './turn.ts'
 
 interface MessageProps {
@@ -30,7 +30,11 @@ export const QuestionMessage = memo(({ step, models, isTarget }: MessageProps) =
   const [isEditing, setEditing] = useState(false)
   const name = t('app.message.you')
   return (
-    <article id={number} className={getMessageClass('user', isTarget)} aria-label={t('app.message.by', { name })}>
+    <article
+      id={writeNumber(number)}
+      className={getMessageClass('user', isTarget)}
+      aria-label={t('app.message.by', { name })}
+    >
       <h2>{name}</h2>
       {isUnreadable && <Unreadable />}
       <AttachedFiles files={attachments} />
@@ -84,7 +88,7 @@ export const AnswerMessage = memo(
     const isStreaming = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
     return (
       <article
-        id={step?.message.number}
+        id={step && writeNumber(step.message.number)}
         className={getMessageClass('assistant', isTarget)}
         aria-label={t('app.message.by', { name })}
         aria-busy={turn && turn.phase !== 'failed'}

@@ -1,7 +1,7 @@
 import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
 import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { findPathTo, toMessageNumber } from './branches.ts'
+import { findPathTo } from './branches.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'
 
 interface Page {
@@ -55,7 +55,7 @@ export async function readPathTo(
   let messages = flattenPages(cached)
   let next = cached?.pages.at(-1)?.next
   for (;;) {
-    const path = findPathTo(messages, toMessageNumber(parent))
+    const path = findPathTo(messages, parent)
     if (path[0]?.parent === 0 || path.length >= minLength || next === null) return path
     const page = await readPage(key, slug, { size: PAGE_SIZE, before: next }, signal)
     messages = [...page.messages, ...messages]
@@ -77,7 +77,7 @@ export function takeOwnChange(subject: string): boolean {
 }
 
 /** The number of the first message of a conversation. */
-const FIRST_NUMBER = toMessageNumber(1)
+const FIRST_NUMBER = 1
 
 /** Inserts a stored message by its number into the cache, or replaces it there. */
 export async function putMessageInCache(
@@ -92,12 +92,12 @@ export async function putMessageInCache(
   const wasReading = queryClient.isFetching({ queryKey }) > 0
   await queryClient.cancelQueries({ queryKey })
   queryClient.setQueryData(queryKey, (cached: InfiniteData<Page, string | undefined> | undefined) => {
-    if (!cached && stored.number !== FIRST_NUMBER) return undefined
+    if (!cached && message.number !== FIRST_NUMBER) return undefined
     const pages = cached?.pages ?? [{ messages: [], next: null }]
-    const at = pages.findIndex(({ messages }) => messages.some(({ number }) => number === stored.number))
+    const at = pages.findIndex(({ messages }) => messages.some(({ number }) => number === message.number))
     const updated = pages.map((page, index) => {
       if (index === at)
-        return { ...page, messages: page.messages.map((each) => (each.number === stored.number ? message : each)) }
+        return { ...page, messages: page.messages.map((each) => (each.number === message.number ? message : each)) }
       return at === -1 && index === 0 ? { ...page, messages: [...page.messages, message] } : page
     })
     return { pages: updated, pageParams: cached?.pageParams ?? [undefined] }

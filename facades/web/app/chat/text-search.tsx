@@ -1,14 +1,17 @@
 import { Link } from '@tanstack/react-router'
-import { useMemo, useSyncExternalStore } from 'react'
+import { useSyncExternalStore } from 'react'
 import { api, type Conversation } from '../shared/api/client.ts'
-import { onSessionEnd } from '../shared/api/session-end.ts'
+import { ExcerptText } from '../shared/conversation/excerpt-text.tsx'
+import type { SearchHit } from '../shared/conversation/search-worker.ts'
+import { TextSearch } from '../shared/conversation/text-search.ts'
+import { useTextHits } from '../shared/conversation/use-text-hits.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { useSession } from '../shared/session.tsx'
-import { type Excerpt, findExcerpt } from '../shared/text/excerpt.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { writeNumber } from './message-content.ts'
 import { readAllMessages } from './messages.ts'
 
 interface TextResultsProps {
@@ -19,9 +22,8 @@ interface TextResultsProps {
 /** Searches the texts of all conversations. Only this browser can decrypt them. */
 export function TextResults({ words, onChoose }: TextResultsProps) {
   const { conversationKey: key } = useSession()
-  const state = useTextSearch()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the decrypted texts change with the count.
-  const hits = useMemo(() => textSearch.find(words), [words, state.count])
+  const state = useSearchState()
+  const hits = useTextHits(chatSearch, words, state.count)
   const isReading = state.phase === 'reading'
   const startLabel = state.phase === 'idle' ? 'app.search.begin' : 'app.search.again'
   return (
@@ -29,7 +31,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
       <h2>{t('app.search.texts')}</h2>
       <ul>
         {hits.map((hit) => (
-          <SourceBoundary key={`${hit.conversation.slug}/${hit.number}`} source={hit.excerpt.words}>
+          <SourceBoundary key={`${hit.place.slug}/${hit.place.number}`} source={hit.excerpt.words}>
             <HitRow hit={hit} onChoose={onChoose} />
           </SourceBoundary>
         ))}
@@ -41,7 +43,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
       <button
         type="button"
         className="plain-button"
-        onClick={() => (isReading ? textSearch.stop() : void textSearch.read(key))}
+        onClick={() => (isReading ? chatSearch.stop() : void chatSearch.read(key))}
       >
         {t(isReading ? 'app.composer.stop' : startLabel)}
       </button>
@@ -64,16 +66,14 @@ function describeProgress({ phase, count }: SearchState, found: number): string 
   return found === 0 && phase !== 'reading' ? `${progress} ${t('app.search.nothing')}` : progress
 }
 
-const HitRow = ({ hit, onChoose }: { hit: Hit; onChoose: () => void }) => (
+const HitRow = ({ hit: { place, excerpt }, onChoose }: { hit: SearchHit<FoundMessage>; onChoose: () => void }) => (
   <li>
-    <Link to="/chat/$slug" params={{ slug: hit.conversation.slug }} hash={hit.number} onClick={onChoose}>
+    <Link to="/chat/$slug" params={{ slug: place.slug }} hash={writeNumber(place.number)} onClick={onChoose}>
       <span className="hit-name" dir="auto">
-        {hit.conversation.name}
+        {chatSearch.findName(place.slug)}
       </span>
       <span className="hint" dir="auto">
-        {hit.excerpt.before}
-        <mark>{hit.excerpt.words}</mark>
-        {hit.excerpt.after}
+        <ExcerptText excerpt={excerpt} />
       </span>
     </Link>
   </li>
@@ -87,30 +87,21 @@ interface SearchState {
   error?: unknown
 }
 
-/** A message that matches the search. */
-interface Hit {
-  conversation: Conversation
-  number: string
-  excerpt: Excerpt
-}
-
-interface OpenedConversation {
-  conversation: Conversation
-  texts: { number: string; text: string }[]
+interface FoundMessage {
+  slug: string
+  number: number
 }
 
 const [LIST_PAGE, MESSAGE_PAGE] = [200, 1000]
-/** The most characters that are kept in memory. */
-const MAX_TEXT = 100_000_000
-/** The most hits that are shown. */
-const MAX_HITS = 100
 
 const idleState: SearchState = { phase: 'idle', count: 0 }
 
-/** The decrypted texts of conversations, in memory until the session ends or the page is closed. */
-class TextSearch {
-  #opened = new Map<string, OpenedConversation>()
-  #size = 0
+/** Searches the texts of all conversations in a worker. They go with the session or the page. */
+class ChatSearch {
+  #texts: TextSearch<FoundMessage> | undefined
+  /** The conversations whose texts the worker keeps. */
+  readonly #kept = new Map<string, Conversation>()
+  #isFull = false
   #state = idleState
   #stop = new AbortController()
   readonly #listeners = new Listeners()
@@ -123,53 +114,51 @@ class TextSearch {
 
   /** Decrypts the conversations that are new or have changed. */
   async read(key: ConversationKey): Promise<void> {
+    this.#texts ??= new TextSearch(() => this.#forget())
     const { signal } = this.#startReading()
     try {
-      await this.#readAll(key, signal)
+      await this.#readAll(this.#texts, key, signal)
     } catch (error) {
-      if (!signal.aborted) this.#set({ phase: 'failed', count: this.#opened.size, error })
+      if (!signal.aborted) this.#set({ phase: 'failed', count: this.#kept.size, error })
     }
   }
 
-  async #readAll(key: ConversationKey, signal: AbortSignal): Promise<void> {
+  async #readAll(texts: TextSearch<FoundMessage>, key: ConversationKey, signal: AbortSignal): Promise<void> {
     const seen = new Set<string>()
     for await (const conversation of listConversations(signal)) {
       seen.add(conversation.slug)
-      await this.#decrypt(key, conversation, signal)
+      const isFull = await this.#keep(texts, key, conversation, signal)
       if (signal.aborted) return
-      if (this.#size > MAX_TEXT) return this.#set({ phase: 'full', count: this.#opened.size })
+      if (isFull) return this.#set({ phase: 'full', count: this.#kept.size })
       this.#set({ phase: 'reading', count: seen.size })
     }
-    for (const slug of this.#opened.keys()) if (!seen.has(slug)) this.#drop(slug)
-    this.#set({ phase: 'done', count: this.#opened.size })
+    await this.#drop(
+      texts,
+      [...this.#kept.keys()].filter((slug) => !seen.has(slug)),
+    )
+    if (!signal.aborted) this.#set({ phase: 'done', count: this.#kept.size })
   }
 
   stop(): void {
     this.#stop.abort()
-    this.#set({ phase: 'stopped', count: this.#opened.size })
+    this.#set({ phase: 'stopped', count: this.#kept.size })
   }
 
-  forget(): void {
+  async find(words: string): Promise<SearchHit<FoundMessage>[]> {
+    return (await this.#texts?.find(words)) ?? []
+  }
+
+  findName(slug: string): string {
+    return this.#kept.get(slug)?.name ?? ''
+  }
+
+  #forget(): void {
     this.#stop.abort()
-    this.#opened = new Map()
-    this.#size = 0
+    this.#texts?.end()
+    this.#texts = undefined
+    this.#kept.clear()
+    this.#isFull = false
     this.#set(idleState)
-  }
-
-  find(words: string): Hit[] {
-    const newestFirst = [...this.#opened.values()].toSorted((a, b) =>
-      b.conversation.updatedAt.localeCompare(a.conversation.updatedAt),
-    )
-    return newestFirst
-      .values()
-      .flatMap(({ conversation, texts }) =>
-        texts.values().flatMap(({ number, text }) => {
-          const excerpt = findExcerpt(text, words)
-          return excerpt ? [{ conversation, number, excerpt }] : []
-        }),
-      )
-      .take(MAX_HITS)
-      .toArray()
   }
 
   #startReading(): AbortController {
@@ -179,19 +168,32 @@ class TextSearch {
     return this.#stop
   }
 
-  async #decrypt(key: ConversationKey, conversation: Conversation, signal: AbortSignal): Promise<void> {
+  /** Returns true if the worker keeps no more texts. */
+  async #keep(
+    texts: TextSearch<FoundMessage>,
+    key: ConversationKey,
+    conversation: Conversation,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { slug, updatedAt } = conversation
-    if (this.#opened.get(slug)?.conversation.updatedAt === updatedAt) return
-    const texts = await readTexts(key, slug, signal)
-    if (signal.aborted) return
-    this.#drop(slug)
-    this.#opened.set(slug, { conversation, texts })
-    this.#size += countCharacters(texts)
+    if (this.#kept.get(slug)?.updatedAt === updatedAt) return this.#isFull
+    const messages = await readAllMessages(key, slug, MESSAGE_PAGE, signal)
+    if (signal.aborted) return false
+    this.#kept.set(slug, conversation)
+    const reach = await texts.keep([
+      {
+        id: slug,
+        order: Date.parse(updatedAt),
+        texts: messages.map(({ number, answer }) => ({ place: { slug, number }, text: answer.text })),
+      },
+    ])
+    this.#isFull = reach.isFull
+    return this.#isFull
   }
 
-  #drop(slug: string): void {
-    this.#size -= countCharacters(this.#opened.get(slug)?.texts ?? [])
-    this.#opened.delete(slug)
+  async #drop(texts: TextSearch<FoundMessage>, slugs: readonly string[]): Promise<void> {
+    for (const slug of slugs) this.#kept.delete(slug)
+    this.#isFull = (await texts.drop(slugs)).isFull
   }
 
   #set(state: SearchState): void {
@@ -199,8 +201,6 @@ class TextSearch {
     this.#listeners.notify()
   }
 }
-
-const countCharacters = (texts: OpenedConversation['texts']) => texts.reduce((sum, { text }) => sum + text.length, 0)
 
 async function* listConversations(signal: AbortSignal): AsyncGenerator<Conversation> {
   let after: string | null = null
@@ -212,12 +212,6 @@ async function* listConversations(signal: AbortSignal): AsyncGenerator<Conversat
   } while (after !== null)
 }
 
-async function readTexts(key: ConversationKey, slug: string, signal: AbortSignal) {
-  const messages = await readAllMessages(key, slug, MESSAGE_PAGE, signal)
-  return messages.map(({ number, answer }) => ({ number, text: answer.text }))
-}
+const chatSearch = new ChatSearch()
 
-const textSearch = new TextSearch()
-onSessionEnd(() => textSearch.forget())
-
-const useTextSearch = (): SearchState => useSyncExternalStore(textSearch.subscribe, () => textSearch.state)
+const useSearchState = (): SearchState => useSyncExternalStore(chatSearch.subscribe, () => chatSearch.state)

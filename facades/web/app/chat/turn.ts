@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from 'react'
 import { SvcError } from '../../../client/index.ts'
-import { type Answer, emptyAnswer } from '../shared/answer/answer.ts'
-import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
+import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
+import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
-import { type OpenedMessage, serializeAnswer } from './message-content.ts'
+import { type OpenedMessage, readNumber, serializeAnswer, writeNumber } from './message-content.ts'
 import { putMessageInCache } from './messages.ts'
 
 /** Milliseconds between two renderings of a streaming answer. */
@@ -101,14 +101,14 @@ interface AnswerTarget {
   model: string
   parent: number
   /** The number of the stored message, if there is one already. */
-  number: string | undefined
+  number: number | undefined
 }
 
 /** Stores an answer while it streams and at its end. */
 class AnswerWriter {
   readonly #target: AnswerTarget
   #lastWrite: Promise<unknown> = Promise.resolve()
-  #number: string | undefined
+  #number: number | undefined
   #storedAt = Date.now()
   #isBusy = false
 
@@ -150,10 +150,10 @@ class AnswerWriter {
     const { slug, key, model, parent } = this.#target
     const content = await key.seal(serializeAnswer(answer))
     if (this.#number !== undefined)
-      return api.conversations.updateMessage.mutate({ slug, number: this.#number, content, isComplete })
+      return api.conversations.updateMessage.mutate({ slug, number: writeNumber(this.#number), content, isComplete })
     const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
     const stored = await api.conversations.sendMessage.mutate(message)
-    this.#number = stored.number
+    this.#number = readNumber(stored.number)
     return stored
   }
 }

@@ -1,13 +1,6 @@
-import { type FormEvent, useId, useRef, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { describeError, InputError, isRateLimited } from '../shared/api/error-text.ts'
-import {
-  AttachButton,
-  createDropHandlers,
-  MessageField,
-  SendButton,
-  useDraft,
-  useQuotations,
-} from '../shared/message-field.tsx'
+import { Composer, SendButton, useDraft, useQuotations, useSubmit } from '../shared/conversation/composer.tsx'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -15,7 +8,7 @@ import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
-import { UploadList, useUploads } from '../shared/uploads.tsx'
+import { useUploads } from '../shared/uploads.tsx'
 import { askModel, type DisclosurePreview, LAST_MESSAGES, previewDisclosure } from './ask-model.ts'
 import { mentionsUser } from './mentions.ts'
 import { OutboxFull } from './message-sender.ts'
@@ -40,7 +33,7 @@ export function RoomComposer({ thread }: RoomComposerProps) {
 function MessageForm({ thread }: RoomComposerProps) {
   const { session } = useRoom()
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, question, error, canSend, submit } = useMessageForm(thread)
+  const { draft, uploads, question, error, canSubmit, submit } = useMessageForm(thread)
   const sendTyping = useTypingSignal()
   useQuotations(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
@@ -48,22 +41,30 @@ function MessageForm({ thread }: RoomComposerProps) {
     if (text !== '') sendTyping()
   }
   const placeholder = t(thread === null ? 'app.rooms.placeholder' : 'app.rooms.reply', { handle: getAiHandle(session) })
-  return (
-    <form className="composer" onSubmit={(event) => void submit(event)} {...createDropHandlers(uploads.add)}>
+  const notices = (
+    <>
       <Notices error={error} isQuestion={question !== undefined} />
       {question && <AskPanel {...question} hasThread={thread !== null} />}
-      <div className="composer-field">
-        <UploadList uploads={uploads.uploads} remove={uploads.remove} />
-        {uploads.uploads.length > 0 && <p className="hint names-hint">{t('app.rooms.fileNamesHint')}</p>}
-        <MentionList text={draft.text} field={field} write={draft.write} />
-        <MessageField field={field} text={draft.text} placeholder={placeholder} write={write} addFiles={uploads.add} />
-        <div className="composer-tools">
-          <AttachButton add={uploads.add} />
-          <span className="spacer" />
-          <SendButton disabled={!canSend} />
-        </div>
-      </div>
-    </form>
+    </>
+  )
+  const hints = (
+    <>
+      {uploads.uploads.length > 0 && <p className="hint names-hint">{t('app.rooms.fileNamesHint')}</p>}
+      <MentionList text={draft.text} field={field} write={draft.write} />
+    </>
+  )
+  return (
+    <Composer
+      field={field}
+      text={draft.text}
+      write={write}
+      uploads={uploads}
+      placeholder={placeholder}
+      submit={submit}
+      notices={notices}
+      hints={hints}
+      sendButton={<SendButton disabled={!canSubmit} />}
+    />
   )
 }
 
@@ -128,14 +129,13 @@ function useMessageForm(thread: string | null) {
   const text = draft.text.trim()
   const uploads = useSealedUploads()
   const question = useQuestion(text, thread)
-  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
   const isOnline = useIsOnline()
   const obstacle = useObstacle()
   const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
   // Questions are not queued while offline: the answer would cost money when nobody is there to read it.
   const canAsk = question === undefined || (isOnline && question.model !== undefined)
   const isBlocked = usePendingAnnouncements().some(({ isForced }) => isForced)
-  const canSend = hasContent && canAsk && !isBlocked && obstacle === undefined && state !== 'sending'
+  const canSend = hasContent && canAsk && !isBlocked && obstacle === undefined
   const send = async () => {
     const clientId = (await store.sender?.send(text, uploads.ids, thread)) ?? ''
     draft.clear(draft.text)
@@ -146,17 +146,7 @@ function useMessageForm(thread: string | null) {
     const { model, disclosure, shouldIncludeFiles } = question
     await askModel(store, { id, thread, model: model.modelId, disclosure, shouldIncludeFiles }).finally(refreshLimits)
   }
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (!canSend) return
-    setState('sending')
-    await send().then(
-      () => setState('ready'),
-      (error: unknown) => setState({ error }),
-    )
-  }
-  const error = typeof state === 'object' ? state.error : undefined
-  return { draft, uploads, question, error, canSend, submit }
+  return { draft, uploads, question, ...useSubmit(canSend, send) }
 }
 
 interface AskPanelProps {

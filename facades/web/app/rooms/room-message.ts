@@ -11,7 +11,7 @@ import {
   unseal,
 } from '../../browser/crypto.ts'
 import { getRelatedId } from '../shared/api/related.ts'
-import type { Source } from '../shared/markdown/sources.tsx'
+import { parseAnswer, type Source } from '../shared/conversation/answer.ts'
 import type { RoomFile, StoredRoomMessage } from './room.ts'
 
 /**
@@ -104,7 +104,9 @@ export class MessageOpener {
 
   /** Decrypts an answer, for which a key is derived from the room key. */
   async #openAnswer(key: string, { content, keyEpoch }: Pick<RoomMessage, 'content' | 'keyEpoch'>) {
-    return readAnswer(await unseal(await this.#deriveAiKey(key, keyEpoch), readSealed(content ?? '')))
+    const plain = await unseal(await this.#deriveAiKey(key, keyEpoch), readSealed(content ?? ''))
+    const { text, citations } = parseAnswer(plain)
+    return { text, sources: citations }
   }
 
   async openText({ content, keyEpoch, model }: SealedText, keys: RoomKeys): Promise<string> {
@@ -131,16 +133,6 @@ export class MessageOpener {
 
 function ignoreOtherKey(error: unknown): undefined {
   if (!(error instanceof CannotOpen)) throw error
-}
-
-function readAnswer(plain: string): { text: string; sources: Source[] } {
-  try {
-    const { text, citations } = JSON.parse(plain) as { text?: unknown; citations?: Source[] }
-    if (typeof text === 'string') return { text, sources: Array.isArray(citations) ? citations : [] }
-  } catch {
-    // Some other front ends store an answer as plain text.
-  }
-  return { text: plain, sources: [] }
 }
 
 function getFiles({ relations }: StoredRoomMessage): RoomFile[] {

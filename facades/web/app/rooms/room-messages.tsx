@@ -1,4 +1,5 @@
 import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
+import { MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
 import { language, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
@@ -11,8 +12,6 @@ import { RunningAnswers } from './running-answers.tsx'
 
 /** The most messages in the document, and the messages that are added at once. */
 const [WINDOW_SIZE, STEP] = [150, 50]
-/** Pixels from the end within which a reader counts as following it. */
-const NEAR_END = 48
 /** Messages of an author within this time bear the name once. */
 const CONTINUATION_MS = 5 * 60_000
 
@@ -25,50 +24,49 @@ interface RoomMessagesProps {
 export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
   const [error, setError] = useState<unknown>()
   const list = useMessageWindow(target, setError)
-  const { scroller, content, isAtEnd, showEnd } = useFollowEnd(list.isNewest)
-  useMarkRead(isAtEnd && list.isNewest)
+  const follow = useFollowEnd({ isNewest: list.isNewest })
+  useMarkRead(follow.isAtEnd && list.isNewest)
   const unread = useFirstUnread(list.show)
-  const label = t('app.rooms.messages')
   const showNewest = () => {
     setError(undefined)
     list.showNewest()
-    showEnd()
+    follow.showEnd()
   }
   const load = (act: () => Promise<void>) => {
     setError(undefined)
     act().catch(setError)
   }
-  return (
-    <div className="thread">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
-      <div className="messages" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
-        <div ref={content}>
-          <ListStart list={list} showEarlier={() => load(list.showEarlier)} />
-          {list.shown.map((message, index) => (
-            <SourceBoundary key={message.id} source={message.text}>
-              <MessageLine
-                message={message}
-                before={list.shown[index - 1]}
-                isFirstUnread={message.id === unread.id}
-                isHighlighted={message.id === target?.id}
-              />
-            </SourceBoundary>
-          ))}
-          <ListEnd list={list} />
-        </div>
-      </div>
+  const notices = (
+    <>
       {unread.canJump && (
         <button type="button" className="to-end to-unread" onClick={() => load(unread.jump)}>
           <Icon name="arrowUp" /> {t('app.rooms.firstUnread')}
         </button>
       )}
       <ErrorMessage error={error} className="notice wrong load-failure" />
-      {!(isAtEnd && list.isNewest) && (
-        <button type="button" className="to-end" onClick={showNewest}>
-          <Icon name="arrowDown" /> {t('app.messages.latest')}
-        </button>
-      )}
-    </div>
+    </>
+  )
+  return (
+    <MessageLog
+      label={t('app.rooms.messages')}
+      follow={follow}
+      showNewest={showNewest}
+      isNewest={list.isNewest}
+      notices={notices}
+    >
+      <ListStart list={list} showEarlier={() => load(list.showEarlier)} />
+      {list.shown.map((message, index) => (
+        <SourceBoundary key={message.id} source={message.text}>
+          <MessageLine
+            message={message}
+            before={list.shown[index - 1]}
+            isFirstUnread={message.id === unread.id}
+            isHighlighted={message.id === target?.id}
+          />
+        </SourceBoundary>
+      ))}
+      <ListEnd list={list} />
+    </MessageLog>
   )
 })
 
@@ -78,24 +76,14 @@ type MessageWindow = ReturnType<typeof useMessageWindow>
 function ListStart({ list, showEarlier }: { list: MessageWindow; showEarlier: () => void }) {
   const hasEarlier = useRoomView((view) => view.hasEarlier)
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
-  if (hasEarlier || list.start > 0)
-    return (
-      <button type="button" className="plain-button earlier" onClick={showEarlier}>
-        {t('app.messages.earlier')}
-      </button>
-    )
+  if (hasEarlier || list.start > 0) return <MoreButton label={t('app.messages.earlier')} show={showEarlier} />
   return isEmpty ? <p className="hint beginning">{t('app.rooms.beginning')}</p> : null
 }
 
 /** The button that shows later messages, or the outgoing messages and streaming answers. */
 function ListEnd({ list }: { list: MessageWindow }) {
   const outgoing = useRoomView((view) => view.outgoing)
-  if (!list.isNewest)
-    return (
-      <button type="button" className="plain-button earlier" onClick={list.showLater}>
-        {t('app.rooms.later')}
-      </button>
-    )
+  if (!list.isNewest) return <MoreButton label={t('app.rooms.later')} show={list.showLater} />
   const inRoom = outgoing.filter(({ queued }) => queued.thread === null)
   return (
     <>
@@ -230,36 +218,3 @@ function useScrollAnchors() {
 const findMessageElement = (id: string) => document.getElementById(`message-${id}`)
 
 const findScroller = (element: HTMLElement) => element.closest('.messages') as HTMLElement
-
-/** Scrolls with the end while the reader is there. */
-function useFollowEnd(isNewest: boolean) {
-  const scroller = useRef<HTMLDivElement>(null)
-  const content = useRef<HTMLDivElement>(null)
-  const isFollowing = useRef(true)
-  const [isAtEnd, setAtEnd] = useState(true)
-  const showEnd = () => {
-    isFollowing.current = true
-    scroller.current?.scrollTo({ top: scroller.current.scrollHeight })
-  }
-  useEffect(() => {
-    const [box, inner] = [scroller.current, content.current]
-    if (!box || !inner) return
-    const update = () => {
-      const isNear = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END
-      isFollowing.current = isNear && isNewest
-      setAtEnd(isNear)
-    }
-    const adjust = () => {
-      if (isFollowing.current && isNewest) box.scrollTop = box.scrollHeight
-    }
-    const observer = new ResizeObserver(adjust)
-    observer.observe(inner)
-    observer.observe(box)
-    box.addEventListener('scroll', update, { passive: true })
-    return () => {
-      observer.disconnect()
-      box.removeEventListener('scroll', update)
-    }
-  }, [isNewest])
-  return { scroller, content, isAtEnd, showEnd }
-}

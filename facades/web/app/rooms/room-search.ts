@@ -1,20 +1,30 @@
+import type { RoomKeys, Salts } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
-import { onSessionEnd } from '../shared/api/session-end.ts'
+import type { SearchHit, SearchReach } from '../shared/conversation/search-worker.ts'
+import { TextSearch } from '../shared/conversation/text-search.ts'
 import { Listeners } from '../shared/listeners.ts'
-import { createWorkerFactory } from '../shared/trusted-worker.ts'
-import { asPage, type StoredRoomMessage } from './room.ts'
-import type { SearchHit } from './search-hit.ts'
-import type { HistoryReach, SearchedRoom, SearchRequest, SearchResponse } from './search-worker.ts'
-import workerAddress from './search-worker.ts?worker&url'
-
-const startWorker = createWorkerFactory('search-worker', workerAddress)
+import { findExcerpt } from '../shared/text/excerpt.ts'
+import { asPage, type Room, type StoredRoomMessage } from './room.ts'
+import { MessageOpener, type RoomMessage } from './room-message.ts'
 
 const PAGE_SIZE = 200
+
+/** A room whose history is searched, with its keys. */
+interface SearchedRoom {
+  room: Pick<Room, 'id' | 'slug' | 'sharesEarlierKeys'>
+  keys: RoomKeys
+  salts: Salts
+}
+
+/** The parts of a message that are shown of a hit. */
+type FoundMessage = Pick<RoomMessage, 'id' | 'thread' | 'authorName' | 'model' | 'createdAt'>
+
+export type RoomHit = SearchHit<FoundMessage>
 
 /** The progress of reading the history, the newest messages first. */
 export interface SearchState {
   phase: 'idle' | 'reading' | 'stopped' | 'done' | 'failed'
-  reach: HistoryReach
+  reach: SearchReach
   error?: unknown
 }
 
@@ -23,8 +33,8 @@ const idleState: SearchState = { phase: 'idle', reach: { count: 0, newest: 0, is
 /** Searches the whole history of a room in a worker. The decrypted texts go with the room, the session or the page. */
 export class RoomSearch {
   readonly #listeners = new Listeners()
-  #worker: SearchWorker | undefined
-  #keys: SearchedRoom['keys'] | undefined
+  #texts: TextSearch<FoundMessage> | undefined
+  #keys: RoomKeys | undefined
   #state = idleState
 
   get state(): SearchState {
@@ -35,15 +45,15 @@ export class RoomSearch {
 
   /** Reads the history, or the rest of it. */
   async read(searched: SearchedRoom): Promise<void> {
-    const worker = this.#worker ?? new SearchWorker(() => this.forget())
-    this.#worker = worker
+    const texts = this.#texts ?? new TextSearch(() => this.forget())
+    this.#texts = texts
     this.#keys = searched.keys
     this.#set({ ...this.#state, phase: 'reading', error: undefined })
     try {
-      const end = await this.#readPages(worker, searched)
+      const end = await this.#readPages(texts, searched)
       if (end) this.#set({ ...this.#state, phase: end })
     } catch (error) {
-      if (worker === this.#worker) this.#set({ ...this.#state, phase: 'failed', error })
+      if (texts === this.#texts) this.#set({ ...this.#state, phase: 'failed', error })
     }
   }
 
@@ -52,29 +62,34 @@ export class RoomSearch {
   }
 
   /** Searches the part of the history that has been read. */
-  async find(words: string): Promise<SearchHit[]> {
-    if (!this.#worker || words === '') return []
-    return (await this.#worker.request({ type: 'find', words })).hits
+  async find(words: string): Promise<RoomHit[]> {
+    return (await this.#texts?.find(words)) ?? []
   }
 
   /** Forgets the history if the room has other keys by now, which may decrypt more of it. */
-  forgetIfKeysChanged(keys: SearchedRoom['keys']): void {
+  forgetIfKeysChanged(keys: RoomKeys): void {
     if (keys !== this.#keys) this.forget()
   }
 
   forget(): void {
-    this.#worker?.end()
-    this.#worker = undefined
+    this.#texts?.end()
+    this.#texts = undefined
     this.#set(idleState)
   }
 
   /** Returns the reason for its end; undefined if it was stopped from outside. */
-  async #readPages(worker: SearchWorker, searched: SearchedRoom): Promise<'done' | 'stopped' | undefined> {
+  async #readPages(
+    texts: TextSearch<FoundMessage>,
+    { room, keys, salts }: SearchedRoom,
+  ): Promise<'done' | 'stopped' | undefined> {
+    const opener = new MessageOpener(room.slug, salts)
+    const isEnded = () => texts !== this.#texts
     // New messages move the others to later pages, so some are read twice, but none is skipped.
     for (let number = Math.floor(this.#state.reach.count / PAGE_SIZE) + 1; ; number++) {
-      const { items, total } = await readHistory(searched.room.id, number)
-      const { reach } = await worker.request({ type: 'keep', searched, stored: items })
-      if (worker !== this.#worker) return undefined
+      const { items, total } = await readHistory(room.id, number)
+      const messages = await Promise.all(items.map((each) => opener.open(each, keys, room.sharesEarlierKeys)))
+      const reach = await texts.keep(messages.map(toTextGroup))
+      if (isEnded()) return undefined
       this.#set({ ...this.#state, reach })
       if (number * PAGE_SIZE >= total) return 'done'
       if (reach.isFull) return 'stopped'
@@ -99,40 +114,32 @@ const readHistory = (id: string, number: number) =>
     }),
   )
 
-type WithoutNumber<Order> = Order extends unknown ? Omit<Order, 'number'> : never
+const toFound = ({ id, thread, authorName, model, createdAt }: RoomMessage): FoundMessage => ({
+  id,
+  thread,
+  authorName,
+  model,
+  createdAt,
+})
 
-/** Sends requests to the worker until it or the session ends. */
-class SearchWorker {
-  readonly #worker = startWorker()
-  readonly #waiting = new Map<number, PromiseWithResolvers<SearchResponse>>()
-  readonly #stopListening: () => void
-  #number = 0
+const toTextGroup = (message: RoomMessage) => ({
+  id: message.id,
+  order: Number(message.id),
+  texts: [{ place: toFound(message), text: message.text }],
+})
 
-  constructor(ended: () => void) {
-    this.#stopListening = onSessionEnd(ended)
-    this.#worker.addEventListener('message', ({ data }: MessageEvent<SearchResponse>) => {
-      this.#waiting.get(data.number)?.resolve(data)
-      this.#waiting.delete(data.number)
-    })
-    this.#worker.addEventListener('error', ({ message }) => this.#fail(new Error(message)))
+/** The most hits that are shown, the newest first. */
+const MAX_HITS = 100
+
+/** Finds the loaded messages with these words. */
+export function findHits(messages: Iterable<RoomMessage>, words: string): RoomHit[] {
+  const hits: RoomHit[] = []
+  for (const message of messages) {
+    const excerpt = findExcerpt(message.text, words)
+    if (excerpt) hits.push({ place: toFound(message), excerpt })
   }
-
-  request(order: WithoutNumber<SearchRequest>): Promise<SearchResponse> {
-    const number = ++this.#number
-    const waiting = Promise.withResolvers<SearchResponse>()
-    this.#waiting.set(number, waiting)
-    this.#worker.postMessage({ ...order, number })
-    return waiting.promise
-  }
-
-  end(): void {
-    this.#stopListening()
-    this.#worker.terminate()
-    this.#fail(new Error('The search has ended.'))
-  }
-
-  #fail(error: Error): void {
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
-  }
+  return takeNewest(hits)
 }
+
+export const takeNewest = (hits: readonly RoomHit[]): RoomHit[] =>
+  hits.toSorted(({ place: one }, { place: other }) => Number(other.id) - Number(one.id)).slice(0, MAX_HITS)

@@ -1,6 +1,6 @@
 import { useState } from 'react'
-import { ToolSteps } from '../shared/answer/tool-steps.tsx'
 import { api } from '../shared/api/client.ts'
+import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'

@@ -1,4 +1,6 @@
 import { useDeferredValue, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { ExcerptText } from '../shared/conversation/excerpt-text.tsx'
+import { useTextHits } from '../shared/conversation/use-text-hits.ts'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -6,8 +8,7 @@ import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { useAuthorName } from './message-item.tsx'
 import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import type { SearchState } from './room-search.ts'
-import { findHits, type SearchHit, takeNewest } from './search-hit.ts'
+import { findHits, type RoomHit, type SearchState, takeNewest } from './room-search.ts'
 import { SidePanel } from './side-panel.tsx'
 
 interface SearchPanelProps {
@@ -37,7 +38,7 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
         <SearchReach state={state} hasFound={words === '' || hits.length > 0} />
         <ul className="hits">
           {hits.map((hit) => (
-            <SourceBoundary key={hit.id} source={hit.excerpt.words}>
+            <SourceBoundary key={hit.place.id} source={hit.excerpt.words}>
               <Hit hit={hit} choose={choose} />
             </SourceBoundary>
           ))}
@@ -55,26 +56,15 @@ function useSearchState(): SearchState {
 }
 
 /** Returns the hits among the loaded messages, and those that only the worker has read. */
-function useHits(words: string, { reach: { count } }: SearchState): SearchHit[] {
+function useHits(words: string, { reach: { count } }: SearchState): RoomHit[] {
   const { search } = useRoom()
   const byId = useRoomView((view) => view.byId)
-  const [history, setHistory] = useState<{ words: string; hits: SearchHit[] }>({ words: '', hits: [] })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the searchable messages change with the count.
-  useEffect(() => {
-    let isLate = false
-    search.find(words).then((hits) => isLate || setHistory({ words, hits }), ignoreEnd)
-    return () => {
-      isLate = true
-    }
-  }, [search, words, count])
+  const found = useTextHits(search, words, count)
   return useMemo(() => {
-    const earlier = history.words === words ? history.hits.filter(({ id }) => !byId.has(id)) : []
+    const earlier = found.filter(({ place }) => !byId.has(place.id))
     return takeNewest([...findHits(byId.values(), words), ...earlier])
-  }, [byId, history, words])
+  }, [byId, found, words])
 }
-
-/** A search that ends early has no hits. */
-const ignoreEnd = () => {}
 
 /** Describes how much has been searched, and offers to search the rest. */
 function SearchReach({ state: { phase, reach, error }, hasFound }: { state: SearchState; hasFound: boolean }) {
@@ -105,19 +95,16 @@ function SearchReach({ state: { phase, reach, error }, hasFound }: { state: Sear
   )
 }
 
-function Hit({ hit, choose }: { hit: SearchHit; choose: (id: string) => void }) {
+function Hit({ hit: { place, excerpt }, choose }: { hit: RoomHit; choose: (id: string) => void }) {
   const getAuthorName = useAuthorName()
-  const { before, words, after } = hit.excerpt
   return (
     <li>
-      <button type="button" onClick={() => choose(hit.thread ?? hit.id)}>
+      <button type="button" onClick={() => choose(place.thread ?? place.id)}>
         <span className="hint">
-          {getAuthorName(hit)} · {formatTimestamp(new Date(hit.createdAt))}
+          {getAuthorName(place)} · {formatTimestamp(new Date(place.createdAt))}
         </span>
         <span dir="auto">
-          {before}
-          <mark>{words}</mark>
-          {after}
+          <ExcerptText excerpt={excerpt} />
         </span>
       </button>
     </li>

@@ -1,7 +1,7 @@
 import type { PassingEvent } from '../../../client/live/index.ts'
-import type { Answer } from '../shared/answer/answer.ts'
-import { AnswerBuilder } from '../shared/answer/answer-builder.ts'
 import type { StreamPart } from '../shared/api/client.ts'
+import type { Answer } from '../shared/conversation/answer.ts'
+import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 
 const PROGRESS = 'room-disclosures.progress'
 

@@ -121,6 +121,9 @@ const useTextState = (id: string | undefined) =>
     refetchInterval: ({ state }) => (state.data?.textState === 'pending' ? 1500 : false),
   }).data?.textState
 
+/** The files for the next message, and the actions on them. */
+export type Uploads = ReturnType<typeof useUploads>
+
 /** The files for the next message with their upload progress. */
 export const UploadList = ({ uploads, remove }: { uploads: readonly Upload[]; remove: (key: number) => void }) =>
   uploads.length > 0 && (

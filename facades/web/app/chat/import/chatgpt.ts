@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer, type Source } from '../../shared/answer/answer.ts'
+import { type Answer, emptyAnswer, type Source } from '../../shared/conversation/answer.ts'
 import {
   type Fields,
   type ImportedConversation,

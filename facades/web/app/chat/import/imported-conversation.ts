@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer } from '../../shared/answer/answer.ts'
+import { type Answer, emptyAnswer } from '../../shared/conversation/answer.ts'
 
 /** A message of an export. */
 export interface ImportedMessage {

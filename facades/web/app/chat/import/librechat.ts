@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer, type ToolStep } from '../../shared/answer/answer.ts'
+import { type Answer, emptyAnswer, type ToolStep } from '../../shared/conversation/answer.ts'
 import {
   type Fields,
   type ImportedConversation,

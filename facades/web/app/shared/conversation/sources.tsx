@@ -1,12 +1,8 @@
+import { getHost, Link } from '../markdown/link.tsx'
 import { t } from '../text/labels.ts'
-import { getHost, Link } from './link.tsx'
+import type { Source } from './answer.ts'
 
-/** A page that an answer cites. */
-export interface Source {
-  url: string
-  title?: string | undefined
-}
-
+/** The pages that an answer cites. */
 export const Sources = ({ sources }: { sources: readonly Source[] }) =>
   sources.length > 0 && (
     <section className="sources" aria-label={t('app.sources')}>

@@ -1,18 +1,74 @@
 import {
   type ClipboardEvent,
   type DragEvent,
+  type FormEvent,
   type KeyboardEvent,
+  type ReactNode,
   type Ref,
   type RefObject,
   useEffect,
   useRef,
   useState,
 } from 'react'
-import type { ConversationKey } from './conversation-key.ts'
-import { t } from './text/labels.ts'
-import { IconButton } from './ui/icon.tsx'
+import type { ConversationKey } from '../conversation-key.ts'
+import { t } from '../text/labels.ts'
+import { IconButton } from '../ui/icon.tsx'
+import { UploadList, type Uploads } from '../uploads.tsx'
 
 type AddFiles = (files: Iterable<File>) => void
+
+interface ComposerProps {
+  field: RefObject<HTMLTextAreaElement | null>
+  text: string
+  write: (text: string) => void
+  uploads: Uploads
+  placeholder: string
+  submit: (event: FormEvent) => Promise<void>
+  /** Notices above the field. */
+  notices: ReactNode
+  /** Hints and suggestions within the frame of the field. */
+  hints?: ReactNode
+  /** More buttons below the field. */
+  tools?: ReactNode
+  sendButton: ReactNode
+}
+
+/** The form in which a message is written, with its files. */
+export const Composer = (props: ComposerProps) => {
+  const { field, text, write, uploads, placeholder, submit, notices, hints, tools, sendButton } = props
+  return (
+    <form className="composer" onSubmit={(event) => void submit(event)} {...createDropHandlers(uploads.add)}>
+      {notices}
+      <div className="composer-field">
+        <UploadList uploads={uploads.uploads} remove={uploads.remove} />
+        {hints}
+        <MessageField field={field} text={text} placeholder={placeholder} write={write} addFiles={uploads.add} />
+        <div className="composer-tools">
+          <AttachButton add={uploads.add} />
+          {tools}
+          <span className="spacer" />
+          {sendButton}
+        </div>
+      </div>
+    </form>
+  )
+}
+
+/** Submits a form once at a time, and keeps the error. */
+export function useSubmit(canSend: boolean, send: () => Promise<void>) {
+  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
+  const canSubmit = canSend && state !== 'sending'
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    if (!canSubmit) return
+    setState('sending')
+    await send().then(
+      () => setState('ready'),
+      (error: unknown) => setState({ error }),
+    )
+  }
+  return { canSubmit, submit, error: typeof state === 'object' ? state.error : undefined }
+}
 
 interface MessageFieldProps {
   field: Ref<HTMLTextAreaElement>
@@ -24,7 +80,7 @@ interface MessageFieldProps {
 }
 
 /** The field in which a message is written. */
-export const MessageField = ({ field, text, placeholder, write, addFiles }: MessageFieldProps) => (
+const MessageField = ({ field, text, placeholder, write, addFiles }: MessageFieldProps) => (
   <textarea
     ref={field}
     rows={1}
@@ -38,7 +94,7 @@ export const MessageField = ({ field, text, placeholder, write, addFiles }: Mess
   />
 )
 
-export function AttachButton({ add }: { add: AddFiles }) {
+function AttachButton({ add }: { add: AddFiles }) {
   const input = useRef<HTMLInputElement>(null)
   return (
     <>
@@ -79,7 +135,7 @@ function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
 }
 
 /** Returns handlers that attach files dropped on a form. */
-export const createDropHandlers = (add: AddFiles) => ({
+const createDropHandlers = (add: AddFiles) => ({
   onDragOver: (event: DragEvent) => event.preventDefault(),
   onDrop: (event: DragEvent) => {
     if (event.dataTransfer.files.length === 0) return

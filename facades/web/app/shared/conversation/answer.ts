@@ -41,3 +41,16 @@ export interface Answer {
 }
 
 export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tools: [] }
+
+/** Reads a stored answer. Some other front ends store it as plain text. */
+export function parseAnswer(plain: string): Answer {
+  try {
+    const { text, citations, thoughts, tools, ...rest } = JSON.parse(plain) as Partial<Answer>
+    if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
+    return { ...rest, text, citations: toArray(citations), thoughts: toArray(thoughts), tools: toArray(tools) }
+  } catch {
+    return { ...emptyAnswer, text: plain }
+  }
+}
+
+const toArray = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
