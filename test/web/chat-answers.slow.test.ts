@@ -451,7 +451,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.unroute(sending)
   })
 
-  test('another tab shows what is asked in this one', async () => {
+  test('another tab shows what is asked in this one, which reads nothing back', async () => {
     const { page } = chat
     await chat.sendQuestion('In the first tab')
     await article('Good day.').waitFor()
@@ -460,10 +460,12 @@ describeWith('chromium')('the answers of a chat', () => {
     await other.goto(page.url())
     await other.getByText('In the first tab').waitFor()
 
+    chat.requests.length = 0
     await chat.sendQuestion('And once more')
 
     await other.getByText('And once more').waitFor()
     await expect.poll(() => other.getByText('Good day.').count()).toBe(2)
+    expect(chat.requests.filter(({ url }) => url.includes('conversations.messages'))).toEqual([])
     await other.close()
   })
 })

@@ -154,6 +154,26 @@ describeWith('chromium')('rooms in two browsers', () => {
     await deleted.nth(before).waitFor()
   })
 
+  test('a sender reads no message back that was sent, edited or deleted here', async () => {
+    ada.requests.length = 0
+    await ada.say('A frist word')
+    await ben.said('A frist word').waitFor()
+    await edit(ada, 'A frist word', 'A first word')
+    await ben.said('A first word').getByText('edited').waitFor()
+    const deleted = ben.page.getByText('This message was deleted.')
+    const before = await deleted.count()
+    await ada.said('A first word').hover()
+    await ada.said('A first word').getByRole('button', { name: 'More' }).click()
+    await ada.page.getByRole('menuitem', { name: 'Delete' }).click()
+    await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await deleted.nth(before).waitFor()
+
+    // A change of somebody else is read, after the own changes have arrived.
+    await ben.say('A second word')
+    await ada.said('A second word').waitFor()
+    expect(ada.requests.flatMap(({ url }) => url.match(/roomMessages\.get/g) ?? [])).toHaveLength(1)
+  })
+
   test('who administers the room deletes what somebody else wrote, and who edits cannot', async () => {
     const more = async (by: RoomsPage, text: string) => {
       await by.said(text).hover()

@@ -4,7 +4,8 @@ import { isNotFound } from '../shared/api/error-text.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { type ChangeEvent, followChanges } from '../shared/live.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
-import { refreshMessages, takeOwnChange } from './messages.ts'
+import { readNumber } from './message-content.ts'
+import { isCached, ownChanges, refreshMessages } from './messages.ts'
 import { turns } from './turn.ts'
 
 /** Refreshes conversations that change in other tabs and programs. */
@@ -12,7 +13,6 @@ export function LiveConversations(): null {
   useEffect(() => {
     const changes = new ChangeQueue<string>(refreshChanged)
     const stop = followChanges((change) => {
-      if (change && takeOwnChange(change.subject ?? '')) return
       for (const path of listChanged(change)) changes.add(path)
     })
     return () => {
@@ -23,25 +23,39 @@ export function LiveConversations(): null {
   return null
 }
 
-/** Lists what has changed: `list`, and the attributes or messages of conversations, such as `messages/{slug}`. */
+/** Lists what has changed, such as `messages/{slug}`, except the own changes of this page. */
 function listChanged(change: ChangeEvent): string[] {
-  // After a gap anything may have changed.
-  if (!change) return ['list', ...listOldSlugs().flatMap((slug) => [`${CONVERSATION}/${slug}`, `${MESSAGES}/${slug}`])]
+  if (!change) {
+    // After a gap anything may have changed.
+    ownChanges.forget()
+    return ['list', ...listOldSlugs().flatMap((slug) => [`${CONVERSATION}/${slug}`, `${MESSAGES}/${slug}`])]
+  }
   const { kind = '', subject = '' } = change
   const [slug = ''] = subject.split('/')
-  if (kind.startsWith('conversation-messages')) return ['list', `${MESSAGES}/${slug}`]
-  return kind.startsWith('conversation') ? ['list', `${CONVERSATION}/${slug}`] : ['list']
+  if (kind === 'conversation-messages.created') return [`${CREATED}/${subject}`]
+  if (kind.startsWith('conversation-messages')) return ownChanges.take(subject) ? [] : [`${MESSAGES}/${slug}`]
+  return [kind.startsWith('conversation') ? `${CONVERSATION}/${slug}` : 'list']
 }
 
 async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
+  const parts = [...changes].map((change) => change.split('/'))
+  // The service has returned the messages that this page has stored.
+  const changed = parts.filter(
+    ([name, slug = '', number = '']) => name !== CREATED || !isCached(slug, readNumber(number)),
+  )
+  if (changed.length === 0) return
+  const listSlugs = (...names: string[]) =>
+    new Set(changed.flatMap(([name = '', slug = '']) => (names.includes(name) ? slug : [])))
   const reads = [refreshConversations(), refetchFailed()]
-  for (const [name, slug = ''] of [...changes].map((change) => change.split('/'))) {
-    if (name === CONVERSATION) reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
-    // The stored answer is older than one that streams here.
-    if (name === MESSAGES && !turns.isAnswering(slug)) reads.push(refreshMessages(slug))
-  }
+  for (const slug of listSlugs(CONVERSATION))
+    reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
+  // The stored answer is older than one that streams here.
+  for (const slug of listSlugs(MESSAGES, CREATED)) if (!turns.isAnswering(slug)) reads.push(refreshMessages(slug))
   await Promise.all(reads)
 }
+
+/** A new message, by the slug of its conversation and its number. */
+const CREATED = 'created'
 
 /** The first elements of the keys of the queries that a shown conversation needs. */
 const [MESSAGES, CONVERSATION, MODELS] = ['messages', 'conversation', 'models']

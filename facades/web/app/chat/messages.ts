@@ -1,8 +1,9 @@
 import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
 import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { OwnChanges } from '../shared/own-changes.ts'
 import { findPathTo } from './branches.ts'
-import { type OpenedMessage, openMessage } from './message-content.ts'
+import { type OpenedMessage, openMessage, writeNumber } from './message-content.ts'
 
 interface Page {
   messages: OpenedMessage[]
@@ -63,17 +64,26 @@ export async function readPathTo(
   }
 }
 
-/** Milliseconds for which the stream of changes may take to report an own change. */
-const OWN_CHANGE_MS = 10_000
+/** The messages that this page updates. */
+export const ownChanges = new OwnChanges()
 
-/** Messages that this page has stored, and when. The stream of changes reports them as well. */
-const ownChanges = new Map<string, number>()
+/** Updates a message that this page has stored. */
+export function updateMessage(message: {
+  slug: string
+  number: number
+  content: string
+  isComplete: boolean
+}): Promise<StoredMessage> {
+  const { slug } = message
+  const number = writeNumber(message.number)
+  const update = () => api.conversations.updateMessage.mutate({ ...message, number })
+  return ownChanges.make(`${slug}/${number}`, update, () => refreshMessages(slug))
+}
 
-/** Forgets a change that this page made and the stream now reports. Returns false if it is the change of another. */
-export function takeOwnChange(subject: string): boolean {
-  const madeAt = ownChanges.get(subject) ?? Number.NEGATIVE_INFINITY
-  ownChanges.delete(subject)
-  return Date.now() - madeAt < OWN_CHANGE_MS
+/** Returns true if the message with this number is loaded. */
+export function isCached(slug: string, number: number): boolean {
+  const cached = queryClient.getQueryData<InfiniteData<Page>>(getMessagesKey(slug))
+  return flattenPages(cached).some((message) => message.number === number)
 }
 
 /** The number of the first message of a conversation. */
@@ -85,7 +95,6 @@ export async function putMessageInCache(
   slug: string,
   stored: StoredMessage,
 ): Promise<OpenedMessage> {
-  ownChanges.set(`${slug}/${stored.number}`, Date.now())
   const message = await openMessage(key, stored)
   const queryKey = getMessagesKey(slug)
   // A read that began before the message was stored would remove it again.

@@ -30,14 +30,14 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
     <section className="text-results" aria-label={t('app.search.texts')}>
       <h2>{t('app.search.texts')}</h2>
       <ul>
-        {hits.map((hit) => (
+        {hits?.map((hit) => (
           <SourceBoundary key={`${hit.place.slug}/${hit.place.number}`} source={hit.excerpt.words}>
             <HitRow hit={hit} onChoose={onChoose} />
           </SourceBoundary>
         ))}
       </ul>
       <p className="hint" role="status">
-        {describeProgress(state, hits.length)}
+        {describeProgress(state, hits?.length === 0)}
       </p>
       {state.phase === 'failed' && <ErrorMessage error={state.error} className="notice wrong" />}
       <button
@@ -60,10 +60,10 @@ const progressLabels = {
 } as const
 
 /** Describes how much has been searched. */
-function describeProgress({ phase, count }: SearchState, found: number): string {
+function describeProgress({ phase, count }: SearchState, isEmpty: boolean): string {
   if (phase === 'idle') return t('app.search.hint')
   const progress = t(progressLabels[phase], { count })
-  return found === 0 && phase !== 'reading' ? `${progress} ${t('app.search.nothing')}` : progress
+  return isEmpty && phase !== 'reading' ? `${progress} ${t('app.search.nothing')}` : progress
 }
 
 const HitRow = ({ hit: { place, excerpt }, onChoose }: { hit: SearchHit<FoundMessage>; onChoose: () => void }) => (

@@ -5,8 +5,8 @@ import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
-import { type OpenedMessage, readNumber, serializeAnswer, writeNumber } from './message-content.ts'
-import { putMessageInCache } from './messages.ts'
+import { type OpenedMessage, readNumber, serializeAnswer } from './message-content.ts'
+import { putMessageInCache, updateMessage } from './messages.ts'
 
 /** Milliseconds between two renderings of a streaming answer. */
 const SHOW_MS = 100
@@ -149,8 +149,7 @@ class AnswerWriter {
   async #store(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
     const { slug, key, model, parent } = this.#target
     const content = await key.seal(serializeAnswer(answer))
-    if (this.#number !== undefined)
-      return api.conversations.updateMessage.mutate({ slug, number: writeNumber(this.#number), content, isComplete })
+    if (this.#number !== undefined) return updateMessage({ slug, number: this.#number, content, isComplete })
     const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
     const stored = await api.conversations.sendMessage.mutate(message)
     this.#number = readNumber(stored.number)

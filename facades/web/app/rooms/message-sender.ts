@@ -2,7 +2,7 @@ import { SvcError } from '../../../client/index.ts'
 import { openMessage, type RoomKeys, sealMessage } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
 import { isRecord, readStored } from '../shared/local-store.ts'
-import type { Room } from './room.ts'
+import type { Room, StoredRoomMessage } from './room.ts'
 
 /** A message that is not stored yet. */
 export interface OutgoingMessage {
@@ -25,8 +25,10 @@ export interface SenderOptions {
   getCurrent: () => { room: Room; keys: RoomKeys } | undefined
   /** Reads the room and its keys again, and gives it the new key that it may need. */
   refreshKeys: () => Promise<void>
-  /** Adds a stored message to the history. */
-  onStored: (id: string) => Promise<void>
+  /** Adds a message to the history, as the service has stored it. */
+  onStored: (stored: StoredRoomMessage, hasFiles: boolean) => Promise<void>
+  /** Makes a change of a stored message. */
+  change: (id: string, call: () => Promise<StoredRoomMessage>) => Promise<StoredRoomMessage>
   onChange: () => void
 }
 
@@ -75,13 +77,13 @@ export class MessageSender {
   async edit(id: string, text: string): Promise<void> {
     const { room, key } = this.#getWriteKey()
     const content = await sealMessage(key, text)
+    const update = () => api.roomMessages.update.mutate({ id, content, keyEpoch: room.keyEpoch })
     try {
-      await api.roomMessages.update.mutate({ id, content, keyEpoch: room.keyEpoch })
+      await this.#options.onStored(await this.#options.change(id, update), false)
     } catch (error) {
       if (!isKeyRefused(error) || !(await this.#getNewKey(room.keyEpoch))) throw error
       return this.edit(id, text)
     }
-    await this.#options.onStored(id)
     this.#options.onChange()
   }
 
@@ -150,9 +152,9 @@ export class MessageSender {
       if (!room || !keys) throw new Error('There is no room to send to.')
       const { clientId, content, keyEpoch, thread, attachments } = await resealMessage(queued, keys, room.keyEpoch)
       const message = { room: room.id, clientId, content, keyEpoch, thread, attachments }
-      const { id } = await api.roomMessages.create.mutate(message)
+      const stored = await api.roomMessages.create.mutate(message)
       this.#options.outbox.remove(clientId)
-      await this.#options.onStored(id)
+      await this.#options.onStored(stored, attachments.length > 0)
       this.forget(clientId)
       this.#options.onChange()
     } catch (error) {

@@ -107,6 +107,25 @@ export class RoomHistory {
     }
   }
 
+  has(id: string): boolean {
+    return this.#messages.has(id)
+  }
+
+  /** Adds a message that the service has returned without its author and files, which are known. */
+  async addReturned(stored: StoredRoomMessage, ownName: string): Promise<void> {
+    const { authorName, files } = this.#messages.get(stored.id) ?? { authorName: ownName, files: [] }
+    const messages = await this.#decrypt([stored])
+    this.#setMessages(messages.map((message) => ({ ...message, authorName, files })))
+  }
+
+  /** Shows a message as deleted. */
+  markDeleted(id: string): void {
+    const message = this.#messages.get(id)
+    if (!message) return
+    const erased = { text: '', sources: [], files: [], content: null, unreadable: undefined }
+    this.#setMessage({ ...message, ...erased, isDeleted: true })
+  }
+
   /** Reads messages that have changed. For many at once it reads the newest page, as most of them are new. */
   async readChanged(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return

@@ -6,10 +6,19 @@ import { getRelatedId } from '../shared/api/related.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { OwnChanges } from '../shared/own-changes.ts'
 import { confirmPerson, type Session } from '../shared/session.tsx'
 import { type CheckedKey, getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
-import { canWrite, type Disclosure, getOwnId, getSalts, type Member, type Room } from './room.ts'
+import {
+  canWrite,
+  type Disclosure,
+  getOwnId,
+  getSalts,
+  type Member,
+  type Room,
+  type StoredRoomMessage,
+} from './room.ts'
 import { RoomHistory, type ShownMessages } from './room-history.ts'
 import { RoomMembers } from './room-members.ts'
 import { MessageOpener } from './room-message.ts'
@@ -19,6 +28,9 @@ import { StreamingAnswers } from './streaming-answers.ts'
 /** Milliseconds between two renderings at the least. */
 const SHOW_MS = 350
 const RETRY_MS = 3000
+
+/** The kinds of changes of messages. A deleted message is updated, as its place stays. */
+const [CREATED, UPDATED] = ['room-messages.created', 'room-messages.updated']
 
 /** The state of a room. It is a new object after each change. */
 export interface RoomView extends ShownMessages {
@@ -76,6 +88,8 @@ export class RoomStore {
   readonly #members: RoomMembers
   /** The changes that are still to be read, no more often than the room is rendered. */
   readonly #changes = new ChangeQueue<string>((changes) => this.#readChanges([...changes]), SHOW_MS)
+  /** The messages that this page edits or deletes. */
+  readonly #ownChanges = new OwnChanges()
   readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
   readonly #stopped = new AbortController()
   /** Sends messages; undefined until the room is found. */
@@ -141,7 +155,8 @@ export class RoomStore {
       outbox: new Outbox(getOwnId(this.#session), room),
       getCurrent: () => (this.#view.room ? { room: this.#view.room, keys: this.#view.keys } : undefined),
       refreshKeys: () => this.refreshKeys(),
-      onStored: (id) => this.#history.readChanged([id]),
+      onStored: (stored, hasFiles) => this.#addReturned(stored, hasFiles),
+      change: (id, call) => this.#changeMessage(id, call),
       onChange: () => this.#show(true),
     })
   }
@@ -187,9 +202,20 @@ export class RoomStore {
   }
 
   async delete(id: string): Promise<void> {
-    await api.roomMessages.delete.mutate({ id })
-    await this.#history.readChanged([id])
+    await this.#changeMessage(id, () => api.roomMessages.delete.mutate({ id }))
+    this.#history.markDeleted(id)
     this.#show(true)
+  }
+
+  #changeMessage<Result>(id: string, call: () => Promise<Result>): Promise<Result> {
+    return this.#ownChanges.make(id, call, () => this.#changes.add(`room-messages.updated/${id}`))
+  }
+
+  /** Adds a message of the person. It is only read if it has files, which the service does not return. */
+  async #addReturned(stored: StoredRoomMessage, hasFiles: boolean): Promise<void> {
+    const { displayName, username } = this.#members.ownMember ?? {}
+    if (hasFiles && !this.#history.has(stored.id)) await this.#history.readChanged([stored.id])
+    else await this.#history.addReturned(stored, displayName ?? username ?? '')
   }
 
   /** Marks all loaded messages as read. */
@@ -211,6 +237,7 @@ export class RoomStore {
 
   /** Reads everything again and replaces the known state, which stays until then. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
+    this.#ownChanges.forget()
     await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
     await this.#history.readAgain()
     if (this.#view.phase === 'opening') this.#view = { ...this.#view, readUpToAtOpening: this.#readUpTo() }
@@ -275,7 +302,9 @@ export class RoomStore {
 
   #markChanged({ kind, subject }: Change): void {
     const [type = ''] = kind.split('.')
-    this.#changes.add(['room-messages', 'room-members'].includes(type) ? `${type}/${subject}` : type)
+    if (type === 'room-messages') {
+      if (kind === CREATED || !this.#ownChanges.take(subject)) this.#changes.add(`${kind}/${subject}`)
+    } else this.#changes.add(type === 'room-members' ? `${type}/${subject}` : type)
   }
 
   async #readChanges(changes: readonly string[]): Promise<void> {
@@ -291,15 +320,17 @@ export class RoomStore {
   }
 
   async #readChanged(room: Room, changes: readonly string[]): Promise<void> {
-    const listIds = (type: string) => {
-      const ofType = changes.filter((each) => each.startsWith(`${type}/`))
-      return ofType.map((each) => each.slice(type.length + 1))
+    const listIds = (kind: string) => {
+      const ofKind = changes.filter((each) => each.startsWith(`${kind}/`))
+      return ofKind.map((each) => each.slice(kind.length + 1))
     }
+    // The service has returned the messages that were sent from here.
+    const created = listIds(CREATED).filter((messageId) => !this.#history.has(messageId))
     const changedMembers = listIds('room-members')
     const isOwnRole = changedMembers.includes(this.#members.ownMember?.id ?? '')
     if (changes.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
     await Promise.all([
-      this.#history.readChanged(listIds('room-messages')),
+      this.#history.readChanged([...new Set([...created, ...listIds(UPDATED)])]),
       this.#members.readChanged(room.id, changedMembers),
       changes.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])

@@ -61,7 +61,7 @@ function useHits(words: string, { reach: { count } }: SearchState): RoomHit[] {
   const byId = useRoomView((view) => view.byId)
   const found = useTextHits(search, words, count)
   return useMemo(() => {
-    const earlier = found.filter(({ place }) => !byId.has(place.id))
+    const earlier = (found ?? []).filter(({ place }) => !byId.has(place.id))
     return takeNewest([...findHits(byId.values(), words), ...earlier])
   }, [byId, found, words])
 }

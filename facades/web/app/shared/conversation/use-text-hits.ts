@@ -5,11 +5,12 @@ interface Searcher<Place> {
   find(words: string): Promise<SearchHit<Place>[]>
 }
 
-const noHits: never[] = []
-
-/** Searches again when the words or the number of searchable texts change. */
-export function useTextHits<Place>(searcher: Searcher<Place>, words: string, count: number): SearchHit<Place>[] {
-  const [found, setFound] = useState<{ words: string; hits: SearchHit<Place>[] }>({ words: '', hits: noHits })
+/**
+ * Searches again when the words or the number of searchable texts change. Returns undefined until the words have been
+ * searched for.
+ */
+export function useTextHits<Place>(searcher: Searcher<Place>, words: string, count: number): SearchHit<Place>[] | undefined {
+  const [found, setFound] = useState<{ words: string; hits: SearchHit<Place>[] }>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the searchable texts change with the count.
   useEffect(() => {
     let isLate = false
@@ -19,7 +20,7 @@ export function useTextHits<Place>(searcher: Searcher<Place>, words: string, cou
       isLate = true
     }
   }, [searcher, words, count])
-  return found.words === words ? found.hits : noHits
+  return found?.words === words ? found.hits : undefined
 }
 
 const ignoreEnd = () => {}
