@@ -105,6 +105,7 @@ describeWith('chromium')('the list of conversations', () => {
     await results.getByRole('button', { name: 'Search in messages' }).click()
     await results.getByText('Searched in all 2 conversations.').waitFor()
     await expect.poll(() => results.getByRole('listitem').count()).toBe(2)
+    expect(page.workers().length).toBe(1)
     await expectAccessible(page)
     await results.getByRole('link').first().click()
     await page.locator('article.found').getByText('ostrich').waitFor()

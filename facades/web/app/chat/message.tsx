@@ -1,7 +1,7 @@
 import { memo, useState } from 'react'
 import { describeError, getRequestId, isRateLimited } from '../shared/api/error-text.ts'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
-import { Sources } from '../shared/conversation/sources.tsx'
+import { MessageText, MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
@@ -28,15 +28,9 @@ export const QuestionMessage = memo(({ step, models, isTarget }: MessageProps) =
   const { message } = step
   const { number, answer, isUnreadable, attachments } = message
   const [isEditing, setEditing] = useState(false)
-  const name = t('app.message.you')
   return (
-    <article
-      id={writeNumber(number)}
-      className={getMessageClass('user', isTarget)}
-      aria-label={t('app.message.by', { name })}
-    >
-      <h2>{name}</h2>
-      {isUnreadable && <Unreadable />}
+    <MessageView id={writeNumber(number)} className={getMessageClass('user', isTarget)} name={t('app.message.you')}>
+      {isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
       <AttachedFiles files={attachments} />
       {isEditing && <QuestionForm message={message} close={() => setEditing(false)} />}
       {!isEditing && answer.text !== '' && (
@@ -45,7 +39,7 @@ export const QuestionMessage = memo(({ step, models, isTarget }: MessageProps) =
         </p>
       )}
       {!isEditing && <MessageActions step={step} models={models} edit={() => setEditing(true)} />}
-    </article>
+    </MessageView>
   )
 })
 
@@ -84,24 +78,22 @@ interface AnswerMessageProps {
 export const AnswerMessage = memo(
   ({ step, turn, failure, models, isTarget = false, isLast = false }: AnswerMessageProps) => {
     const { answer, model, isComplete } = getShownAnswer(step, turn)
-    const name = findModelLabel(model, models)
     const isStreaming = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
     return (
-      <article
+      <MessageView
         id={step && writeNumber(step.message.number)}
         className={getMessageClass('assistant', isTarget)}
-        aria-label={t('app.message.by', { name })}
-        aria-busy={turn && turn.phase !== 'failed'}
+        name={findModelLabel(model, models)}
+        isBusy={turn && turn.phase !== 'failed'}
       >
-        <h2>{name}</h2>
         {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
-        {step?.message.isUnreadable && <Unreadable />}
+        {step?.message.isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
         <SourceBoundary source={answer.text}>
           <AnswerBody answer={answer} isComplete={isComplete} isStreaming={isStreaming} isLast={isLast} />
         </SourceBoundary>
         {failure !== undefined && <Failure error={failure} />}
         {step && <MessageActions step={step} models={models} />}
-      </article>
+      </MessageView>
     )
   },
 )
@@ -123,8 +115,6 @@ const getShownAnswer = (step: PathStep | undefined, turn: Turn | undefined): Sho
 
 const getMessageClass = (role: 'user' | 'assistant', isTarget: boolean) =>
   isTarget ? `message ${role} found` : `message ${role}`
-
-const Unreadable = () => <p className="hint">{t('app.message.unreadable')}</p>
 
 /** Shows the error below the answer, with a button to try again. */
 function Failure({ error }: { error: unknown }) {
@@ -158,8 +148,7 @@ const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }:
   <>
     <Thoughts answer={answer} isStreaming={isStreaming} />
     <ToolSteps tools={answer.tools} isStreaming={isStreaming} />
-    <Markdown text={answer.text} isStreaming={isStreaming} />
-    <Sources sources={answer.citations} />
+    <MessageText text={answer.text} sources={answer.citations} isStreaming={isStreaming} />
     {!isStreaming && !isComplete && <CutNotice cut={answer.cut ?? 'interrupted'} isLast={isLast} />}
   </>
 )

@@ -1,8 +1,7 @@
 import { memo, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { insertQuotation } from '../shared/conversation/composer.tsx'
-import { Sources } from '../shared/conversation/sources.tsx'
-import { Markdown } from '../shared/markdown/markdown.tsx'
+import { MessageText, MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { formatTime, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
@@ -37,16 +36,17 @@ export const MessageItem = memo(
     const [isEditing, setEditing] = useState(false)
     const name = isOwn ? t('app.message.you') : getAuthorName(message)
     const at = new Date(message.createdAt)
+    const facts = (
+      <>
+        <time dateTime={message.createdAt} title={formatTimestamp(at)}>
+          {formatTime(at)}
+        </time>
+        {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
+      </>
+    )
     const classes = ['room-message', isContinued && 'continued', isHighlighted && 'found'].filter(Boolean).join(' ')
     return (
-      <article id={`message-${message.id}`} className={classes} aria-label={t('app.message.by', { name })}>
-        <header>
-          <h2>{name}</h2>
-          <time dateTime={message.createdAt} title={formatTimestamp(at)}>
-            {formatTime(at)}
-          </time>
-          {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
-        </header>
+      <MessageView id={`message-${message.id}`} className={classes} name={name} facts={facts}>
         {isEditing ? (
           <EditForm
             label={t('app.rooms.edit')}
@@ -67,7 +67,7 @@ export const MessageItem = memo(
         {!message.isDeleted && !isEditing && (
           <MessageActions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
         )}
-      </article>
+      </MessageView>
     )
   },
 )
@@ -93,16 +93,10 @@ const unreadableLabels = {
 
 function MessageBody({ message: { text, model, sources, unreadable, isDeleted, keyEpoch } }: { message: RoomMessage }) {
   if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
-  if (unreadable !== undefined)
-    return (
-      <p className="hint closed">
-        <Icon name="lock" /> {t(unreadableLabels[unreadable], { number: keyEpoch })}
-      </p>
-    )
+  if (unreadable !== undefined) return <UnreadableNote reason={t(unreadableLabels[unreadable], { number: keyEpoch })} />
   return (
     <div dir="auto">
-      <Markdown text={text} hasLineBreaks={model === null} />
-      <Sources sources={sources} />
+      <MessageText text={text} sources={sources} hasLineBreaks={model === null} />
     </div>
   )
 }
@@ -222,19 +216,15 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
 export const OutgoingItem = memo(({ message: { queued, text, state, error } }: { message: OutgoingMessage }) => {
   const { store } = useRoom()
   const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
+  const facts = (
+    <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
+      {t(label)}
+    </span>
+  )
   return (
-    <article
-      className={`room-message outgoing ${state}`}
-      aria-label={t('app.message.by', { name: t('app.message.you') })}
-    >
-      <header>
-        <h2>{t('app.message.you')}</h2>
-        <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
-          {t(label)}
-        </span>
-      </header>
+    <MessageView className={`room-message outgoing ${state}`} name={t('app.message.you')} facts={facts}>
       <div dir="auto">
-        <Markdown text={text} hasLineBreaks />
+        <MessageText text={text} hasLineBreaks />
       </div>
       {queued.attachments.length > 0 && (
         <p className="hint">{t('app.rooms.filesWaiting', { count: queued.attachments.length })}</p>
@@ -250,6 +240,6 @@ export const OutgoingItem = memo(({ message: { queued, text, state, error } }: {
           </button>
         </p>
       )}
-    </article>
+    </MessageView>
   )
 })

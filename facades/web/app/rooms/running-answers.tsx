@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { MessageText, MessageView } from '../shared/conversation/message-view.tsx'
 import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
-import { Markdown } from '../shared/markdown/markdown.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
@@ -43,15 +43,12 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const canStop = isAsker || room?.role === 'admin'
   const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
-    <article className="room-message running" aria-busy="true" aria-label={t('app.message.by', { name: model })}>
-      <header>
-        <h2>{model}</h2>
-      </header>
+    <MessageView className="room-message running" name={model} facts={null} isBusy>
       {answer && (
         <div dir="auto">
           <SourceBoundary source={answer.text}>
             <ToolSteps tools={answer.tools} isStreaming={isAsker} />
-            <Markdown text={answer.text} isStreaming />
+            <MessageText text={answer.text} isStreaming />
           </SourceBoundary>
         </div>
       )}
@@ -64,7 +61,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
         </button>
       )}
       <ErrorMessage error={error} />
-    </article>
+    </MessageView>
   )
 }
 

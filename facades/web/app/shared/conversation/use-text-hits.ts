@@ -9,7 +9,11 @@ interface Searcher<Place> {
  * Searches again when the words or the number of searchable texts change. Returns undefined until the words have been
  * searched for.
  */
-export function useTextHits<Place>(searcher: Searcher<Place>, words: string, count: number): SearchHit<Place>[] | undefined {
+export function useTextHits<Place>(
+  searcher: Searcher<Place>,
+  words: string,
+  count: number,
+): SearchHit<Place>[] | undefined {
   const [found, setFound] = useState<{ words: string; hits: SearchHit<Place>[] }>()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the searchable texts change with the count.
   useEffect(() => {
