@@ -10,6 +10,7 @@ import { adaptRequest } from './request/adapt-request.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { computeMaxInputTokens, countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } from './request/request.ts'
+import { selectModelTools } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { validateRequest } from './request/validate-request.ts'
 import { listServiceTools } from './service-tools.ts'
@@ -64,10 +65,12 @@ function toCountCall(ctx: ChatContext, request: AiRequest, model: CallableModel)
     conversation: undefined,
     approvalMode: undefined,
   })
-  const tools = listServiceTools(ctx, { model, request, approvals })
+  const selected = selectModelTools(model, request)
+  const tools = listServiceTools(ctx, { model, request, selected, approvals })
   const messages = approvals.approvedCalls.insertResults(request.messages as ResolvedMessage[])
   const inputTokens = estimateInputTokens(request) + estimateToolTokens(tools)
-  return toModelCall(ctx, { request, model, messages, tools, inputTokens, files: noFiles })
+  const { nativeTools } = selected
+  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens, files: noFiles })
 }
 
 const withoutAttachments = (message: RequestMessage): ResolvedMessage =>

@@ -8,7 +8,7 @@ import { MeteredCall } from './metered-call.ts'
 import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
 import { estimateToolTokens } from './request/input-tokens.ts'
 import type { AiRequest } from './request/request.ts'
-import { selectNativeTools } from './request/tool-references.ts'
+import { selectModelTools } from './request/tool-references.ts'
 import { validateRequest } from './request/validate-request.ts'
 import { boundOutput, tryReserve } from './reservation.ts'
 import { listServiceTools } from './service-tools.ts'
@@ -24,14 +24,14 @@ async function buildFallbackCall(
 ): Promise<ModelCall | undefined> {
   if (!model) return undefined
   const request = adaptRequest(ctx, originalRequest, model)
-  const tools = listServiceTools(ctx, { model, request, approvals })
+  const selected = selectModelTools(model, request)
+  const tools = listServiceTools(ctx, { model, request, selected, approvals })
   const inputTokens = call.inputTokens - estimateToolTokens(call.tools) + estimateToolTokens(tools)
-  const nativeTools = selectNativeTools(model, request)
   const fallbackModelCall: ModelCall = {
     ...call,
     model,
     tools,
-    nativeTools,
+    nativeTools: selected.nativeTools,
     inputTokens,
     parameters: request.parameters,
   }

@@ -5,7 +5,6 @@ import type { CallableModel, FileEstimate, ModelCall } from '../ports/ai/models.
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { ChatContext } from './chat-context.ts'
 import type { AiRequest } from './request/request.ts'
-import { selectNativeTools } from './request/tool-references.ts'
 
 interface CallInput {
   request: AiRequest
@@ -14,6 +13,7 @@ interface CallInput {
   messages: readonly Message[]
   /** Tools that the service runs. */
   tools: readonly FunctionTool[]
+  nativeTools: ModelCall['nativeTools']
   /** Estimate for the whole input. */
   inputTokens: number
   files: FileEstimate
@@ -22,7 +22,7 @@ interface CallInput {
 /** Builds the call for the gateway. */
 export function toModelCall(
   ctx: ChatContext,
-  { request, model, messages, tools, inputTokens, files }: CallInput,
+  { request, model, messages, tools, nativeTools, inputTokens, files }: CallInput,
 ): ModelCall {
   const { system, tools: callerTools, toolChoice, parameters, format } = request
   const instructions: Message[] = system ? [{ role: 'system', content: system }] : []
@@ -35,7 +35,7 @@ export function toModelCall(
     tools,
     toolsAtOnce,
     callerTools,
-    nativeTools: selectNativeTools(model, request),
+    nativeTools,
     nativeToolUses,
     toolChoice,
     parameters,

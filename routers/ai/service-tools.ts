@@ -9,7 +9,7 @@ import { ToolFailure, ToolServerError } from '../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../ports/ai/tools.ts'
 import type { Approvals } from './approvals/approvals.ts'
 import type { AiRequest } from './request/request.ts'
-import { selectNativeTools, selectTools } from './request/tool-references.ts'
+import type { SelectedTools } from './request/tool-references.ts'
 
 type CallableTool = CallableModel['tools'][number]
 type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }
@@ -17,6 +17,7 @@ type McpTool = CallableTool & { mcp: NonNullable<CallableTool['mcp']> }
 interface ToolOptions {
   model: CallableModel
   request: AiRequest
+  selected: SelectedTools
   approvals: Approvals
 }
 
@@ -25,16 +26,18 @@ export const listServiceTools = (ctx: Context, options: ToolOptions): FunctionTo
   (options.request.toolChoice ?? 'auto') === 'auto' ? listSelectedServiceTools(ctx, options) : []
 
 /** Returns the selected tools of the service, whatever the tool choice. */
-export function listSelectedServiceTools(ctx: Context, { model, request, approvals }: ToolOptions): FunctionTool[] {
-  const { tools, modelTools } = request
-  const takenNames = new Set<string>([...tools.map(({ name }) => name), ...selectNativeTools(model, request)])
-  const selected = { ...model, tools: selectTools(model, modelTools) }
-  return listTools(ctx, selected, approvals).filter(({ name }) => !takenNames.has(name))
+export function listSelectedServiceTools(
+  ctx: Context,
+  { model, request, selected, approvals }: ToolOptions,
+): FunctionTool[] {
+  const takenNames = new Set<string>([...request.tools.map(({ name }) => name), ...selected.nativeTools])
+  const tools = model.settings?.toolCalling === false ? [] : selected.tools
+  return listTools(ctx, tools, approvals).filter(({ name }) => !takenNames.has(name))
 }
 
 /** Builds the tools of a model: functions of extensions, and tools of MCP servers. */
-const listTools = (ctx: Context, { tools, settings }: CallableModel, approvals: Approvals): FunctionTool[] =>
-  (settings?.toolCalling === false ? [] : tools)
+const listTools = (ctx: Context, tools: readonly CallableTool[], approvals: Approvals): FunctionTool[] =>
+  tools
     .flatMap((tool) => (isServerTool(tool) ? toServerTool(ctx, tool, approvals) : findExtensionTool(ctx, tool)))
     .map((tool) => withFailureLog(ctx, tool))
 

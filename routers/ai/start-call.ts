@@ -13,7 +13,7 @@ import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import type { AiRequest } from './request/request.ts'
-import { findUnaskableReferences } from './request/tool-references.ts'
+import { findUnaskableReferences, selectModelTools } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
@@ -88,13 +88,14 @@ async function prepareRequest(
   const { promptFiles: files, settings } = ctx.services
   const model = await findUsableModel(ctx, callerRequest.model, 'chat', find)
   const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
+  const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
     { files, viewer: toViewer(ctx), room: roomId, maxBytes: settings.maxPromptFiles },
     request.messages,
   )
   const inputTokens = estimateInputTokens(request)
   const issues = validateRequest(request, model, inputTokens, ctx.services.textExtractor)
-  if (model) issues.push(...(await findUnsentParameters(ctx, request, model)), ...(await attachments.find(model)))
+  if (model) issues.push(...unsent, ...(await attachments.find(model)))
   // A request with a conversation may use tools that the person allowed earlier for that conversation.
   if (model && !approvalMode && request.conversation === undefined)
     issues.push(...findUnaskableReferences(model, request.modelTools))
@@ -120,19 +121,23 @@ async function buildCall(
     .catch((error: unknown) => {
       throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
     })
-  const toolOptions = { model, request, approvals }
+  const selected = selectModelTools(model, request)
+  const toolOptions = { model, request, selected, approvals }
   const tools = listServiceTools(ctx, toolOptions)
   const ownTokens =
-    attachments.isEmpty && messagesWithTexts === withTexts
+    messagesWithTexts === request.messages
       ? estimated.inputTokens
       : estimateInputTokens({ ...request, messages: [...messagesWithTexts] })
   const inputTokens = ownTokens + estimateToolTokens(tools)
-  const issues = findExcessInput(inputTokens, model)
+  const files = await countFiles(messagesWithTexts)
+  // The request alone was checked before.
+  const issues = inputTokens === estimated.inputTokens ? [] : findExcessInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
   const messages = approvals.approvedCalls.insertResults(messagesWithTexts, () =>
     listSelectedServiceTools(ctx, toolOptions),
   )
-  return toModelCall(ctx, { request, model, messages, tools, inputTokens, files: await countFiles(messagesWithTexts) })
+  const { nativeTools } = selected
+  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens, files })
 }
 
 const mapIssues = (error: Problem, mapIssue: MapIssue) =>

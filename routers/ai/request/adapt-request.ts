@@ -10,7 +10,7 @@ import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, CallParameters, Effort, HintParameter, UnsentParameter } from '../../ports/ai/models.ts'
 import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
-import { hasNativeTool, selectNativeTools, selectTools } from './tool-references.ts'
+import { findNativeConflicts, hasNativeTool, selectNativeTools } from './tool-references.ts'
 
 /**
  * Parameters that shape an answer without changing its subject. They are omitted for models that do not support them.
@@ -45,7 +45,7 @@ export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, mo
 function listUnsentTools(request: AiRequest, model: CallableModel, chosen: readonly NativeTool[]): string[] {
   const { optionalTools = [], toolChoice } = request
   if (toolChoice === 'none') return []
-  const sent = selectNativeTools(model, { ...request, nativeTools: chosen })
+  const sent = optionalTools.length > 0 ? selectNativeTools(model, { ...request, nativeTools: chosen }) : []
   const isUnforced = readForcedNativeTool(toolChoice) && adaptersWithoutForcedTools.has(model.adapter)
   return [...optionalTools.filter((tool) => !sent.includes(tool)), ...(isUnforced ? ['toolChoice'] : [])]
 }
@@ -86,47 +86,12 @@ const toEffort = (budget: number): Effort => effortBudgets.find(([, most]) => bu
 const omitParameters = (parameters: CallParameters, names: readonly string[]): CallParameters =>
   Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.includes(name)))
 
-const createConflict = (path: Issue['path']): Issue => ({
-  path,
-  message: 'cannot be set beside a tool of the provider',
-})
-
-/**
- * Finds settings that cannot be combined with native tools, because the provider would silently ignore one of the two.
- */
-export function findNativeConflicts(request: AiRequest, model: CallableModel): Issue[] {
-  const native = new Set<string>(selectNativeTools(model, request))
-  if (native.size === 0) return []
-  const issues = request.tools.flatMap(({ name }, at) =>
-    native.has(name) ? createConflict(['tools', at, 'name']) : [],
-  )
-  if (model.adapter === 'openai') issues.push(...findOpenAiConflicts(request))
-  if (model.adapter === 'google') issues.push(...findGoogleConflicts(request, model))
-  return issues
-}
-
 /** Returns the optional native tools that the model supports together with the rest of the request. */
 function chooseNativeTools(request: AiRequest, model: CallableModel): readonly NativeTool[] {
   const nativeTools = (request.optionalTools ?? []).filter((tool) => hasNativeTool(model, tool))
   // A conflict with a tool that must be called is reported.
-  if (readForcedNativeTool(request.toolChoice)) return nativeTools
+  if (nativeTools.length === 0 || readForcedNativeTool(request.toolChoice)) return nativeTools
   return findNativeConflicts({ ...request, nativeTools }, model).length === 0 ? nativeTools : []
-}
-
-/** Only OpenAI's older API supports these parameters, and it has no native tools. */
-const findOpenAiConflicts = ({ parameters }: AiRequest): Issue[] =>
-  (['stop', 'seed'] as const).flatMap((name) =>
-    parameters[name] === undefined ? [] : createConflict(['parameters', name]),
-  )
-
-/** Most Google models allow native tools only without other tools. */
-function findGoogleConflicts({ tools, modelTools = [], format }: AiRequest, model: CallableModel): Issue[] {
-  const isServiceTool = (reference: string) => selectTools(model, [reference]).length > 0
-  return [
-    ...(tools.length > 0 ? [createConflict(['tools'])] : []),
-    ...modelTools.flatMap((reference, at) => (isServiceTool(reference) ? createConflict(['modelTools', at]) : [])),
-    ...(format ? [createConflict(['format'])] : []),
-  ]
 }
 
 /** Finds the parameters that would not reach the provider unchanged. */

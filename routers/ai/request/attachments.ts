@@ -70,10 +70,6 @@ export class Attachments {
     return [...issues, ...this.#findExcess(this.#countBytes)]
   }
 
-  get isEmpty(): boolean {
-    return this.#files.size === 0 && this.#skipped.size === 0
-  }
-
   /** Selects the form of a file, or records why it is skipped. Returns an issue if that refuses the request. */
   #choose(
     { name, path, isOptional }: AttachmentReference,
@@ -107,7 +103,8 @@ export class Attachments {
    * Returns the messages with the texts of attachments. Files that are sent unchanged are read while sending. Calls
    * `reserveBytes` before bytes are kept in memory.
    */
-  async read(reserveBytes: (bytes: number) => void): Promise<ResolvedMessage[]> {
+  async read(reserveBytes: (bytes: number) => void): Promise<readonly ResolvedMessage[]> {
+    if (this.#files.size === 0 && this.#skipped.size === 0) return this.#messages as readonly ResolvedMessage[]
     const { files, viewer } = this.#options
     const [sentFiles, readFiles] = [this.#listSelected('bytes'), this.#listSelected('text')]
     const bytesToSend = countStoredBytes(sentFiles)

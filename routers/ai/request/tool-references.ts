@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
 import { type Adapter, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
-import type { CallableModel } from '../../ports/ai/models.ts'
+import type { CallableModel, CallParameters } from '../../ports/ai/models.ts'
 import { readForcedNativeTool, type ToolChoice } from '../../ports/ai/tools.ts'
 
 type Tool = CallableModel['tools'][number]
@@ -20,8 +20,21 @@ export const toolReferences = z
     "The tools that the model may call: `<name>`, `capability:<key>:<name>`, `capability:<key>:native` for the provider's own tool, or `capability:<key>:auto` for that tool or else the first one with this capability. If absent, the model may call all tools but those of the provider.",
   )
 
+/** The tools of the model that a request selects. */
+export interface SelectedTools {
+  /** Tools of the service. */
+  tools: readonly Tool[]
+  /** Tools of the provider. */
+  nativeTools: NativeTool[]
+}
+
+export const selectModelTools = (model: CallableModel, request: ToolSelection): SelectedTools => ({
+  tools: selectTools(model, request.modelTools),
+  nativeTools: selectNativeTools(model, request),
+})
+
 /** Returns the service's tools that the references select; all tools without references. */
-export function selectTools(model: CallableModel, references: readonly string[] | undefined): Tool[] {
+function selectTools(model: CallableModel, references: readonly string[] | undefined): Tool[] {
   if (!references) return [...model.tools]
   const selected = new Set(references.map((reference) => resolveReference(model, reference)))
   return model.tools.filter((tool) => selected.has(tool))
@@ -65,6 +78,48 @@ export function findUnaskableReferences(model: CallableModel, references: readon
       return []
     return [{ path: ['modelTools', at], message: 'must be allowed by the person, who cannot be asked here' }]
   })
+}
+
+/** The parts of a request that may conflict with native tools. */
+interface ToolRequest extends ToolSelection {
+  tools: readonly { name: string }[]
+  parameters: CallParameters
+  format?: object | undefined
+}
+
+const createConflict = (path: Issue['path']): Issue => ({
+  path,
+  message: 'cannot be set beside a tool of the provider',
+})
+
+/**
+ * Finds settings that cannot be combined with native tools, because the provider would silently ignore one of the two.
+ */
+export function findNativeConflicts(request: ToolRequest, model: CallableModel): Issue[] {
+  const native = new Set<string>(selectNativeTools(model, request))
+  if (native.size === 0) return []
+  const issues = request.tools.flatMap(({ name }, at) =>
+    native.has(name) ? createConflict(['tools', at, 'name']) : [],
+  )
+  if (model.adapter === 'openai') issues.push(...findOpenAiConflicts(request))
+  if (model.adapter === 'google') issues.push(...findGoogleConflicts(request, model))
+  return issues
+}
+
+/** Only OpenAI's older API supports these parameters, and it has no native tools. */
+const findOpenAiConflicts = ({ parameters }: ToolRequest): Issue[] =>
+  (['stop', 'seed'] as const).flatMap((name) =>
+    parameters[name] === undefined ? [] : createConflict(['parameters', name]),
+  )
+
+/** Most Google models allow native tools only without other tools. */
+function findGoogleConflicts({ tools, modelTools = [], format }: ToolRequest, model: CallableModel): Issue[] {
+  const isServiceTool = (reference: string) => selectTools(model, [reference]).length > 0
+  return [
+    ...(tools.length > 0 ? [createConflict(['tools'])] : []),
+    ...modelTools.flatMap((reference, at) => (isServiceTool(reference) ? createConflict(['modelTools', at]) : [])),
+    ...(format ? [createConflict(['format'])] : []),
+  ]
 }
 
 /** Returns the tool, or a message about the reference. */

@@ -3,11 +3,10 @@ import { type Adapter, type NativeTool, unsupportedByAdapter } from '../../ports
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
-import { findNativeConflicts } from './adapt-request.ts'
 import { findUnsupportedFiles, type TextReading } from './file-support.ts'
 import type { ToolApproval } from './parts.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
-import { findUnknownReferences, hasNativeTool } from './tool-references.ts'
+import { findNativeConflicts, findUnknownReferences, hasNativeTool } from './tool-references.ts'
 
 /** Validates what the schema cannot check. `inputTokens` is our estimate. */
 export function validateRequest(
