@@ -77,6 +77,8 @@ interface CallMeterOptions {
   unseenOutput: number
   /** True if the request asks for thoughts. */
   asksForThoughts: boolean
+  /** True if the request has tools or a schema of the answer, for which providers add instructions. */
+  hasInstructions: boolean
   /** Number of messages in the request, or of texts to embed. */
   messages: number
   reservation: Reservation
@@ -108,7 +110,8 @@ export class CallMeter implements UsageMeter {
     await this.#extendReservation(inputTokens)
     if (this.#request) this.#previous = { tokens: this.tokens, cost: this.cost }
     this.#earlierImplausibleCounts = this.implausibleCounts
-    const { computeMaxInput, maxUses, unseenOutput, asksForThoughts, messages, reservation } = this.#options
+    const { computeMaxInput, maxUses, unseenOutput, asksForThoughts, hasInstructions, messages, reservation } =
+      this.#options
     const maxInput = computeMaxInput(inputTokens)
     const hasNativeTools = maxUses.webSearches + maxUses.webFetches > 0
     this.#request = new RequestMeter(inputTokens, maxInput, {
@@ -116,6 +119,7 @@ export class CallMeter implements UsageMeter {
       input: hasNativeTools ? Infinity : maxInput,
       unseenOutput,
       hasUnseenOutput: asksForThoughts || hasNativeTools,
+      hasInstructions,
       messages,
     })
     // Until now the progress was what was reserved.

@@ -82,6 +82,7 @@ async function embedWithMeter(
     maxOutput: 0,
     unseenOutput: 0,
     asksForThoughts: false,
+    hasInstructions: false,
     messages: call.input.length,
     maxUses: noNativeUses,
     computeMaxInput: (estimate) => estimate,

@@ -61,6 +61,7 @@ export class MeteredCall {
       maxOutput: boundOutput(call, services.settings.maxOutputTokens),
       unseenOutput: boundUnseenOutput(call, services.settings.maxOutputTokens),
       asksForThoughts: asksForThoughts(call),
+      hasInstructions: hasInstructions(call),
       messages: call.messages.length,
       maxUses: boundNativeUses(call),
       // The meter may outlive the call and must not keep the messages in memory.
@@ -225,6 +226,9 @@ export class MeteredCall {
     }
   }
 }
+
+const hasInstructions = ({ tools, callerTools, nativeTools, format }: ModelCall): boolean =>
+  tools.length + callerTools.length + nativeTools.length > 0 || format !== undefined
 
 const asksForThoughts = ({ parameters: { effort = 'none', thinking, maxThinkingTokens = 0 } }: ModelCall): boolean =>
   effort !== 'none' || thinking !== undefined || maxThinkingTokens > 0

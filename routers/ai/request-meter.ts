@@ -35,6 +35,8 @@ interface MaxCounts {
   unseenOutput: number
   /** True if the request asks for thoughts, or lets the provider use its own tools. */
   hasUnseenOutput: boolean
+  /** True if the provider turns tools or a schema of the answer into instructions. */
+  hasInstructions: boolean
   /** Number of messages in the request. */
   messages: number
 }
@@ -45,8 +47,12 @@ interface MaxCounts {
  */
 const BYTES_PER_TOKEN = 4
 
-/** Tokens that providers add to a request, for example for tool instructions, and to each message. */
-const PROVIDER_TOKENS = 4000
+/**
+ * Tokens that providers add to a request: the chat template with a system prompt of their own, or also instructions for
+ * tools and for a schema; and those added to each message.
+ */
+const TEMPLATE_TOKENS = 1000
+const INSTRUCTION_TOKENS = 4000
 const TOKENS_PER_MESSAGE = 20
 
 /** Tokens of an answer that are not sent, such as the marks of turns, and those around the name of a called tool. */
@@ -59,9 +65,9 @@ const MAX_USES = 1000
 /** The longest context of any model. */
 const MAX_CONTEXT = 10_000_000
 
-/** Returns the most that a provider may count for what we count as so many tokens. */
-export const boundTokens = (tokens: number) =>
-  Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + PROVIDER_TOKENS, MAX_CONTEXT)
+/** Returns the most that a provider may count for what we count as so many tokens, with those that it adds. */
+export const boundTokens = (tokens: number, addedTokens = INSTRUCTION_TOKENS) =>
+  Math.min(Math.ceil(BYTES_PER_TOKEN * tokens) + addedTokens, MAX_CONTEXT)
 
 const listCounts = (reported: ReportedTokens) => Object.entries(reported) as [keyof ReportedTokens, number][]
 
@@ -113,8 +119,9 @@ export class RequestMeter {
   }
 
   get #maxPlausible(): Record<keyof ReportedTokens, number> {
-    const input =
-      boundTokens(this.#requestMax.input + this.#toolTokens) + TOKENS_PER_MESSAGE * this.#requestMax.messages
+    const { input: maxInput, hasInstructions, messages } = this.#requestMax
+    const addedTokens = (hasInstructions ? INSTRUCTION_TOKENS : TEMPLATE_TOKENS) + TOKENS_PER_MESSAGE * messages
+    const input = boundTokens(maxInput + this.#toolTokens, addedTokens)
     const sentOutput = this.#receivedBytes + UNSENT_TOKENS
     const output = this.#billsUnseenOutput ? Math.max(sentOutput, this.#requestMax.unseenOutput) : sentOutput
     return {

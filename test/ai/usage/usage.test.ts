@@ -74,7 +74,7 @@ describe('a usage record', () => {
       'select input_tokens, output_tokens, cached_tokens, estimated from usage_records order by id desc limit 1',
     )
     expect(record).toMatchObject({ estimated: true })
-    expect(Number(record?.['input_tokens'])).toBeLessThan(5000)
+    expect(Number(record?.['input_tokens'])).toBeLessThan(1200)
     expect(Number(record?.['cached_tokens'])).toBeLessThanOrEqual(Number(record?.['input_tokens']))
     expect(Number(record?.['output_tokens'])).toBeLessThan(300)
     const line = svc.log.slice(before).find((text) => text.includes('its counts are cut'))
@@ -87,6 +87,7 @@ describe('a usage record', () => {
   })
 
   const invented = 20_384
+  const tool = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }
   const readOutput = async () => {
     await svc.services.usageLedger.flush()
     const [record] = await svc.rows<{ output: number }>('select output_tokens as output from usage_records')
@@ -115,6 +116,30 @@ describe('a usage record', () => {
 
     expect(response.status).toBe(200)
     expect(await readOutput()).toBe(output)
+  })
+
+  test.for<[string, object, number, number]>([
+    ['the template of the model', {}, 700, 700],
+    ['no instructions for tools without tools', {}, invented, 1040],
+    ['instructions for tools', { tools: [tool] }, 3000, 3000],
+    ['no more than instructions for tools', { tools: [tool] }, invented, 5000],
+    ['no more than instructions for a schema', { response_format: { type: 'json_object' } }, invented, 5000],
+  ])('a provider that counts more input than was sent is paid %s', async ([, more, counted, most]) => {
+    provider.behave = counts({ prompt_tokens: counted, completion_tokens: 1 })
+    await changeModel({ pricing })
+    const { token } = await svc.user()
+    const body = { model: 'mock-1', messages: [{ role: 'user', content: 'Hi' }], ...more }
+
+    const response = await svc.send('POST', '/v1/chat/completions', { token, body })
+    await svc.services.usageLedger.flush()
+
+    const [record] = await svc.rows<{ input: number; estimated: boolean }>(
+      'select input_tokens as input, estimated from usage_records',
+    )
+    expect(response.status).toBe(200)
+    expect(record?.estimated).toBe(counted === invented)
+    expect(record?.input).toBeLessThanOrEqual(most)
+    expect(record?.input).toBeGreaterThanOrEqual(Math.min(counted, 1000))
   })
 
   test('a usage record has caller, model, usage and cost, without any content', async () => {
