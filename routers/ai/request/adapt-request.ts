@@ -3,30 +3,16 @@ import type { Issue } from '../../core/problems.ts'
 import {
   type Adapter,
   adaptersWithoutForcedTools,
+  type HintParameter,
+  hintParameters,
   type NativeTool,
   unsupportedByAdapter,
 } from '../../ports/ai/adapters.ts'
 import type { AssistantPart } from '../../ports/ai/messages.ts'
-import type { CallableModel, CallParameters, Effort, HintParameter, UnsentParameter } from '../../ports/ai/models.ts'
+import type { CallableModel, CallParameters, Effort, UnsentParameter } from '../../ports/ai/models.ts'
 import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
 import { findNativeConflicts, hasNativeTool, selectNativeTools } from './tool-references.ts'
-
-/**
- * Parameters that shape an answer without changing its subject. They are omitted for models that do not support them.
- */
-const hintParameters = [
-  'topK',
-  'presencePenalty',
-  'frequencyPenalty',
-  'verbosity',
-  'templateOptions',
-  'logprobs',
-  'topLogprobs',
-  'cache',
-  'cacheKey',
-  'cacheRetention',
-] as const satisfies HintParameter[]
 
 /** Adapts the request to the model, as far as the caller leaves that to the service. */
 export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, model: CallableModel): AiRequest {

@@ -71,21 +71,24 @@ const nativeToolNames: ReadonlySet<string> = new Set(Object.values(nativeTools).
 
 export const isNativeTool = (name: string): name is NativeTool => nativeToolNames.has(name)
 
-type UnsupportedParameter =
-  | 'seed'
-  | 'maxThinkingTokens'
-  | 'documents'
-  | 'topK'
-  | 'presencePenalty'
-  | 'frequencyPenalty'
-  | 'verbosity'
-  | 'templateOptions'
-  | 'logprobs'
-  | 'topLogprobs'
-  | 'cache'
-  | 'cacheKey'
-  | 'cacheRetention'
-  | 'JSON without a schema'
+/**
+ * Parameters that shape an answer without changing its subject. They are omitted for models that do not support them.
+ */
+export const hintParameters = [
+  'topK',
+  'presencePenalty',
+  'frequencyPenalty',
+  'verbosity',
+  'templateOptions',
+  'logprobs',
+  'topLogprobs',
+  'cache',
+  'cacheKey',
+  'cacheRetention',
+] as const
+export type HintParameter = (typeof hintParameters)[number]
+
+type UnsupportedParameter = HintParameter | 'seed' | 'maxThinkingTokens' | 'documents' | 'JSON without a schema'
 
 const penalties = ['presencePenalty', 'frequencyPenalty'] as const
 const logprobs = ['logprobs', 'topLogprobs'] as const

@@ -43,19 +43,6 @@ export interface CallParameters {
   cacheRetention?: 'in_memory' | '24h' | undefined
 }
 
-/** A parameter that may be dropped for models that do not support it. */
-export type HintParameter =
-  | 'topK'
-  | 'presencePenalty'
-  | 'frequencyPenalty'
-  | 'verbosity'
-  | 'templateOptions'
-  | 'logprobs'
-  | 'topLogprobs'
-  | 'cache'
-  | 'cacheKey'
-  | 'cacheRetention'
-
 /** A parameter that would not reach the provider unchanged; `schema` is that of the answer. */
 export interface UnsentParameter {
   name: keyof CallParameters | 'toolChoice' | 'schema'
