@@ -185,6 +185,12 @@ export const roomEpoch = (room: string) =>
   `${room}.key_epoch as "keyEpoch", ${room}.min_key_epoch as "minKeyEpoch",
     ${room}.key_epoch_since < now() - interval '1 minute' as "isKeySettled"`
 
+/** Values: the id of a room. */
+export const findRoomEpoch = statement<RoomEpoch>(
+  'find-room-epoch',
+  `select ${roomEpoch('r')} from rooms r where r.id = $1`,
+)
+
 /** Values: the id of a message. */
 export const findEpochOfRoom = statement<RoomEpoch & { given: number }>(
   'find-epoch-of-room',

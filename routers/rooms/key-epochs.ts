@@ -4,6 +4,7 @@ import {
   deleteKeysOfPerson,
   dropInvitationsForKey,
   findEpochOfRoom,
+  findRoomEpoch,
   lockRoomsToRekey,
   type RoomEpoch,
   requireRekey,
@@ -36,6 +37,24 @@ export function assertKeyInUse({ services }: Context, usedEpoch: number, room: R
 export async function assertKeyOfEditedMessageInUse(ctx: Context, em: EntityManager, message: number): Promise<void> {
   const [found] = await runStatement(em, findEpochOfRoom, [message])
   if (found) assertKeyInUse(ctx, found.given, found)
+}
+
+/** Checks the keys of the description and system prompt of a room, which its written row locks, in the same way. */
+export async function assertKeysOfTextsInUse(ctx: Context, em: EntityManager, room: number, texts: readonly unknown[]) {
+  const sealed = texts.filter((text) => typeof text === 'string')
+  if (sealed.length === 0) return
+  const [found] = await runStatement(em, findRoomEpoch, [room])
+  if (found) for (const text of sealed) assertKeyInUse(ctx, readTextEpoch(text), found)
+}
+
+/** Reads the number of the key that a sealed text names; other front ends name none, as they only have the first. */
+function readTextEpoch(text: string): number {
+  try {
+    const { keyEpoch } = JSON.parse(text) as { keyEpoch?: unknown }
+    return typeof keyEpoch === 'number' && Number.isInteger(keyEpoch) ? keyEpoch : 0
+  } catch {
+    return 0
+  }
 }
 
 /** Marks a locked room as needing a new key, because a former member has the current one. */

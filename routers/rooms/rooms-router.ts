@@ -27,6 +27,7 @@ import { defineReads, getNamedRow, getRow } from '../verbs/read.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { createRow, deleteRow, updateRow, type WrittenRow } from '../verbs/write.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion, type RowChange } from '../verbs/write-inputs.ts'
+import { assertKeysOfTextsInUse } from './key-epochs.ts'
 import { recordInvitationChanges } from './members/member-events.ts'
 import { roomMembers } from './members/members.ts'
 import { prepareRoomDeletion } from './members/memberships.ts'
@@ -155,7 +156,14 @@ async function updateRoom(ctx: Context, { avatar: image, ...change }: RoomChange
 }
 
 const writeRoom = (ctx: Context, change: RowChange) =>
-  updateRow(ctx, rooms, change, { afterFlush: recordNewName, stream: toStream(change) })
+  updateRow(ctx, rooms, change, {
+    stream: toStream(change),
+    async afterFlush(written) {
+      const { em, row, input } = written
+      await assertKeysOfTextsInUse(ctx, em, row.id, [input['roomDescription'], input['systemPrompt']])
+      await recordNewName(written)
+    },
+  })
 
 const toStream = ({ id }: { id: string }) => `room:${Number(id)}` as const
 

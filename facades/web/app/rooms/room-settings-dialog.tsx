@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { isKeyRefused } from './message-sender.ts'
 import { useRoom } from './room-context.ts'
 import { RoomFields } from './room-fields.tsx'
 import { readBase64 } from './room-files.ts'
@@ -19,9 +20,16 @@ export function RoomSettingsDialog({ close }: { close: () => void }) {
     const avatar = picture && (await readBase64(picture))
     if (texts.name.trim() !== room.name || avatar !== undefined)
       await api.rooms.update.mutate({ id: room.id, name: texts.name.trim(), ...(avatar !== undefined && { avatar }) })
-    await saveRoomTexts(session, room, {
+    const changes = {
       ...(isChanged(texts.description, description) && { description: texts.description }),
       ...(isChanged(texts.systemPrompt, systemPrompt) && { systemPrompt: texts.systemPrompt }),
+    }
+    await saveRoomTexts(session, room, changes).catch(async (error: unknown) => {
+      // The service wants a key that no former member has.
+      if (isKeyRefused(error)) await store.refreshKeys().catch(() => {})
+      const current = store.view.room
+      if (!current || current.keyEpoch === room.keyEpoch) throw error
+      await saveRoomTexts(session, current, changes)
     })
     await refreshRooms()
   }
