@@ -60,6 +60,7 @@ function encodeName(name: string): string {
   return encoded
 }
 
+/** The draft allows only integers as quotas and has no unit of money, so programs read money in millionths. */
 const writePolicy = ({ cap, windowSeconds, unit, currency }: LimitLeft) =>
   `;q=${clampInteger(cap)};w=${clampInteger(windowSeconds)}${unit === 'requests' ? '' : `;qu="${unit === 'tokens' ? unit : `${currency}-millionths`}"`}`
 

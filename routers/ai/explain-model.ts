@@ -32,11 +32,18 @@ interface Reason {
     | 'limit_without_price'
     | 'model_offline'
   sentence: string
+  /** The values of the sentence, for pages that have it in other languages. */
+  values: Record<string, string>
   /** True if every call is refused; otherwise a call may still succeed. */
   isRefusal: boolean
 }
 
-const createRefusal = (code: Reason['code'], sentence: string): Reason => ({ code, sentence, isRefusal: true })
+const createRefusal = (code: Reason['code'], sentence: string, values: Reason['values'] = {}): Reason => ({
+  code,
+  sentence,
+  values,
+  isRefusal: true,
+})
 
 const joinGroupNames = (groups: readonly string[]) => groups.map((group) => `'${group}'`).join(' or ')
 
@@ -46,9 +53,9 @@ function findPersonReasons(
   isExternalAllowed: boolean,
 ): Reason[] {
   const reasons: Reason[] = []
-  if (disabled) reasons.push(createRefusal('person_disabled', `${username} is disabled.`))
+  if (disabled) reasons.push(createRefusal('person_disabled', `${username} is disabled.`, { username }))
   if (usage === 'main' && publicKey === null)
-    reasons.push(createRefusal('person_registering', `${username} has not completed registration.`))
+    reasons.push(createRefusal('person_registering', `${username} has not completed registration.`, { username }))
   if (usage === 'external' && !isExternalAllowed)
     reasons.push(
       createRefusal('external_communication_off', 'No token works here: ALLOW_EXTERNAL_COMMUNICATION is switched off.'),
@@ -61,39 +68,54 @@ function findModelReasons({ groups, role }: User, name: string, model: Explained
   const isInGroups = (allowed: readonly string[]) =>
     role === 'admin' || allowed.length === 0 || allowed.some((group) => groups.includes(group))
   const { provider, modelType } = model
-  if (!model.active) reasons.push(createRefusal('model_off', `The model ${name} is switched off.`))
-  if (!model.isProviderActive) reasons.push(createRefusal('provider_off', `Its provider ${provider} is switched off.`))
+  if (!model.active) reasons.push(createRefusal('model_off', `The model ${name} is switched off.`, { name }))
+  if (!model.isProviderActive)
+    reasons.push(createRefusal('provider_off', `Its provider ${provider} is switched off.`, { provider }))
   if (modelType !== 'chat' && modelType !== 'embedding')
-    reasons.push(createRefusal('other_kind', `It makes neither answers nor embeddings, but ${modelType}.`))
+    reasons.push(
+      createRefusal('other_kind', `It makes neither answers nor embeddings, but ${modelType}.`, { kind: modelType }),
+    )
   if (!model.usageTypes.includes(usage)) {
     const surface = usage === 'main' ? 'in the front end' : 'by programs'
-    reasons.push(createRefusal('other_surface', `It may not be used ${surface}.`))
+    reasons.push(createRefusal('other_surface', `It may not be used ${surface}.`, { surface: usage }))
   }
   if (!isInGroups(model.groups))
-    reasons.push(createRefusal('other_group', `It is for people in ${joinGroupNames(model.groups)} alone.`))
+    reasons.push(
+      createRefusal('other_group', `It is for people in ${joinGroupNames(model.groups)} alone.`, {
+        groups: model.groups.join(', '),
+      }),
+    )
   if (!isInGroups(model.providerGroups))
     reasons.push(
       createRefusal(
         'other_provider_group',
         `The models of ${provider} are for people in ${joinGroupNames(model.providerGroups)} alone.`,
+        { provider, groups: model.providerGroups.join(', ') },
       ),
     )
   if (model.status === 'offline')
     reasons.push({
       code: 'model_offline',
       sentence: 'At the last check its provider did not have it.',
+      values: {},
       isRefusal: false,
     })
   return reasons
 }
 
 /** Asks the listeners: people must accept forced announcements, and extensions may refuse anybody. */
-async function findListenerReasons({ services: { hooks, sql } }: Context, { id: userId }: User): Promise<Reason[]> {
+async function findListenerReasons(
+  { services: { hooks, sql } }: Context,
+  { id: userId, username }: User,
+): Promise<Reason[]> {
   try {
     await hooks.emitSerial('user-acting', { userId, sql })
     return []
   } catch (error) {
-    if (error instanceof Problem) return [createRefusal('person_refused', error.message)]
+    if (error instanceof Problem)
+      return [
+        createRefusal('person_refused', error.message, { username, problem: error.problem, reason: error.message }),
+      ]
     throw error
   }
 }
@@ -103,7 +125,12 @@ async function findLimitReasons(ctx: Context, limits: readonly LimitState[], has
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   const reached = enforced
     .filter(({ remaining }) => remaining <= 0)
-    .map(({ name, resetsAt }) => createRefusal('limit_reached', `The limit '${name}' is used up until ${resetsAt}.`))
+    .map(({ name, resetsAt }) =>
+      createRefusal('limit_reached', `The limit '${name}' is used up until ${resetsAt}.`, {
+        limit: name,
+        time: resetsAt,
+      }),
+    )
   const moneyLimits = hasPrice ? [] : enforced.filter(({ unit }) => unit === 'money')
   if (moneyLimits.length === 0) return reached
   const [active] = await ctx.services.sql(listActiveLimits)
@@ -111,7 +138,9 @@ async function findLimitReasons(ctx: Context, limits: readonly LimitState[], has
   const unpriced = moneyLimits
     .filter(({ name }) => strict.has(name))
     .map(({ name }) =>
-      createRefusal('limit_without_price', `The limit '${name}' is in money, and the model has no price.`),
+      createRefusal('limit_without_price', `The limit '${name}' is in money, and the model has no price.`, {
+        limit: name,
+      }),
     )
   return [...reached, ...unpriced]
 }
@@ -145,7 +174,7 @@ interface ExplainedCall {
 /** Explains a call in the browser or with a token, by the checks that such a call passes. */
 async function explainCall(ctx: Context, { user, name, model }: ExplainedCall, usage: UsageType): Promise<Explanation> {
   const reasons = findPersonReasons(user, usage, ctx.services.settings.allowExternalCommunication)
-  if (!model) reasons.push(createRefusal('unknown_model', `There is no model ${name}.`))
+  if (!model) reasons.push(createRefusal('unknown_model', `There is no model ${name}.`, { name }))
   else
     reasons.push(...findModelReasons(user, name, model, usage), ...(await findOwnLimitReasons(ctx, user, model, name)))
   reasons.push(...(await findListenerReasons(ctx, user)))
@@ -167,13 +196,18 @@ async function findTokenReasons(ctx: Context, user: User): Promise<Reason[]> {
   const { sql } = ctx.services
   const tokens = (await sql(listTokens, [user.id])).filter(({ abilities }) => abilities.includes('ai'))
   if (tokens.length === 0)
-    return [createRefusal('no_token', `${user.username} has no valid token with the ability ai.`)]
+    return [
+      createRefusal('no_token', `${user.username} has no valid token with the ability ai.`, {
+        username: user.username,
+      }),
+    ]
   const limits = await sql(listLimitsFor, [tokens.map(() => 'token'), tokens.map(({ id }) => `${id}`)])
   const usedUp = limits.filter(({ mode, remaining }) => mode === 'enforce' && remaining <= 0)
   const isEach = tokens.every(({ id }) => usedUp.some(({ subjectId }) => subjectId === `${id}`))
   return usedUp.map(({ name, subjectId, resetsAt }) => ({
     code: 'token_limit_reached',
     sentence: `The limit '${name}' of the token ${subjectId} is used up until ${resetsAt}.`,
+    values: { limit: name, token: subjectId, time: resetsAt },
     isRefusal: isEach,
   }))
 }

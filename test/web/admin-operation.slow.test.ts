@@ -313,6 +313,10 @@ describeWith('chromium')('operation in the administration', () => {
         subject,
         JSON.stringify(change),
       ])
+    await svc.rows(
+      "insert into audit_entries (act, outcome, actor, subject) values ('admin.setRole', 'fresh_login_needed', $1, $2)",
+      [`user:${admin.id}`, `user:${other}`],
+    )
     await showAdmin(page, `audit?actor=${encodeURIComponent(`user:${admin.id}`)}`)
     const sentences = page.locator('.audit-sentence')
     const who = `The grace (u-${admin.id})`
@@ -324,8 +328,10 @@ describeWith('chromium')('operation in the administration', () => {
         `${who} changed the role of The hopper (u-${other}) from Person to Administrator`,
         `${who} changed the key of Provider 99999`,
         `${who} called extension.brew on The hopper (u-${other})`,
+        `${who} was refused admin.setRole on The hopper (u-${other}) (Sign-in too long ago)`,
       ]),
     )
+    await page.locator('.column-outcome').getByTitle('fresh_login_needed').getByText('Sign-in too long ago').waitFor()
     await expectFitting(page, 'audit')
     await page.getByLabel('Act', { exact: true }).selectOption({ label: 'Models' })
     await expect.poll(() => sentences.count()).toBe(1)
@@ -337,6 +343,32 @@ describeWith('chromium')('operation in the administration', () => {
       .locator('.audit-sentence', { hasText: `${who} hat den Preis von demo (Modell ${model?.id}) von` })
       .waitFor()
     await expectFitting(german.page, 'audit-de')
+    await showAdmin(german.page, `audit?actor=${encodeURIComponent(`user:${admin.id}`)}`)
+    await german.page.getByTitle('fresh_login_needed').getByText('Anmeldung zu lange her').waitFor()
+  })
+
+  test('an entry of the audit log leads to the row of its app, tool server, tool or limit', async () => {
+    await using admin = await openAdmin(svc, 'margaret', { path: 'audit' })
+    const { page } = admin
+    for (const name of ['Portal', 'Library'])
+      await svc.host.extApps.create({ name, url: 'https://a.example', redirectUrls: ['https://a.example'] })
+    await svc.host.limits.set({ name: '2026', for: 'installation', cap: 1e9, unit: 'tokens', per: 'day' })
+    await svc.host.limits.set({ name: 'other', for: 'installation', cap: 1e9, unit: 'tokens', per: 'day' })
+    const [app] = await svc.rows<{ id: number }>("select id from ext_apps where name = 'Portal'")
+    const insert = 'insert into audit_entries (act, outcome, actor, subject, change) values ($1, $2, $3, $4, $5)'
+    const actor = `user:${admin.id}`
+    await svc.rows(insert, ['extApps.update', 'ok', actor, `ext-apps:${app?.id}`, null])
+    await svc.rows(insert, ['limits.set', 'ok', actor, null, JSON.stringify({ limit: '2026' })])
+
+    const follow = async (name: RegExp) => {
+      await showAdmin(page, `audit?actor=${encodeURIComponent(actor)}`)
+      await page.locator('.audit-sentence').getByRole('link', { name }).click()
+      await page.waitForURL((url) => !url.pathname.endsWith('/audit'))
+      await page.locator('.records-table tbody tr').first().waitFor()
+      return page.locator('.records-table tbody tr strong').allTextContents()
+    }
+    expect(await follow(/Portal/)).toEqual(['Portal'])
+    expect(await follow(/2026/)).toEqual(['2026'])
   })
 
   test('settings are read with their value and source, and no secret among them', async () => {
@@ -403,8 +435,13 @@ describeWith('chromium')('operation in the administration', () => {
     await showAdmin(page, `people/${id}`)
     await page.getByRole('button', { name: 'Explain' }).click()
     await page.getByRole('status').getByText('No', { exact: true }).first().waitFor()
-    await svc.changeCatalogue("update ai_models set groups = '{}' where model_id = 'demo'")
+    await page.getByText('It is only for people in: staff.').first().waitFor()
     await expectAccessible(page)
+
+    await using german = await openAdmin(svc, 'ilse', { path: `people/${id}`, locale: 'de-DE' })
+    await german.page.getByRole('button', { name: 'Erklären' }).click()
+    await german.page.getByText('Es ist nur für Personen in: staff.').first().waitFor()
+    await svc.changeCatalogue("update ai_models set groups = '{}' where model_id = 'demo'")
   })
 
   test('the button shows that an explanation is awaited, and takes no second press', async () => {

@@ -169,6 +169,18 @@ describeWith('chromium')('the settings', () => {
     await page.waitForURL(/\/handshake\?redirectUri=%2Fsettings%2Ftokens/)
   })
 
+  test('keys that cannot be locked are told, with a way to sign out', async () => {
+    await using chat = await openChat(svc, 'dora')
+    const { page } = chat
+    await showSettings(page, 'security')
+    await page.evaluate(`for (const name of ['open', 'deleteDatabase'])
+      IDBFactory.prototype[name] = () => { throw new DOMException('Forbidden', 'SecurityError') }`)
+    await page.getByRole('button', { name: 'Lock them again' }).click()
+    const alert = page.getByRole('alert')
+    await alert.getByText('The keys could not be locked.').waitFor()
+    expect(await alert.getByRole('link', { name: 'Sign out' }).getAttribute('href')).toBe('/logout')
+  })
+
   test('keys that are locked are named, and can be locked again', async () => {
     await using chat = await openChat(svc, 'doris')
     const { page } = chat

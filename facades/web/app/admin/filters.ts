@@ -17,7 +17,7 @@ export function useFilters() {
 }
 
 /** The router would quote a string that looks like a number. */
-const toSearchValue = (value: string) => (String(Number(value)) === value ? Number(value) : value)
+export const toSearchValue = (value: string) => (String(Number(value)) === value ? Number(value) : value)
 
 /** Returns the value if it is one of the choices. */
 export const findChoice = <Value extends string>(

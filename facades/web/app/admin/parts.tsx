@@ -73,10 +73,15 @@ export function PlainTable({ label, heads, rows }: PlainTableProps) {
 interface StateBadgeProps {
   kind: 'ok' | 'warn' | 'wrong' | 'idle'
   children: string
+  title?: string
 }
 
 /** A state as a word with a colored mark. */
-export const StateBadge = ({ kind, children }: StateBadgeProps) => <span className={`state ${kind}`}>{children}</span>
+export const StateBadge = ({ kind, title, children }: StateBadgeProps) => (
+  <span className={`state ${kind}`} title={title}>
+    {children}
+  </span>
+)
 
 /** Says above records that reading them again has failed, so that they may be out of date. */
 export const StaleNotice = ({ error }: { error: unknown }) => <ErrorMessage error={error} className="notice wrong" />

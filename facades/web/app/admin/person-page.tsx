@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { formatDate, formatDateTime, formatLimitAmount } from '../shared/text/formats.ts'
-import { t } from '../shared/text/labels.ts'
+import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
@@ -301,6 +301,17 @@ const ways = [
   ['token', 'app.admin.withToken'],
 ] as const
 
+type Reason = Explanation['browser']['reasons'][number]
+
+/** Describes a reason in the language of the page; an extension's own words stay as they are. */
+function describeReason({ code, values }: Reason): string {
+  const { time, problem, surface } = values
+  const key = [problem, [code, surface].filter(Boolean).join('.')]
+    .map((name) => `app.admin.reason.${name}`)
+    .find(hasLabel)
+  return t(key ?? `app.admin.reason.${code}`, { ...values, ...(time !== undefined && { time: formatDateTime(time) }) })
+}
+
 const Reasons = (explanation: Explanation) => (
   <dl className="facts">
     {ways.map(([way, label]) => (
@@ -310,9 +321,9 @@ const Reasons = (explanation: Explanation) => (
           <StateBadge kind={explanation[way].canAsk ? 'ok' : 'wrong'}>
             {t(explanation[way].canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}
           </StateBadge>
-          <ul lang="en">
-            {explanation[way].reasons.map(({ sentence }) => (
-              <li key={sentence}>{sentence}</li>
+          <ul>
+            {explanation[way].reasons.map((reason) => (
+              <li key={reason.sentence}>{describeReason(reason)}</li>
             ))}
           </ul>
         </dd>

@@ -4,7 +4,7 @@ import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { ActionButton } from './action-button.tsx'
 import { runMutation, useCall, useRecords } from './admin-queries.ts'
-import { findChoice } from './filters.ts'
+import { findChoice, useFilters } from './filters.ts'
 import { readText } from './form-fields.tsx'
 import { Part, StateBadge } from './parts.tsx'
 
@@ -25,6 +25,7 @@ export function ToolServersPart() {
 }
 
 function ServerTable({ servers }: { servers: readonly Server[] }) {
+  const { filters } = useFilters()
   if (servers.length === 0) return <p className="hint">{t('app.admin.noServers')}</p>
   return (
     <table className="plain-table">
@@ -37,7 +38,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
       </thead>
       <tbody>
         {servers.map(({ label, address, status }) => (
-          <tr key={label}>
+          <tr key={label} aria-current={label === filters['server'] || undefined}>
             <td>{label}</td>
             <td>{address}</td>
             <td>

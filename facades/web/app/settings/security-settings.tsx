@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { forgetKeys } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
@@ -74,11 +75,16 @@ async function changePassword(form: HTMLFormElement): Promise<string> {
 /** Locks the keys in this browser until the passkey is entered again. */
 function KeyLock() {
   const { isLocked } = useSession()
+  const [hasFailed, setFailed] = useState(false)
   if (isLocked) return null
   const lock = async () => {
-    await forgetKeys()
-    announcePerson(null)
-    await refreshSession()
+    try {
+      await forgetKeys()
+      announcePerson(null)
+      await refreshSession()
+    } catch {
+      setFailed(true)
+    }
   }
   return (
     <SettingsSection title={t('app.settings.keysTitle')}>
@@ -88,6 +94,11 @@ function KeyLock() {
           {t('app.settings.lock')}
         </button>
       </p>
+      {hasFailed && (
+        <p className="wrong" role="alert">
+          {t('app.settings.lockFailed')} <a href="/logout">{t('page.signOut')}</a>
+        </p>
+      )}
     </SettingsSection>
   )
 }

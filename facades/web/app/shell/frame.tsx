@@ -86,9 +86,11 @@ export function PageFailure({ error }: { error: unknown }) {
   if (error instanceof KeyStoreFailure) return <KeyStoreFailurePage />
   const requestId = getRequestId(error)
   return (
-    <main className="failure" role="alert">
-      <h1>{t('app.failed.title')}</h1>
-      <p>{describeError(error)}</p>
+    <main className="failure" id="main">
+      <div role="alert">
+        <h1>{t('app.failed.title')}</h1>
+        <p>{describeError(error)}</p>
+      </div>
       <p>
         <button type="button" className="button" onClick={() => location.reload()}>
           {t('app.tryAgain')}

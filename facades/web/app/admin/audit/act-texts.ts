@@ -1,3 +1,5 @@
+import { hasLabel, t } from '../../shared/text/labels.ts'
+
 /** The sentences of acts by their procedures, as labels with `:actor` and `:subject`. */
 const sentences: Readonly<Record<string, string>> = {
   'accountInvitations.accept': 'app.audit.acceptInvitation',
@@ -94,6 +96,12 @@ const needsSubject = new Set([
   'app.audit.createTokenFor',
   'app.audit.revokeTokenFor',
 ])
+
+/** Describes the outcome of an act: done, or the reason of a refusal if it has words. */
+export function describeOutcome(outcome: string): string {
+  const key = `app.audit.outcome.${outcome}`
+  return t(hasLabel(key) ? key : 'app.audit.outcome.refused')
+}
 
 /** Members that a sentence names in words; the name of another member stands as it is. */
 export const memberLabels: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import { useFilters } from '../filters.ts'
 import { withFreshSession } from '../fresh-session.tsx'
 import { StateBadge } from '../parts.tsx'
 import { ChoiceField, type Column, DayField, RecordTable, type Rows } from '../record-table.tsx'
-import { actGroups } from './act-texts.ts'
+import { actGroups, describeOutcome } from './act-texts.ts'
 import { describeReference, type Names } from './reference.tsx'
 import { type Entry, Sentence, writeSentence } from './sentence.tsx'
 
@@ -65,7 +65,11 @@ const buildColumns = (): Column<Entry>[] => [
   {
     key: 'outcome',
     label: t('app.admin.outcome'),
-    cell: ({ outcome }) => <StateBadge kind={outcome === OK_OUTCOME ? 'ok' : 'wrong'}>{outcome}</StateBadge>,
+    cell: ({ outcome }) => (
+      <StateBadge kind={outcome === OK_OUTCOME ? 'ok' : 'wrong'} title={outcome}>
+        {describeOutcome(outcome)}
+      </StateBadge>
+    ),
     text: ({ outcome }) => outcome,
   },
   {

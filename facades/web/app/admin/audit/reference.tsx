@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { t } from '../../shared/text/labels.ts'
+import { toSearchValue } from '../filters.ts'
 import type { SectionName } from '../sections.ts'
 
 /** The names of references such as `user:5`. */
@@ -8,8 +9,12 @@ export type Names = Readonly<Record<string, string>>
 interface Kind {
   label: string
   section: SectionName
+  /** The filter of the section that shows the record alone, by its name; the search if absent. */
+  filter?: string
   /** True if the section has a page for each record. */
   hasPage?: true
+  /** True if references have the name of the record in place of its id. */
+  isByName?: true
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -19,10 +24,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   'ai-models': { label: 'app.admin.ofModel', section: 'models', hasPage: true },
   'ai-providers': { label: 'app.admin.ofProvider', section: 'providers', hasPage: true },
   'ai-tools': { label: 'app.admin.tool', section: 'tools' },
-  'mcp-servers': { label: 'app.admin.server', section: 'tools' },
+  'mcp-servers': { label: 'app.admin.server', section: 'tools', filter: 'server' },
   'system-models': { label: 'app.admin.task', section: 'tasks' },
   announcements: { label: 'app.audit.announcement', section: 'announcements', hasPage: true },
-  limits: { label: 'app.admin.cap', section: 'limits' },
+  limits: { label: 'app.admin.cap', section: 'limits', isByName: true },
 }
 
 const actorLabels: Readonly<Record<string, string>> = {
@@ -53,7 +58,7 @@ function writeId(reference: string): string {
   return otherLabel && rest.length > 0 ? `${t(otherLabel)} «${rest.join(':')}»` : reference
 }
 
-/** A reference in words, as a link to the page of what it names if there is one. */
+/** A reference in words, as a link to the page of what it names, or to its row in a list. */
 export function Reference({ reference, names }: { reference: string; names: Names }) {
   const text = describeReference(reference, names)
   const [kindName = '', ...rest] = reference.split(':')
@@ -61,8 +66,8 @@ export function Reference({ reference, names }: { reference: string; names: Name
   const id = rest.join(':')
   const isNumbered = numberedReference.test(reference)
   // What has no name any more has no page.
-  if (!kind || (isNumbered && names[reference] === undefined)) return <bdi>{text}</bdi>
-  const { section, hasPage } = kind
+  if (!kind || (isNumbered && !kind.isByName && names[reference] === undefined)) return <bdi>{text}</bdi>
+  const { section, filter = 'q', hasPage } = kind
   if (hasPage)
     return (
       <Link to="/admin/$section/$id" params={{ section, id }}>
@@ -70,7 +75,11 @@ export function Reference({ reference, names }: { reference: string; names: Name
       </Link>
     )
   return (
-    <Link to="/admin/$section" params={{ section }} search={{ q: names[reference] ?? id } as never}>
+    <Link
+      to="/admin/$section"
+      params={{ section }}
+      search={{ [filter]: toSearchValue(names[reference] ?? id) } as never}
+    >
       {text}
     </Link>
   )

@@ -1,7 +1,7 @@
 import { Fragment, type ReactNode } from 'react'
 import type { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
-import { getSentenceKey } from './act-texts.ts'
+import { describeOutcome, getSentenceKey } from './act-texts.ts'
 import { listChanges, type MemberChange } from './changes.ts'
 import { describeReference, type Names, Reference } from './reference.tsx'
 
@@ -54,7 +54,7 @@ function listParts({ act, outcome, actor, subject, change, origin }: Entry, show
     subject: subject === null ? '' : show(subject),
     act,
     limit: typeof limit === 'string' ? show(`limits:${limit}`) : '',
-    reason: outcome,
+    reason: describeOutcome(outcome),
   }
 }
 

@@ -6,7 +6,7 @@ import { ActionButton } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
 import { ChoiceInput, readText } from '../form-fields.tsx'
 import { useLocalRows } from '../local-rows.ts'
-import { type Column, RecordTable } from '../record-table.tsx'
+import { type Column, RecordTable, SearchField } from '../record-table.tsx'
 import { type ModelWithProvider, useCatalogue } from './catalogue.ts'
 import { useOrigins } from './config-file.tsx'
 
@@ -107,7 +107,12 @@ export function TasksSection() {
       rowKey={({ id }) => id}
       {...rows}
       none={t('app.admin.noTasks')}
-      filters={<p className="hint">{t('app.admin.tasksAbout')}</p>}
+      filters={
+        <>
+          <p className="hint">{t('app.admin.tasksAbout')}</p>
+          <SearchField name="q" label={t('app.admin.task')} />
+        </>
+      }
       actions={
         <ActionButton
           label={t('app.admin.addTask')}
