@@ -63,8 +63,9 @@ function registerCountRoute(app: FastifyInstance, options: AnthropicOptions): vo
 function registerMessageRoute(app: FastifyInstance, options: AnthropicOptions): void {
   app.post('/v1/messages', procedureRoute('ai.complete', options), async (request, reply) => {
     const body = await readRequest(messageRequest, options.resolveContext, request, reply)
-    const header = { id: `msg_${request.id}`, model: body.model }
     const { input, mapPath } = toCoreRequest(body)
+    const reportsSearch = input.optionalTools?.includes('web_search') ?? false
+    const header = { id: `msg_${request.id}`, model: body.model, reportsSearch }
     return sendModelAnswer(request, reply, {
       ...options,
       input,

@@ -7,13 +7,42 @@ import { toInput } from './messages-conversation.ts'
 export interface MessageHeader {
   id: string
   model: string
+  /** True if the request offers a search of the web, whose results the answer reports. */
+  reportsSearch: boolean
 }
 
 /** Converts an answer to a message of Anthropic's API. */
 export function toMessage(header: MessageHeader, { content, finish, stopSequence, usage }: WholeAnswer) {
   const citedText = new CitedText(content)
   const blocks = content.flatMap((part) => (part.type === 'text' ? citedText.splitBlocks(part) : toBlocks(part)))
-  return { ...emptyMessage(header), content: blocks, ...toStopReason(finish, stopSequence), usage: toUsage(usage) }
+  const found = toSearchBlocks(
+    header,
+    content.filter((part) => part.type === 'source'),
+  )
+  return {
+    ...emptyMessage(header),
+    content: [...blocks, ...found],
+    ...toStopReason(finish, stopSequence),
+    usage: toUsage(usage),
+  }
+}
+
+/**
+ * Returns the call and the results of the search, from which a client lists the pages that were found. They follow the
+ * text, because most providers report the pages only then.
+ */
+export function toSearchBlocks({ id, reportsSearch }: MessageHeader, sources: readonly Source[]): object[] {
+  if (!reportsSearch || sources.length === 0) return []
+  const pages = new Map(sources.map(({ url, title = '' }) => [url, title]))
+  const call = { type: 'server_tool_use', id: id.replace('msg_', 'srvtoolu_'), name: 'web_search', input: {} }
+  const results = [...pages].map(([url, title]) => ({
+    type: 'web_search_result',
+    url,
+    title,
+    encrypted_content: '',
+    page_age: null,
+  }))
+  return [call, { type: 'web_search_tool_result', tool_use_id: call.id, content: results }]
 }
 
 function toBlocks(part: Exclude<WholeAnswer['content'][number], { type: 'text' }>): object[] {

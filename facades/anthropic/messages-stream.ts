@@ -1,4 +1,4 @@
-import type { Reasoning, ToolCall } from '../../routers/ports/ai/messages.ts'
+import type { Reasoning, Source, ToolCall } from '../../routers/ports/ai/messages.ts'
 import type { StreamPart, WholeAnswer } from '../ai/answer.ts'
 import type { EventWriter } from '../http/event-stream.ts'
 import { toFailure } from '../http/failure.ts'
@@ -8,6 +8,7 @@ import {
   emptyMessage,
   type MessageHeader,
   toCitation,
+  toSearchBlocks,
   toSignatureBlocks,
   toStopReason,
   toToolUse,
@@ -25,6 +26,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
   /** Index of the open block, or of the next one. */
   #index = 0
   #openType: 'text' | 'thinking' | undefined
+  readonly #sources: Source[] = []
   #end: Pick<WholeAnswer, 'finish' | 'stopSequence'> = { finish: 'stop' }
 
   constructor(header: MessageHeader, requestId: string) {
@@ -59,6 +61,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
           this.#writeToolCall(part)
         )
       case 'source':
+        this.#sources.push(part)
         return this.#openBlock('text') + this.#writeDelta({ type: 'citations_delta', citation: toCitation(part) })
       case 'approval':
       case 'tool-start':
@@ -69,7 +72,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
         return ''
       case 'finish':
         this.#end = { finish: part.reason, stopSequence: part.stopSequence }
-        return this.#closeBlock()
+        return this.#closeBlock() + this.#writeSearch()
       case 'usage':
         return (
           this.#closeBlock() +
@@ -100,6 +103,12 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
     return (
       start + this.#writeDelta({ type: 'input_json_delta', partial_json: toInputJson(call.input) }) + this.#writeStop()
     )
+  }
+
+  #writeSearch(): string {
+    return toSearchBlocks(this.#header, this.#sources.splice(0))
+      .map((block) => this.#writeBlock(block))
+      .join('')
   }
 
   #writeBlock = (block: object): string => this.#writeStart(block) + this.#writeStop()

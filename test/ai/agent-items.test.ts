@@ -94,6 +94,36 @@ describe.each([false, true])('an item of Codex (streamed: %s)', (stream) => {
   })
 })
 
+test('commands and patches of a history are calls that the model has made, with their results', async () => {
+  const [action, operation] = [{ commands: ['ls'] }, { type: 'delete_file', path: 'a.txt' }]
+  const input = [
+    hi,
+    { type: 'shell_call', call_id: 'c1', action },
+    {
+      type: 'shell_call_output',
+      call_id: 'c1',
+      output: [{ stdout: 'a.txt', outcome: { type: 'exit', exit_code: 0 } }],
+    },
+    { type: 'apply_patch_call', call_id: 'c2', operation },
+    { type: 'apply_patch_call_output', call_id: 'c2', status: 'completed', output: 'deleted' },
+    hi,
+  ]
+  const { sent, ignored } = await sendQuestion('/v1/responses', { model: 'openai-compatible', input })
+
+  const readCall = (id: string, name: string, value: object) => ({
+    tool_calls: [{ id, function: { name, arguments: JSON.stringify(value) } }],
+  })
+  expect(ignored).toBeNull()
+  expect(sent?.messages).toMatchObject([
+    { role: 'user' },
+    readCall('c1', 'shell', action),
+    { role: 'tool', tool_call_id: 'c1', content: expect.stringContaining('"stdout":"a.txt"') },
+    readCall('c2', 'apply_patch', operation),
+    { role: 'tool', tool_call_id: 'c2', content: 'deleted' },
+    { role: 'user' },
+  ])
+})
+
 test('a change of the configuration within the input replaces the effort', async () => {
   const update = (effort: string) => ({ type: 'configuration_update', reasoning: { effort } })
   const input = [hi, update('low'), update('high'), hi]

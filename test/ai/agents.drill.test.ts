@@ -8,6 +8,7 @@ import {
   openWorkshop,
   runLangChain,
 } from '../kit/ai/agents.ts'
+import { createPromptCache } from '../kit/ai/prompt-cache.ts'
 import { PROVIDER_KEY } from '../kit/ai/protocols.ts'
 import { refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { createTaskModel, DONE, SUMMARY } from '../kit/ai/task-model.ts'
@@ -37,7 +38,7 @@ async function startService() {
   const svc = starting.use(await startApp({ AI_CONFIG: config.file }))
   const { token } = await svc.user()
   const resources = starting.move()
-  return { upstream, url: svc.url, token, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+  return { svc, upstream, url: svc.url, token, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
 let service: Awaited<ReturnType<typeof startService>>
@@ -74,6 +75,26 @@ describe.each<[string, Agent]>([
       expect(said).toContain(SUMMARY)
     },
   )
+})
+
+test('the second turn of Claude Code reads from the cache all that its first has written', async () => {
+  await using at = await openWorkshop()
+  const { svc, upstream, url, token } = service
+  await svc.services.usageLedger.flush()
+  await svc.rows('delete from usage_records')
+  upstream.behave = createTaskModel(claudeCode.steps(at.file), createPromptCache()).behave
+
+  const options = { program: agents.program('claude'), url, token, model: 'svc-anthropic' }
+  const { output } = await claudeCode.work(options, at)
+
+  expect(output).toContain(DONE)
+  await svc.services.usageLedger.flush()
+  const [first, second] = await svc.rows<{ read: number; written: number }>(
+    `select cached_tokens as read, cache_write_tokens as written
+       from usage_records where cached_tokens + cache_write_tokens > 0 order by id`,
+  )
+  expect(first?.written).toBeGreaterThan(1000)
+  expect(second?.read).toBe(first?.written)
 })
 
 test.for(Object.keys(upstreamIds))(

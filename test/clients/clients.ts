@@ -97,7 +97,7 @@ const library = (name: string, packages: Client['packages'], more: Partial<Clien
 }
 
 const claude: Client = {
-  ...claudeCode,
+  work: claudeCode.work,
   name: 'Claude Code',
   facade: 'anthropic',
   adapter: 'anthropic',
@@ -105,6 +105,12 @@ const claude: Client = {
   scripts: [CLAUDE_SETUP],
   program: 'node_modules/.bin/claude',
   models: async () => [CLAUDE_MODEL],
+  // A search of the web is found by the client's search for tools, and is a request of its own.
+  steps: (file) => [
+    ...claudeCode.steps(file),
+    { tool: 'ToolSearch', input: { query: 'select:WebSearch' } },
+    { tool: 'WebSearch', input: { query: 'good day' } },
+  ],
 }
 
 /** Codex with each model of its own catalogue; most of them have one tool, which runs JavaScript. */

@@ -1,3 +1,4 @@
+import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   anthropic,
@@ -81,6 +82,40 @@ test.for(Object.entries(fetchers))(
     const cost = 70 * 10 + 9 * 30 + (model === 'anthropic' ? 500 : 0)
     const record = { outcome: 'completed', input: 70, output: 9, searches: 0, fetches: 1, cost }
     expect(await takeRecords()).toEqual([record, record, record, record])
+  },
+)
+
+test.for(Object.keys(dialects))(
+  "a search of a client of Anthropic lists the pages that %s's model found",
+  async (model) => {
+    const client = new Anthropic({ apiKey: native.token, baseURL: native.svc.url })
+    const options = { max_uses: 8, allowed_domains: ['example.org'], user_location: { type: 'approximate' as const } }
+    const ask = (tool: Anthropic.ToolUnion) => ({
+      model,
+      max_tokens: 90,
+      messages: [{ role: 'user' as const, content: 'Which opening is best?' }],
+      tools: [tool],
+    })
+    const request = ask({ type: 'web_search_20250305', name: 'web_search', ...options })
+    const whole = client.messages.create(request)
+    const answers = [await whole, await client.messages.stream(request).finalMessage()]
+
+    for (const { id, content } of answers) {
+      const call = id.replace('msg_', 'srvtoolu_')
+      const texts = content.filter((block) => block.type === 'text')
+      expect(texts.map(({ text }) => text).join('')).toBe('It is e4.')
+      expect(JSON.stringify(texts)).toContain('web_search_result_location')
+      expect(content.slice(texts.length)).toMatchObject([
+        { type: 'server_tool_use', id: call, name: 'web_search' },
+        { type: 'web_search_tool_result', tool_use_id: call, content: [{ type: 'web_search_result', url, title }] },
+      ])
+    }
+    const { headers } = await whole.asResponse()
+    expect(headers.get('x-ignored-parameters')).toBe('tools.max_uses, tools.allowed_domains, tools.user_location')
+    if (model === 'openai') return
+    const read = await client.messages.create(ask({ type: 'web_fetch_20250910', name: 'web_fetch' }))
+    expect(JSON.stringify(read.content)).not.toContain('web_search_tool_result')
+    await native.takeRecords()
   },
 )
 

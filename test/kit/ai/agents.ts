@@ -148,11 +148,11 @@ async function runClaude(
     DISABLE_ERROR_REPORTING: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   }
-  const may = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Read,Edit,Bash']
+  const may = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Read,Edit,Bash,WebSearch']
   return run(program, ['--print', ...args, ...may], { cwd: at.work, env })
 }
 
-export const claudeCode: Agent = {
+export const claudeCode = {
   program: 'claude',
   steps: (file) => [
     { tool: 'Read', input: { file_path: file } },
@@ -161,7 +161,7 @@ export const claudeCode: Agent = {
   ],
   work: (options, at) => runClaude(options, at, [prompt]),
   compact: (options, at) => runClaude(options, at, ['--continue', '/compact']),
-}
+} satisfies Agent
 
 async function runCodex(
   options: AgentOptions,

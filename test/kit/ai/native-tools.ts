@@ -59,6 +59,7 @@ export async function startNativeTools() {
   const resources = startup.move()
   return {
     svc,
+    token,
     upstream,
     send,
 

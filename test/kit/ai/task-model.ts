@@ -1,5 +1,12 @@
 import { completions, mistral } from './dialects/completions.ts'
-import { buildTextAnswer, type Dialect, type DialectAnswer, type DialectRequest } from './dialects/dialect.ts'
+import {
+  type Body,
+  buildTextAnswer,
+  type Dialect,
+  type DialectAnswer,
+  type DialectRequest,
+  type TokenCounts,
+} from './dialects/dialect.ts'
 import { generateContent } from './dialects/generate-content.ts'
 import { messages } from './dialects/messages.ts'
 import { responses } from './dialects/responses.ts'
@@ -38,11 +45,11 @@ export const answerInDialect =
 export type Steps = readonly Step[] | ((offered: readonly string[]) => readonly Step[])
 
 /** A model that takes the steps of a task one by one, when it gets the results of the earlier ones. */
-export function createTaskModel(steps: Steps) {
+export function createTaskModel(steps: Steps, countTokens = (_: Body): TokenCounts => TOKENS) {
   /** The tool or text of each answer, in order. */
   const answers: string[] = []
   const behave = answerInDialect((request, rawBody) => {
-    const answer = answerRequest(request, rawBody, steps)
+    const answer = { ...answerRequest(request, rawBody, steps), tokens: countTokens(JSON.parse(rawBody)) }
     answers.push(answer.calls[0]?.name ?? answer.text)
     return answer
   })
