@@ -30,7 +30,10 @@ test('mcp approve asks about each waiting tool, and reports which were approved'
     })
 
   const left = await approve('y', ctrlC)
-  expect([left.exitCode, left.stderr]).toEqual([1, expect.stringContaining('Approved before that: tools_one.')])
+  expect([left.exitCode, left.stderr]).toEqual([
+    1,
+    expect.stringContaining('These were approved before that: tools_one.'),
+  ])
   const answered = await approve('n', 'y')
   expect([answered.exitCode, answered.stdout]).toEqual([0, 'Approved: tools_three.\nAs before: tools_two.\n'])
   const { stdout } = await runCommand(['mcp', 'list', '--json'], { env })
