@@ -177,6 +177,10 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 /** Acts that erase the texts of entries by and about a person, who is their subject. */
 const removals = ['admin.removeUser', 'users.delete']
 
+const REMOVED_WITHOUT_PROOF =
+  'was removed with all before it, and nothing proves that the retention did it; ' +
+  'a version before 28 November 2026 leaves it so, until the next removal'
+
 /** Verifies each entry against the previous one and its own digests. */
 class ChainVerifier {
   readonly #ends: AuditEnds
@@ -201,7 +205,8 @@ class ChainVerifier {
   checkSeals(vault: Vault, anchors: readonly Anchor[]): void {
     const { removedSeq, removedHash, removedSeal } = this.#ends
     const removal = writeAnchorText({ seq: removedSeq, hash: removedHash })
-    if (removedSeq > 0 && (removedSeal === null || openSeal(vault, removedSeal, AUDIT_REMOVAL) !== removal))
+    if (removedSeq > 0 && removedSeal === null) this.#report(removedSeq, REMOVED_WITHOUT_PROOF)
+    else if (removedSeq > 0 && openSeal(vault, removedSeal ?? '', AUDIT_REMOVAL) !== removal)
       this.#report(removedSeq, 'was removed with all before it, but not by the retention of this service')
     for (const { seq, hash, seal } of anchors)
       if (seal !== undefined && openSeal(vault, seal, AUDIT_ANCHOR) !== writeAnchorText({ seq, hash }))

@@ -355,6 +355,11 @@ const tampering: [string, string, string][] = [
   [
     'a beginning that was cut by moving the head',
     'update audit_heads set removed_seq = 2, removed_hash = (select hash from audit_entries where seq = 2); delete from audit_entries where seq <= 2',
+    'was removed with all before it, and nothing proves that the retention did it; a version before 28 November 2026 leaves it so, until the next removal',
+  ],
+  [
+    'a beginning that was cut with a seal of somebody else',
+    `update audit_heads set removed_seq = 2, removed_hash = (select hash from audit_entries where seq = 2), removed_seal = 'v1.a.b'; delete from audit_entries where seq <= 2`,
     'was removed with all before it, but not by the retention of this service',
   ],
   [
