@@ -356,6 +356,21 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
   })
 
+  test('the mark of a footnote leads to it', async () => {
+    const { page } = chat
+    const text = `Known[^a], and more[^b].\n\n${'A line.\n\n'.repeat(60)}[^a]: First note.\n[^b]: Second note.`
+    upstream.behave = answers(text, [text])
+    await chat.sendQuestion('Why?')
+    await chat.answered()
+
+    await page.getByRole('link', { name: 'Footnote 2' }).click()
+
+    const note = page.getByRole('listitem').filter({ hasText: 'Second note.' })
+    await expect.poll(() => note.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+    expect(page.url()).not.toContain('#')
+    await expectAccessible(page)
+  })
+
   test('an answer is read aloud without its markup until it is stopped', async () => {
     const { page } = chat
     upstream.behave = answers('It is **bold**.\n\n```js\ncode\n```')

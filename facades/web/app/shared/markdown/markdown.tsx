@@ -1,4 +1,14 @@
-import { Fragment, memo, type ReactElement, type ReactNode, useRef } from 'react'
+import {
+  createContext,
+  Fragment,
+  type MouseEvent,
+  memo,
+  type ReactElement,
+  type ReactNode,
+  useContext,
+  useId,
+  useRef,
+} from 'react'
 import { t } from '../text/labels.ts'
 import { SourceBoundary } from '../ui/source-boundary.tsx'
 import { CodeBlock } from './code-block.tsx'
@@ -7,7 +17,7 @@ import { Formula } from './formula.tsx'
 import { getHost, isDataImage, Link } from './link.tsx'
 import { IncrementalMarkdown } from './parser.ts'
 import { repairMarkdown } from './streaming.ts'
-import type { Block, Inline, InlineElement, ListToken, TableToken } from './tokens.ts'
+import type { Block, Inline, InlineElement, ListToken, NotesToken, TableToken } from './tokens.ts'
 import './markdown.css'
 
 interface MarkdownProps {
@@ -29,17 +39,20 @@ export const Markdown = memo((props: MarkdownProps) => (
 
 function Blocks({ text, isStreaming = false, hasLineBreaks = false }: MarkdownProps) {
   const parser = useRef<IncrementalMarkdown>(null)
+  const id = useId()
   parser.current ??= new IncrementalMarkdown({ hasLineBreaks })
   const blocks = parser.current.parse(isStreaming ? repairMarkdown(text) : text)
   const sections: Block[][] = []
   for (let at = 0; at < blocks.length; at += SECTION_SIZE) sections.push(blocks.slice(at, at + SECTION_SIZE))
   return (
-    <div className="markdown">
-      {sections.map((section, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: sections keep their positions while a text grows.
-        <Section key={index} blocks={section} />
-      ))}
-    </div>
+    <TextId value={id}>
+      <div className="markdown">
+        {sections.map((section, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: sections keep their positions while a text grows.
+          <Section key={index} blocks={section} />
+        ))}
+      </div>
+    </TextId>
   )
 }
 
@@ -79,15 +92,7 @@ function renderBlock(block: Block): ReactNode {
     case 'maths':
       return <Formula tex={block.tex} isBlock />
     case 'notes':
-      return (
-        <ol className="notes">
-          {block.notes.map(({ number, blocks }) => (
-            <li key={number} value={number}>
-              {renderBlocks(blocks)}
-            </li>
-          ))}
-        </ol>
-      )
+      return <Notes notes={block.notes} />
     case 'plain':
       return (
         <p className="plain-text" dir="auto">
@@ -125,6 +130,38 @@ function List({ isOrdered, start, items, direction }: ListToken) {
     </ol>
   ) : (
     <ul dir={direction}>{content}</ul>
+  )
+}
+
+/** The id of the text, by which its footnotes differ from those of other texts on the page. */
+const TextId = createContext('')
+
+const Notes = ({ notes }: { notes: NotesToken['notes'] }) => {
+  const id = useContext(TextId)
+  return (
+    <ol className="notes">
+      {notes.map(({ number, blocks }) => (
+        <li key={number} value={number} id={`${id}${number}`} tabIndex={-1}>
+          {renderBlocks(blocks)}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+/** The mark of a footnote, which leads to it. The address of the page stays as it is. */
+function NoteMark({ number, text }: { number: number; text: string }) {
+  const target = `${useContext(TextId)}${number}`
+  const showNote = (event: MouseEvent) => {
+    event.preventDefault()
+    document.getElementById(target)?.focus()
+  }
+  return (
+    <sup>
+      <a href={`#${target}`} title={text} aria-label={t('app.markdown.note', { number })} onClick={showNote}>
+        {number}
+      </a>
+    </sup>
   )
 }
 
@@ -189,11 +226,7 @@ function renderElement(element: InlineElement): ReactElement | string {
     case 'entity':
       return <Entity name={element.name} />
     case 'note':
-      return (
-        <sup className="note-mark" title={element.text}>
-          {element.number}
-        </sup>
-      )
+      return <NoteMark number={element.number} text={element.text} />
     case 'reference':
       return element.text
     default:

@@ -59,9 +59,15 @@ export type BlockContent =
   | TableToken
   | { type: 'rule' }
   | MathsToken
-  | { type: 'notes'; notes: { number: number; blocks: Block[] }[] }
+  | NotesToken
   /** Text that is shown as it was written. */
   | { type: 'plain'; text: string }
+
+/** The footnotes of a text. */
+export interface NotesToken {
+  type: 'notes'
+  notes: { number: number; blocks: Block[] }[]
+}
 
 export interface ListToken {
   type: 'list'
