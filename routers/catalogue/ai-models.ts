@@ -4,8 +4,9 @@ import { AiModel, demands, visibleModels } from '../../entities/catalogue/ai-mod
 import { AiModelUsageRule } from '../../entities/catalogue/ai-model-usage-rule.ts'
 import { visibleTools } from '../../entities/catalogue/ai-tool.ts'
 import { availabilities, usageTypes } from '../../entities/sql/columns.ts'
+import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
-import { router } from '../core/trpc.ts'
+import { assertMayActSensitively, router } from '../core/trpc.ts'
 import { modalities, modelParameters, modelPosition, modelSettings } from '../ports/ai/model-config.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
 import { removeDuplicates } from '../ports/remove-duplicates.ts'
@@ -102,6 +103,28 @@ async function assertModelsExist({ em, input }: Pick<WrittenRow, 'em' | 'input'>
 
 const findModelNames = async (em: EntityManager, names: string[]) =>
   (await em.find(AiModel, { modelId: names }, { fields: ['modelId'] })).map(({ modelId }) => modelId)
+
+/**
+ * Throws if a sensitive act is needed because the model lets people in whom every other model of the same name at the
+ * provider keeps out: its groups would mean nothing then.
+ */
+async function assertMayOpenModel(ctx: Context, { em, row, input }: WrittenRow): Promise<void> {
+  if (!['modelId', 'upstreamId', 'provider'].some((name) => name in input)) return
+  const model = row as AiModel
+  const upstreamId = model.upstreamId ?? model.modelId
+  const others = await em.find(
+    AiModel,
+    {
+      provider: model.provider,
+      id: { $ne: model.id },
+      $or: [{ upstreamId }, { upstreamId: null, modelId: upstreamId }],
+    },
+    { fields: ['groups'] },
+  )
+  const admitsAll = ({ groups }: Pick<AiModel, 'groups'>) =>
+    groups.length === 0 || (model.groups.length > 0 && model.groups.every((group) => groups.includes(group)))
+  if (others.length > 0 && !others.some(admitsAll)) assertMayActSensitively(ctx)
+}
 
 const keywords = z.array(z.string().trim().toLowerCase().min(1).max(80)).max(50).overwrite(removeDuplicates)
 
@@ -209,5 +232,11 @@ export const aiModels = defineResource({
 
 export const aiModelsRouter = router({
   ...defineReads(aiModels),
-  ...defineWrites(aiModels, { validate: findSelfFallback, afterFlush: assertModelsExist }),
+  ...defineWrites(aiModels, {
+    validate: findSelfFallback,
+    async afterFlush(written, ctx) {
+      await assertModelsExist(written)
+      await assertMayOpenModel(ctx, written)
+    },
+  }),
 })

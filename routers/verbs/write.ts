@@ -31,7 +31,7 @@ interface WriteOptions {
   /** Returns the issues of a row as a whole, or of its change. */
   validate?: ((row: Data, change?: RowUpdate) => Issue[]) | undefined
   /** Runs in the transaction after a row was created or updated; may throw to refuse it. */
-  afterFlush?: (written: WrittenRow) => Promise<void>
+  afterFlush?: WriteHooks['afterFlush']
   /** Runs before a row is deleted. */
   beforeDelete?: DeleteHooks['beforeDelete']
 }
@@ -80,7 +80,7 @@ interface WriteHooks {
   /** Returns properties that the input does not contain. */
   completeRow?: (input: Data) => Data
   /** Runs in the transaction after the write. */
-  afterFlush?: (written: WrittenRow) => Promise<void>
+  afterFlush?: ((written: WrittenRow, ctx: Context) => Promise<void>) | undefined
   /** The shared stream that the change is written to. */
   stream?: Stream | undefined
 }
@@ -109,7 +109,7 @@ export async function createRow<R extends Resource>(
     await saveSideTables(of, { em, id: row.id, vault: ctx.services.vault }, input)
     auditRow(ctx, of, { id: row.id, members: input, after: row })
     changes.addRow(of, 'created', row)
-    await afterFlush?.({ em, changes, row, input })
+    await afterFlush?.({ em, changes, row, input }, ctx)
     return row.id
   }
   const id = await withChangeLog(ctx, create, stream).catch((error) => translateConstraintError(error, uniques))
@@ -148,7 +148,7 @@ export async function updateRow<R extends Resource>(
     await saveSideTables(of, { em, id: row.id, vault: ctx.services.vault }, input)
     auditRow(ctx, of, { id: row.id, members: input, before, after: row })
     changes.addRow(of, 'updated', row)
-    await afterFlush?.({ em, changes, row, input })
+    await afterFlush?.({ em, changes, row, input }, ctx)
   }
   await withChangeLog(ctx, update, stream).catch((error) => translateConstraintError(error, uniques))
   return getRow(ctx, of, id)

@@ -245,6 +245,36 @@ test('a new row is open to write, unless it sets what is sensitive', async () =>
   expect(await callTogether((send) => callProcedure(send, 'extApps.create', app(++rowCount)))).toEqual(GUARDED)
 })
 
+test('nobody opens a model of some groups by another row of the same model', async () => {
+  const provider = await findId({ type: 'ai-providers' } as Resource)
+  const addGuarded = async () => {
+    const upstreamId = `guarded-${++rowCount}`
+    const row = { modelId: `row-${rowCount}`, label: 'Guarded', provider, upstreamId, groups: ['physics'] }
+    expect(await callProcedure(callers['fresh session'], 'aiModels.create', row)).toBe('ok')
+    return upstreamId
+  }
+  const create = await addGuarded()
+  expect(
+    await callTogether((send) =>
+      callProcedure(send, 'aiModels.create', {
+        ...{ modelId: `row-${++rowCount}`, label: 'Open', provider },
+        ...(rowCount % 2 === 0 ? { upstreamId: create } : { upstreamId: create, groups: [] }),
+      }),
+    ),
+  ).toEqual(GUARDED)
+
+  const [upstreamId, row] = [await addGuarded(), { modelId: `row-${++rowCount}`, label: 'Other', provider }]
+  expect(await callProcedure(callers.token, 'aiModels.create', row)).toBe('ok')
+  const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>('select id from ai_models where model_id = $1', [
+    row.modelId,
+  ])
+  const names = [upstreamId, `free-${rowCount}`]
+  expect(await callProcedure(callers.token, 'aiModels.update', { id: String(id), upstreamId: names[0] })).toBe(
+    'missing_ability',
+  )
+  expect(await callProcedure(callers.token, 'aiModels.update', { id: String(id), upstreamId: names[1] })).toBe('ok')
+})
+
 test('removing people and rotating credentials needs a fresh session or the ability admin', async () => {
   const [app] = await svc.rows<{ id: number }>('select min(id) as id from ext_apps')
   const rotate = (send: TestBrowser['send']) => callProcedure(send, 'extApps.rotateCredential', { id: String(app?.id) })
