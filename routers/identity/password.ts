@@ -127,7 +127,7 @@ async function verifyCurrentPassword(ctx: Context, username: string, password: s
   if (allowance.remaining < 0) {
     ctx.notes.setRateLimit(allowance)
     throw new Problem('too_many_requests', {
-      detail: 'There were too many attempts to change the password. Try again later.',
+      detail: 'Too many attempts to change the password. Try again later.',
     })
   }
   if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')

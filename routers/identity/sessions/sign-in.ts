@@ -110,7 +110,7 @@ async function consumeAttempt(ctx: BrowserContext, attempt: LoginAttempt): Promi
   const allowance = await ctx.services.loginThrottle.consume(attempt)
   if (allowance.remaining >= 0) return
   ctx.notes.setRateLimit(allowance)
-  throw new Problem('too_many_requests', { detail: 'There were too many attempts to sign in. Try again later.' })
+  throw new Problem('too_many_requests', { detail: 'Too many attempts to sign in. Try again later.' })
 }
 
 export const sessionsRouter = router({
