@@ -100,7 +100,11 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^openssl rand /, 'it makes a key, and is not of this house'],
   [/^npm run dev$/, 'test/web/app-source.slow.test.ts starts the service with what it adds'],
   [/^npm (test|ci|pack|start)\b|^setsid npm start$/, 'test/process and test/client run what these scripts run'],
-  [/^npm run (check|fix|readme|soak|bench|conformance)$/, '.ci/run, or they rewrite the checkout'],
+  [
+    /^npm run (check|fix|readme|soak( -- test\/area\/x\.drill\.test\.ts)?|bench|conformance)$/,
+    '.ci/run, or they rewrite the checkout',
+  ],
+  [/^npm run clients$/, 'it installs the newest programs of others, on which no test may depend'],
   [/^\.ci\/run$|^npx vitest |^TEST_POSTGRES=/, 'they run tests'],
 ]
 
