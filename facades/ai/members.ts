@@ -20,13 +20,24 @@ const members = new WeakMap<z.ZodType, Member>()
 const registerMember =
   (member: Member) =>
   <Schema extends z.ZodType>(schema: Schema): Schema => {
-    const described = schema.describe(`${writeSentence(member)}.`) as Schema
+    const described = schema.describe(writeSentence(member)) as Schema
     members.set(described, member)
     return described
   }
 
-const writeSentence = ({ handling, note }: Member) =>
-  `${handling[0]?.toUpperCase()}${handling.slice(1)}${note ? `: ${note}` : ''}`
+const beginnings: Record<Handling, string> = {
+  'passed on': 'The provider receives it',
+  translated: 'It is translated',
+  hint: 'It is a hint',
+  ignored: 'It is left out',
+  refused: 'It',
+}
+
+/** The reason of a refusal is a predicate; all other notes are clauses of their own. */
+const writeSentence = ({ handling, note }: Member) => {
+  const separator = handling === 'refused' ? ' ' : ': '
+  return `${beginnings[handling]}${note ? separator + note : ''}.`
+}
 
 /** Marks a member that is passed to the provider, under the provider's own name. */
 export const passThrough = <Schema extends z.ZodType>(schema: Schema, note = ''): Schema =>

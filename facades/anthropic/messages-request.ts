@@ -36,8 +36,11 @@ const thinking = validateBy<typeof knownThinking | typeof omittedMember>([knownT
 const jsonFormat = z.strictObject({ type: z.literal('json_schema'), schema: z.record(z.string(), z.unknown()) })
 
 const outputConfig = z.strictObject({
-  effort: hint(z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(), 'passed on unless thinking is disabled'),
-  format: translate(jsonFormat.nullish(), 'in the words of the provider'),
+  effort: hint(
+    z.enum(['low', 'medium', 'high', 'xhigh', 'max']).nullish(),
+    'the provider receives it unless thinking is disabled',
+  ),
+  format: translate(jsonFormat.nullish(), 'the provider receives it in its own words'),
 })
 
 /** A stored thread in place of the conversation. */
@@ -48,22 +51,22 @@ const thread = z.discriminatedUnion('type', [
 
 /** All standard members of a request for a message. */
 export const messageRequest = z.strictObject({
-  model: translate(z.string(), 'one of `GET /v1/models`'),
+  model: translate(z.string(), 'it names one of `GET /v1/models`'),
   messages: translate(z.array(message), 'instructions go first, wherever they stand'),
   system: translate(texts.nullish(), 'before all other instructions'),
   tools: translate(
     z.array(tool).nullish(),
     'functions; a search of the web is that of the provider, or left out where the model has none',
   ),
-  tool_choice: translate(toolChoice.nullish(), 'in the words of the provider'),
-  thinking: translate(thinking.nullish(), 'see its members'),
-  output_config: translate(outputConfig.nullish(), 'see its members'),
+  tool_choice: translate(toolChoice.nullish(), 'the provider receives it in its own words'),
+  thinking: translate(thinking.nullish(), 'its members say how'),
+  output_config: translate(outputConfig.nullish(), 'its members say how'),
   output_format: translate(jsonFormat.nullish(), 'as `output_config.format`'),
-  max_tokens: passThrough(z.int(), 'in the word that the provider has'),
+  max_tokens: passThrough(z.int(), 'it has the name that the provider knows'),
   stream: translate(z.boolean().nullish(), 'the answer comes as events'),
   temperature: passThrough(z.number().nullish()),
   top_p: passThrough(z.number().nullish()),
-  top_k: passThrough(z.int().nullish(), 'omitted and reported if the provider does not support it'),
+  top_k: passThrough(z.int().nullish(), 'it is left out and named if the provider does not support it'),
   stop_sequences: passThrough(z.array(z.string()).nullish()),
   metadata: ignore('the provider does not learn who the caller is'),
   user_profile_id: ignore('the provider does not learn who the caller is'),
@@ -81,7 +84,7 @@ export const messageRequest = z.strictObject({
   thread: translate(thread.nullish(), 'nothing is kept: one that goes on is not found, and clients send it all again'),
   fallbacks: ignore('fallback models come from the settings'),
   container: refuse('is not supported'),
-  mcp_servers: refuse('are not called for callers: the service has its own'),
+  mcp_servers: refuse('is not supported: the service calls only tool servers of its own'),
 })
 type MessageRequest = z.output<typeof messageRequest>
 

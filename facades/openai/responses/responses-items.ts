@@ -126,7 +126,7 @@ const jsonFormat = z.discriminatedUnion('type', [
     strict: z.boolean().nullish(),
   }),
 ])
-export const textFormat = translate(jsonFormat.nullish(), 'in the words of the provider')
+export const textFormat = translate(jsonFormat.nullish(), 'the provider receives it in its own words')
 export type TextFormat = z.output<typeof jsonFormat>
 
 const knownItem = z.discriminatedUnion('type', [

@@ -14,8 +14,8 @@ import type { ToolTable } from './tool-table.ts'
 const summary = z.enum(['auto', 'concise', 'detailed']).nullish()
 
 const reasoning = z.strictObject({
-  effort: hint(z.enum(efforts).nullish(), 'passed on'),
-  summary: hint(summary, 'passed on'),
+  effort: hint(z.enum(efforts).nullish(), 'the provider receives it'),
+  summary: hint(summary, 'the provider receives it'),
   generate_summary: hint(summary, 'the older word for `summary`'),
   context: ignore('all thoughts that are sent back go to the model', 'auto'),
   mode: ignore('the model thinks in its usual way'),
@@ -25,7 +25,7 @@ const text = z.strictObject({
   format: textFormat,
   verbosity: hint(
     z.enum(['low', 'medium', 'high']).nullish(),
-    'omitted and reported if the provider does not support it',
+    'it is left out and named if the provider does not support it',
   ),
 })
 
@@ -33,24 +33,24 @@ const streamOptions = z.strictObject({ include_obfuscation: ignore('nothing is p
 
 /** All standard members of a request for a response. */
 export const responseRequest = z.strictObject({
-  model: translate(z.string(), 'one of `GET /v1/models`'),
+  model: translate(z.string(), 'it names one of `GET /v1/models`'),
   input: translate(
     textOrList(item, (content) => ({ role: 'user', content })),
     'a text or items; what a provider ran itself is left out',
   ),
   instructions: translate(z.string().nullish(), 'before all instructions in `input`'),
   stream: translate(z.boolean().nullish(), 'the answer comes as events'),
-  stream_options: translate(streamOptions.nullish(), 'see its members'),
+  stream_options: translate(streamOptions.nullish(), 'its members say how'),
   temperature: passThrough(z.number().nullish()),
   top_p: passThrough(z.number().nullish()),
-  max_output_tokens: passThrough(z.int().nullish(), 'in the word that the provider has'),
-  reasoning: translate(reasoning.nullish(), 'see its members'),
-  text: translate(text.nullish(), 'see its members'),
+  max_output_tokens: passThrough(z.int().nullish(), 'it has the name that the provider knows'),
+  reasoning: translate(reasoning.nullish(), 'its members say how'),
+  text: translate(text.nullish(), 'its members say how'),
   tools: translate(
     tools.nullish(),
     'functions; a custom tool is a function of one text; those of a namespace have both names; a search is that of the provider, or left out where the model has none; a text names a tool of the service',
   ),
-  tool_choice: translate(toolChoice.nullish(), 'in the words of the provider'),
+  tool_choice: translate(toolChoice.nullish(), 'the provider receives it in its own words'),
   parallel_tool_calls: passThrough(z.boolean().nullish()),
   include: translate(
     z.array(z.string()).nullish(),

@@ -137,7 +137,7 @@ test.for<[name: string, body: object, status: number, type: string, message: str
     { mcp_servers: [{ type: 'url', url: 'https://example.org', name: 'a' }] },
     400,
     'invalid_request_error',
-    'mcp_servers: are not called for callers',
+    'mcp_servers: is not supported: the service calls only',
   ] as never,
   ['too warm a temperature', { temperature: 3 }, 400, 'invalid_request_error', 'temperature: must be at most '],
   [
