@@ -67,7 +67,7 @@ export interface IncomingFile {
   announced: number
 }
 
-/** What a facade passes to one call beside its input. */
+/** Options that a facade passes to one call beside its input. */
 export interface CallOptions {
   /** The file that comes with the input. */
   file: IncomingFile | undefined

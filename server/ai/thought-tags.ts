@@ -75,7 +75,7 @@ async function* splitStream(
   try {
     for await (const batch of stream) yield batch.flatMap(splitPart)
   } catch (error) {
-    // What was held back belongs to the answer, even if that breaks off.
+    // The text that was held back belongs to the answer, even if that breaks off.
     yield toParts(splitter.end())
     throw error
   }

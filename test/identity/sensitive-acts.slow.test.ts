@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { fillDatabase, portal } from '../kit/json-api/sample-rows.ts'
 
-/** What needs a fresh sign-in, or a token with the ability `admin`. Everything else is open to `write`. */
+/** The members that need a fresh sign-in, or a token with the ability `admin`. All others are open to `write`. */
 const sensitiveMembers: Record<string, string[]> = {
   users: ['role', 'disabled'],
   'ai-providers': ['apiUrl', 'apiKey', 'servers', 'groups'],

@@ -12,7 +12,7 @@ other.normalizeLinkText = (address) => address
 
 const answers = listOrdinaryAnswers()
 
-/** Where the other parser takes the mark of a list for a cell, or CommonMark puts distance around a definition. */
+/** The other parser takes the mark of a list for a cell in the tables, and CommonMark puts distance around the definition. */
 const deviations = ['tables 2 in an item', 'tables 10 in an item', 'links 6 in an item']
 
 describe('hundreds of ordinary answers', () => {

@@ -3,7 +3,7 @@ import { startApp } from '../../kit/app.ts'
 import { openHost } from '../../kit/command-line.ts'
 
 let machine: Awaited<ReturnType<typeof openHost>>
-// What is closed stays so: each test has months of its own.
+// A closed month stays closed: each test has months of its own.
 beforeEach(async () => {
   machine = await openHost()
   await machine.rows(

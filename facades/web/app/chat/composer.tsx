@@ -107,7 +107,7 @@ function ImproveButton({ text, write, fail }: ImproveButtonProps) {
     fail(undefined)
     try {
       const after = await runTask(task, [{ role: 'user', content: [{ type: 'text', text }] }])
-      // What was typed or sent meanwhile is not replaced.
+      // The text stays if the person has typed or sent something meanwhile.
       if (latest.current !== text) return
       setChange({ before: text, after })
       write(after)

@@ -65,7 +65,7 @@ export function Reference({ reference, names }: { reference: string; names: Name
   const kind = kinds[kindName]
   const id = rest.join(':')
   const isNumbered = numberedReference.test(reference)
-  // What has no name any more has no page.
+  // A subject without a name was removed and has no page.
   if (!kind || (isNumbered && !kind.isByName && names[reference] === undefined)) return <bdi>{text}</bdi>
   const { section, filter = 'q', hasPage } = kind
   if (hasPage)

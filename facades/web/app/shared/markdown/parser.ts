@@ -132,7 +132,7 @@ export class IncrementalMarkdown {
   }
 
   parse(text: string): readonly Block[] {
-    // What a definition or a label stands for may be used anywhere in the text.
+    // Definitions and labels may be used anywhere in the text.
     if (/^ {0,3}\[[^\]\n]+\]:|\\label\{/m.test(text) || text.length > MAX_PARSED_LENGTH) {
       this.#finished = ''
       this.#blocks = []
