@@ -40,7 +40,9 @@ import { Room } from './rooms/room.ts'
 import { RoomDisclosure } from './rooms/room-disclosure.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
 import { RoomMember } from './rooms/room-member.ts'
+import { RoomMemberEvent } from './rooms/room-member-event.ts'
 import { RoomMessage } from './rooms/room-message.ts'
+import { RoomReaction } from './rooms/room-reaction.ts'
 import { RoomReadMark } from './rooms/room-read-mark.ts'
 import { Announcement, AnnouncementReceipt, AnnouncementTarget } from './system/announcement.ts'
 import { DeprecatedCall } from './system/deprecated-call.ts'
@@ -83,12 +85,14 @@ export const entities = [
   AuditEntry,
   Room,
   RoomMember,
+  RoomMemberEvent,
   RoomMessage,
   Conversation,
   ConversationMessage,
   Attachment,
   AttachmentText,
   RoomReadMark,
+  RoomReaction,
   RoomDisclosure,
   RoomKey,
   RoomKeyEpoch,

@@ -16,15 +16,13 @@ const countedSubjects = `unnest(case l.subject
        end)`
 
 /**
- * Counts the recorded calls of the running periods of limits, and selects how many subjects have some and their sum.
- * Roles and groups are those of today. A call counts in the period in which it began. Values: ids of limits.
+ * SQL for the recorded usage in the running periods of limits. Roles and groups are those of today. A call counts in the
+ * period in which it began.
  */
-export const countRecordedUsage = unboundedStatement<{ subjects: number; used: number }>(
-  `with counted as (
-     insert into usage_counters (limit_id, subject_id, starts_at, ends_at, used)
-     select l.id, w.subject_id, s.starts_at, s.ends_at,
+const recordedUsage = `
+     select l.id as limit_id, w.subject_id, s.starts_at, s.ends_at,
             sum(case l.unit when 'requests' then 1 when 'tokens' then r.input_tokens::bigint + r.output_tokens
-                else case when r.cost_micros = 0 or r.currency = l.currency then r.cost_micros else coalesce(l.unpriced_cost, 0) end end)
+                else case when r.cost_micros = 0 or r.currency = l.currency then r.cost_micros else coalesce(l.unpriced_cost, 0) end end) as used
        from usage_limits l ${runningPeriod}
        join usage_records r on r.created_at >= s.starts_at
                            and r.created_at - r.duration_ms * interval '1 ms' >= s.starts_at
@@ -32,11 +30,33 @@ export const countRecordedUsage = unboundedStatement<{ subjects: number; used: n
       cross join lateral ${countedSubjects} as w(subject_id)
       where l.id = any($1::int[]) and l.active and w.subject_id is not null
         and (l.subject_id is null or l.subject_id = w.subject_id)
-      group by l.id, w.subject_id, s.starts_at, s.ends_at
-      order by 1, 2, 3
-         on conflict (limit_id, subject_id, starts_at, stripe) do update
-        set used = greatest(usage_counters.used, excluded.used), ends_at = excluded.ends_at
-     returning used
+      group by l.id, w.subject_id, s.starts_at, s.ends_at`
+
+/**
+ * Creates the missing counters of recorded usage. Values: ids of limits. The insert names no columns for a conflict: see
+ * `stripe`.
+ */
+export const openRecordedCounters = unboundedStatement<never>(
+  `insert into usage_counters (limit_id, subject_id, starts_at, ends_at, used) ${recordedUsage}
+    order by 1, 2, 3
+       on conflict do nothing`,
+)
+
+/**
+ * Raises counters to the recorded usage, and selects how many subjects have some and their sum. It comes after
+ * `openRecordedCounters`, so that it finds counters that others have opened meanwhile. Values: ids of limits.
+ */
+export const countRecordedUsage = unboundedStatement<{ subjects: number; used: number }>(
+  `with recorded as (${recordedUsage}
+   ), locked as (
+     select c.id, r.used, r.ends_at
+       from recorded r join usage_counters c on c.limit_id = r.limit_id and c.subject_id = r.subject_id
+                                            and c.starts_at = r.starts_at
+      order by c.id for update of c
+   ), counted as (
+     update usage_counters c set used = greatest(c.used, l.used), ends_at = l.ends_at
+       from locked l where c.id = l.id
+     returning c.used
    )
    select count(*)::float8 as subjects, coalesce(sum(used), 0)::float8 as used from counted`,
 )

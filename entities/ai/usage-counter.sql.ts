@@ -38,17 +38,25 @@ export const findCounters = statement<CounterRow>(
 
 /**
  * Creates the counters of new periods; if the length of a period has changed, its counter is kept. Values: those of
- * `findCounters`.
+ * `findCounters`. The insert names no columns for a conflict: see `stripe`.
  */
 export const openCounters = statement<never>(
   'open-usage-counters',
-  `insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
-   select l.id, a.subject_id, s.starts_at, s.ends_at
-     from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
-     ${runningPeriod}
-    order by 1, 2, 3
-       on conflict (limit_id, subject_id, starts_at, stripe) do update set ends_at = excluded.ends_at
-    where usage_counters.ends_at <> excluded.ends_at`,
+  `with periods as (
+     select l.id as limit_id, a.subject_id, s.starts_at, s.ends_at
+       from unnest($1::int[], $2::text[]) as a(limit_id, subject_id) join usage_limits l on l.id = a.limit_id
+       ${runningPeriod}
+   ), opened as (
+     insert into usage_counters (limit_id, subject_id, starts_at, ends_at)
+     select limit_id, subject_id, starts_at, ends_at from periods order by 1, 2, 3
+         on conflict do nothing
+   ), locked as (
+     select c.id, p.ends_at
+       from periods p join usage_counters c on c.limit_id = p.limit_id and c.subject_id = p.subject_id
+                                           and c.starts_at = p.starts_at and c.ends_at <> p.ends_at
+      order by c.id for update of c
+   )
+   update usage_counters c set ends_at = l.ends_at from locked l where c.id = l.id`,
 )
 
 /** Counts refused calls. Values: the counters without enough left, once per call. */

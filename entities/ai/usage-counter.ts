@@ -25,7 +25,11 @@ export const UsageCounter = defineEntity({
     toppedUp: p.bigint('number').default(0),
     /** Number of refused calls, or of those that mode `observe` would have refused. */
     refused: p.bigint('number').default(0),
-    /** Always 0. Replicas of the previous release use this and the next two columns during a rollout. */
+    /**
+     * Always 0. No statement names this column and the next two, so a later version drops them, with the unique, and adds
+     * one of the other three columns. Both uniques at once would fail inserts of two replicas that race: of several uniques
+     * an insert with a named conflict waits for one alone. Replicas of the previous release name this one.
+     */
     stripe: p.smallint().default(0),
     share: p.bigint('number').default(0),
     cap: p.bigint('number').default(-1),

@@ -50,8 +50,8 @@ export const UsageLimit = defineEntity({
     countsFrom: moment().nullable(),
     /** True if it is in the file that LIMITS names. */
     fromFile: p.boolean().default(false),
-    /** Replicas of the previous release use this during a rollout. */
-    stripes: p.smallint().default(1),
+    /** Null in new limits. No statement names it, so a later version drops it; replicas of the previous release select it. */
+    stripes: p.smallint().nullable().lazy(),
   },
 })
 export type UsageLimit = InferEntity<typeof UsageLimit>

@@ -25,6 +25,34 @@ export const usageCounts = [
 ] as const
 export type UsageCounts = Record<(typeof usageCounts)[number], number>
 
+/** The model of a call and the request that made it, in records and reservations. */
+export const callColumns = {
+  context: p.enum(usageContexts),
+  provider: p.string().length(120),
+  model: p.string().length(200),
+  requestId: p.string().length(64),
+}
+
+/** What a call uses beside its input, and what it costs, in records and reservations. */
+export const usageColumns = {
+  outputTokens: p.integer().default(0),
+  /** Read from the provider's cache; part of the input tokens. */
+  cachedTokens: p.integer().default(0),
+  /** Written to the provider's cache; part of the input tokens. */
+  cacheWriteTokens: p.integer().default(0),
+  /** Part of the output tokens. */
+  reasoningTokens: p.integer().default(0),
+  /** Web searches by the provider's own tool. */
+  webSearches: p.integer().default(0),
+  /** Web pages that the provider fetched. */
+  webFetches: p.integer().default(0),
+  /** Millionths of the currency; absent if no price is known. */
+  costMicros: p.bigint('number').nullable(),
+  currency: p.character().length(3).nullable(),
+  /** Version of the price. */
+  priceId: p.integer().nullable(),
+}
+
 /** A model call, without its texts. It outlives the person and the token. */
 export const UsageRecord = defineEntity({
   name: 'UsageRecord',
@@ -39,32 +67,14 @@ export const UsageRecord = defineEntity({
     roomId: p.integer().nullable(),
     /** The external app that asked, if any; the app may be deleted. */
     appId: p.integer().nullable(),
-    context: p.enum(usageContexts),
-    provider: p.string().length(120),
-    model: p.string().length(200),
+    ...callColumns,
     inputTokens: p.integer().default(0),
-    outputTokens: p.integer().default(0),
-    /** Read from the provider's cache; part of the input tokens. */
-    cachedTokens: p.integer().default(0),
-    /** Written to the provider's cache; part of the input tokens. */
-    cacheWriteTokens: p.integer().default(0),
-    /** Part of the output tokens. */
-    reasoningTokens: p.integer().default(0),
-    /** Web searches by the provider's own tool. */
-    webSearches: p.integer().default(0),
-    /** Web pages that the provider fetched. */
-    webFetches: p.integer().default(0),
+    ...usageColumns,
     /** True if a count is our estimate, because the provider reported none. */
     estimated: p.boolean().default(false),
     outcome: p.enum(outcomes),
     durationMs: p.integer(),
     /** Time until the first piece of the answer, which may be all of it; absent if there was none. */
     firstPieceMs: p.integer().nullable(),
-    /** Millionths of the currency; absent if no price is known. */
-    costMicros: p.bigint('number').nullable(),
-    currency: p.character().length(3).nullable(),
-    /** Version of the price. */
-    priceId: p.integer().nullable(),
-    requestId: p.string().length(64),
   },
 })

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { moment } from '../sql/columns.ts'
-import { usageContexts } from './usage-record.ts'
+import { callColumns, usageColumns } from './usage-record.ts'
 
 /** Charge of a counter at the end of a call: the reserved amount, nothing (no known price), the tokens, or the cost. */
 export type Measure = 'amount' | 'unpriced' | 'tokens' | 'cost'
@@ -21,23 +21,10 @@ export const UsageReservation = defineEntity({
     tokenId: p.integer().nullable(),
     roomId: p.integer().nullable(),
     appId: p.integer().nullable(),
-    context: p.enum(usageContexts),
-    provider: p.string().length(120),
-    model: p.string().length(200),
-    requestId: p.string().length(64),
-    /** The estimate before the call, later the count at the last renewal; the same holds for the next counts. */
+    ...callColumns,
+    /** The estimate before the call, later the count at the last renewal; the same holds for the counts that follow. */
     inputTokens: p.integer(),
-    outputTokens: p.integer().default(0),
-    cachedTokens: p.integer().default(0),
-    cacheWriteTokens: p.integer().default(0),
-    reasoningTokens: p.integer().default(0),
-    webSearches: p.integer().default(0),
-    webFetches: p.integer().default(0),
-    /** Millionths of the currency; absent if no price is known. */
-    costMicros: p.bigint('number').nullable(),
-    currency: p.character().length(3).nullable(),
-    /** Version of the price. */
-    priceId: p.integer().nullable(),
+    ...usageColumns,
     /** Counters on which amounts are reserved, and the amounts. */
     counters: p.array(Number).columnType('bigint[]'),
     amounts: p.array(Number).columnType('bigint[]'),

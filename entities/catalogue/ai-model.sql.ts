@@ -31,6 +31,8 @@ export interface CallableModelRow {
   providerSettings: ProviderSettings
   /** Names of the fallback models. */
   fallback: string[]
+  /** The model that answers in its place from a moment on, in milliseconds since 1970; null if none does. */
+  redirect: { to: string; from: number } | null
   /** Groups that may use the model, and groups that may use the provider; everybody if empty. */
   groups: string[]
   providerGroups: string[]
@@ -56,6 +58,11 @@ const furtherServers = `to_json(array(
     select json_build_object('apiUrl', f.api_url, 'apiKey', f.api_key)
       from provider_servers f where f.provider_id = p.id order by f.id)) as servers`
 
+/** SQL for the model that answers in its place after its end. */
+const redirect = `case when m.redirect and m.successor is not null and m.deprecation_date is not null
+           then json_build_object('to', m.successor, 'from', extract(epoch from m.deprecation_date)::float8 * 1000)
+         end as redirect`
+
 /** SQL for the parameters: the provider's defaults, overridden by the model's. */
 const parameters = `case when m.model_type = 'chat'
            then nullif(coalesce(p.settings->'parameters', '{}') || coalesce(m.parameters, '{}'), '{}')
@@ -64,7 +71,7 @@ const parameters = `case when m.model_type = 'chat'
 const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "modelId", m.upstream_id as "upstreamId", to_json(m.input) as input, ${parameters}, m.settings, m.limits,
           m.pricing, (select max(id) from model_prices where model = m.model_id) as "priceId",
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
-          to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups", p.settings as "providerSettings"`
+          to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, ${redirect}, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups", p.settings as "providerSettings"`
 
 /** SQL for callable tools: server tools must equal their approved definition. */
 const callableTools = `to_json(array(

@@ -14,12 +14,17 @@ export interface ModelParameters {
   [name: string]: unknown
 }
 
+export const thinkingSteps = ['off', 'low', 'medium', 'high'] as const
+type ThinkingStep = (typeof thinkingSteps)[number]
+
 export interface ModelSettings {
   toolCalling?: boolean | undefined
   fileUpload?: boolean | undefined
   nativeCapabilities?: boolean | undefined
   maxToolCallingRounds?: number | undefined
   maxToolCallingRoundsStreaming?: number | undefined
+  /** The steps of thinking that people may choose, `off` if it can be switched off. */
+  thinking?: ThinkingStep[] | undefined
   /** True if reasoning comes between tags within the text; detected for some models if absent. */
   thinkTags?: boolean | undefined
 }
@@ -99,7 +104,12 @@ export const AiModel = defineEntity({
     documentationUrl: p.string().length(2048).nullable(),
     /** The position among the models: the smallest comes first, models without one come last. */
     position: p.integer().nullable(),
+    /** The end of the model at its provider. */
     deprecationDate: moment().nullable(),
+    /** The name of the model that follows it after its end. */
+    successor: p.string().length(200).nullable(),
+    /** True if the successor answers requests that name it after its end. */
+    redirect: p.boolean().default(false),
     synced: p.json<Record<string, unknown>>().nullable().hidden(),
     tools: () =>
       p.manyToMany(AiTool).pivotTable('ai_model_tools').owner().joinColumn('model_id').inverseJoinColumn('tool_id'),

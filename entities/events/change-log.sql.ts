@@ -12,6 +12,8 @@ export interface LoggedChange {
   number: string | null
   /** Status of a model's answer, if one changed. */
   status: AnswerStatus | null
+  /** The changed row, as every follower of the stream may read it. Only the bus has it; the log never does. */
+  record?: object | undefined
 }
 
 interface AnswerStatus {

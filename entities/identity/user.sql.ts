@@ -42,8 +42,14 @@ export const findSignInUsers = statement<SignInUser>(
     where u.subject = $1 or u.subject = $2 or u.username = $3`,
 )
 
-/** Records a sign-in. It does not touch `updated_at`, because nothing public changes. Values: the user's id. */
-export const setSignedIn = statement<never>('set-signed-in', 'update users set signed_in_at = now() where id = $1')
+/**
+ * Records a sign-in, and returns the person. It does not touch `updated_at`, because nothing public changes. Values: the
+ * user's id.
+ */
+export const setSignedIn = statement<KnownUser>(
+  'set-signed-in',
+  `update users u set signed_in_at = now() where u.id = $1 returning ${knownUserColumns}`,
+)
 
 /** Values: an e-mail address, and the id of the user who may have it. */
 export const findEmailOwner = statement<{ id: number }>(
@@ -176,8 +182,8 @@ export const findPeople = statement<FoundPerson>(
     order by username = lower(normalize($1)) or email = lower(normalize($1)) desc, username limit 5`,
 )
 
-/** Deletes a user, and selects their picture. Values: the user's id. */
-export const deleteUser = statement<{ avatar: string | null }>(
+/** Deletes a user, and selects their picture and role. Values: the user's id. */
+export const deleteUser = statement<{ avatar: string | null; role: Role }>(
   'delete-user',
-  'delete from users where id = $1 returning avatar',
+  'delete from users where id = $1 returning avatar, role',
 )

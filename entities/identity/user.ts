@@ -42,6 +42,8 @@ export const User = defineEntity({
     avatar: p.string().nullable(),
     /** Base64 of an SPKI key; null while the person is registering. */
     publicKey: p.text().nullable(),
+    /** The ciphertext of the settings for all chats with models. */
+    sealedChatSettings: p.text().nullable().lazy(),
     /** Time of the last change of the local password; a login that read an earlier one fails. */
     passwordChangedAt: moment().nullable(),
   },

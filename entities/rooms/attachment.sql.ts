@@ -121,12 +121,15 @@ export const listFilesOfConversations = statement<{ uuid: string }>(
   join conversation_messages m on m.id = a.conversation_message_id where m.conversation_id = any($1::int[])`,
 )
 
-/** Marks messages without text and attachments as deleted. Values: ids of messages. */
+/** Marks messages without text and attachments as deleted, and deletes their reactions. Values: ids of messages. */
 export const eraseEmptyMessages = statement<never>(
   'erase-empty-messages',
-  `update room_messages m set deleted_at = now(), updated_at = now()
-    where id = any($1::int[]) and content is null and deleted_at is null
-      and not exists (select from attachments a where a.message_id = m.id)`,
+  `with erased as (
+    update room_messages m set deleted_at = now(), updated_at = now()
+     where id = any($1::int[]) and content is null and deleted_at is null
+       and not exists (select from attachments a where a.message_id = m.id) returning id
+  )
+  delete from room_reactions r using erased where r.message_id = erased.id`,
 )
 
 /** Deletes unlinked attachments that were uploaded before a time. Values: the time, and the batch size. */

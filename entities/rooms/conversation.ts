@@ -16,11 +16,17 @@ export const Conversation = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').ref(),
     /** Not encrypted. */
     name: p.string().length(255),
+    /** The ciphertext of the name that replaces it in front ends that have the key. */
+    sealedName: p.text().nullable(),
     systemPrompt: p.text().nullable(),
+    /** The ciphertext of the parameters for its answers. */
+    sealedOptions: p.text().nullable(),
     /** Pinned conversations come first. */
     isPinned: p.boolean().default(false),
     /** The name of its folder, which exists as long as it contains something. Not encrypted. */
     folder: p.string().length(120).nullable(),
+    /** Archived conversations are in no list except the archive and the results of a search. */
+    isArchived: p.boolean().default(false),
     /** Id at the source of the import; unique per person. */
     importId: p.string().length(64).nullable(),
     /** Time when it was discarded; it is deleted soon after, unless the owner restores it. */

@@ -105,10 +105,11 @@ export const findRoomOfMessage = statement<{ room: number }>(
   'select room_id as room from room_messages where id = $1',
 )
 
-/** Erases a message; only its number is left. Values: the message's id. */
+/** Erases a message with the reactions to it; only its number is left. Values: the message's id. */
 export const eraseMessage = statement<{ room: number }>(
   'erase-message',
-  `update room_messages set content = null, deleted_at = now(), updated_at = now()
+  `with reactions as (delete from room_reactions where message_id = $1)
+  update room_messages set content = null, deleted_at = now(), updated_at = now()
   where id = $1 and deleted_at is null returning room_id as room`,
 )
 
@@ -129,4 +130,33 @@ export const markRead = statement<{ member: number; isNew: boolean }>(
     returning up_to
   )
   select reader.id as member, exists (select from marked) as "isNew" from reader`,
+)
+
+/**
+ * Moves the read mark back to before a message, or before the last one of others without one, but never to before the
+ * beginning of the membership. Selects the membership, the message, and the mark if it has moved. Values: the message's
+ * id or null, and the ids of the room and of the reader.
+ */
+export const markUnread = statement<{ member: number; from: number | null; upTo: number | null }>(
+  'mark-unread',
+  `with reader as (
+    select m.id, m.user_id, m.room_id, coalesce(k.starts_after, 0) as starts_after
+      from rooms r join room_members m on m.room_id = r.id
+      left join room_read_marks k on k.user_id = m.user_id and k.room_id = m.room_id
+     where r.id = $2 and m.user_id = $3 and m.state = 'member' for key share of r for share of m
+  ), chosen as (
+    select reader.*, case when $1::int is null then (
+        select x.id from room_messages x where x.room_id = reader.room_id and x.member_id <> reader.id and x.deleted_at is null
+           and x.id > reader.starts_after order by x.id desc limit 1
+      ) else (select x.id from room_messages x where x.id = $1 and x.room_id = reader.room_id) end as message
+      from reader
+  ), moved as (
+    update room_read_marks mark set up_to = greatest(chosen.starts_after, (
+        select x.id from room_messages x where x.room_id = chosen.room_id and x.id < chosen.message order by x.id desc limit 1
+      ))
+      from chosen where mark.user_id = chosen.user_id and mark.room_id = chosen.room_id
+       and mark.up_to >= chosen.message and mark.up_to > chosen.starts_after
+    returning mark.up_to
+  )
+  select chosen.id as member, chosen.message as "from", (select up_to from moved) as "upTo" from chosen`,
 )

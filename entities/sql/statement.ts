@@ -13,7 +13,7 @@ export interface Statement<Row> {
   readonly idsAt?: number
   /** Column with the id, among those of the list, to which a row belongs. */
   readonly idColumn?: string
-  /** Converts a received row once for all callers that share it. Statements in transactions must not have it. */
+  /** Converts a received row once for all callers that share it. */
   read?(sent: object): Row
   /** Exists only for type inference. */
   readonly row?: Row
