@@ -18,7 +18,7 @@ async function storeAvatar(env: Env, file: string, log: FastifyBaseLogger): Prom
   const vault = createVault(env.APP_KEY ?? (await readOrCreateAppKey(env.DATA_DIR)), env.APP_PREVIOUS_KEYS)
   const blobs = await openBlobs(env)
   try {
-    return await storePicture({ storage: createSealedStorage(vault, blobs), log }, await readFile(file))
+    return await storePicture({ files: { storage: createSealedStorage(vault, blobs) }, log }, await readFile(file))
   } catch (cause) {
     throw new Error(`SVC_AVATAR: ${(cause as Error).message}`, { cause })
   } finally {

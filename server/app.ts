@@ -18,9 +18,9 @@ import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
 import { webActions } from '../facades/web/actions.ts'
 import type { AppSource } from '../facades/web/app-files.ts'
-import { assets } from '../facades/web/assets.ts'
 import { web } from '../facades/web/index.ts'
 import { type Site, serveSite } from '../facades/web/site.ts'
+import { serveManifest } from '../facades/web/web-manifest.ts'
 import type { Services } from '../routers/core/services.ts'
 import { appRouter, resources } from '../routers/index.ts'
 import type { Traces } from '../routers/ports/traces.ts'
@@ -58,7 +58,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = createServer(env, log, bodyLimits)
   const names = createWireNames(env.BRAND, env.JSONAPI_MEMBER_CASE)
   app.decorate('names', names)
+  app.decorate('appSource', options.appSource)
   serveSite(app, options.site)
+  serveManifest(app, options.site)
   recordMethods(app)
   if (traces) traceRequests(app, traces)
   const contexts = await createContexts(app, services, authenticator)
@@ -75,7 +77,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(health, { resolveGuestContext, isDraining: drain.isDraining })
   await app.register(metrics, { resolveContext: resolveTokenContext })
   await registerTokenRoutes(app, { resolveContext: resolveTokenContext, bodyLimits, heartbeat: env.AI_HEARTBEAT })
-  await app.register(assets)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
   const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
@@ -103,7 +104,7 @@ async function registerBrowserRoutes(
     await registerSessions(scope, createSessionOptions(options))
     await scope.register(webActions, { ...shared, peekContext })
     await scope.register(legacyRequests, { ...shared, heartbeat: env.AI_HEARTBEAT, recordRoute })
-    await scope.register(web, { resolveContext, appSource: options.appSource })
+    await scope.register(web, { resolveContext })
     await scope.register(trpc, { ...shared, heartbeat: env.SUBSCRIPTIONS_HEARTBEAT })
     const { names, members, ...api } = { ...surface, ...shared }
     await scope.register(legacyLinkPreview, api)
@@ -151,7 +152,7 @@ const readCookieOptions = ({ NODE_ENV }: Env, { settings }: Services): CookieOpt
 
 const createSessionOptions = ({ env, services, cookieSecrets }: AppOptions): SessionOptions => ({
   ...readCookieOptions(env, services),
-  store: createSessionStore(services.sql, services.settings.sessionLifetime, services.credentials),
+  store: createSessionStore(services.sql, services.settings.sessionLifetime, services.changes.credentials),
   secrets: cookieSecrets,
   isSessionAccepted: createSessionFilter(new URL(services.settings.baseUrl).origin),
 })

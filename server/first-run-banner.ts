@@ -66,7 +66,7 @@ interface DemoCredentials {
 async function createDemoUser(service: Service): Promise<DemoCredentials | undefined> {
   if (await hasPeople(service)) return undefined
   const { host, services } = service
-  const password = services.localAccounts.inUse ? randomBytes(12).toString('base64url') : undefined
+  const password = services.login.localAccounts.inUse ? randomBytes(12).toString('base64url') : undefined
   try {
     const { id } = await host.admin.addUser({ ...demoUser, ...(password && { password }) })
     const { token } = await host.tokens.createFor({ user: { id }, name: 'first start' })

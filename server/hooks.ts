@@ -9,6 +9,7 @@ import { deleteAttachmentsOnErase } from '../routers/rooms/attachments/message-a
 import { requestRekeyForPerson } from '../routers/rooms/key-epochs.ts'
 import { recordProfileChange } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
+import { deleteReactionsOnErase } from '../routers/rooms/room-reactions.ts'
 import { recordAcceptedPolicy, requireAcceptance } from '../routers/system/policy-acceptance.ts'
 
 /** Creates the hook registry with the listeners of the service itself. */
@@ -19,6 +20,7 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', deleteAttachmentsOnErase)
+  hooks.on('user-erasing', deleteReactionsOnErase)
   hooks.on('user-erasing', ({ em, userId }) => runStatement(em, eraseFromAudit, [`user:${userId}`]))
   hooks.on('user-keys-changed', requestRekeyForPerson)
   hooks.on('user-keys-changed', endLinksOfOldKeys)

@@ -31,6 +31,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     allowExternalApps: env.ALLOW_EXTERNAL_APPS,
     connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
     connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
+    allowAccountRemoval: env.ALLOW_ACCOUNT_REMOVAL,
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
@@ -86,9 +87,19 @@ const readAttachmentQuotas = (env: Env): AttachmentQuotas => ({
 })
 
 const readAiInRooms = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRooms'> => ({
-  aiHandle: `@${env.AI_MENTION_HANDLE ?? env.BRAND}`,
+  aiHandle: `@${env.AI_MENTION_HANDLE ?? (toHandle(env.SITE_NAME ?? '') || env.BRAND)}`,
   allowProgramsInRooms: env.ALLOW_EXTERNAL_APPS_GROUPS_AI,
 })
+
+/** Makes a handle of a name: `uni-chat` of «Uni Chat». */
+const toHandle = (name: string) =>
+  name
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .replaceAll('ß', 'ss')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '')
 
 const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
 

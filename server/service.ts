@@ -85,7 +85,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
       await embedded?.release()
     }
     const { services, jobQueue } = container
-    const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.metrics, jobQueue })
+    const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.process.metrics, jobQueue })
     return { ...container, migrated, host, periodicTasks, close }
   } catch (error) {
     await database?.close()
@@ -174,7 +174,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     const app = await buildApp({ ...core, env, log, traces, drain, appSource, site: await readSite(env) })
     drain.watch(app.server)
     const realtime = new Realtime({ ...core, env, server: app.server })
-    core.services.metrics.watch(() => realtime.readGauges())
+    core.services.process.metrics.watch(() => realtime.readGauges())
     const metricsPort = await openMetricsIfEnabled(core.services, env)
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
@@ -198,7 +198,10 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
 }
 
 /** Serves the metrics on METRICS_PORT, if it is set. The server is loaded only then. */
-async function openMetricsIfEnabled({ metrics }: Services, { METRICS_PORT: port, METRICS_HOST: host }: Env) {
+async function openMetricsIfEnabled(
+  { process: { metrics } }: Services,
+  { METRICS_PORT: port, METRICS_HOST: host }: Env,
+) {
   if (port === undefined) return undefined
   const { openMetricsPort } = await import('./http/metrics-port.ts')
   return openMetricsPort(metrics, port, host)
@@ -252,7 +255,7 @@ async function shutDownGracefully({ env, services, app, drain, realtime }: Shutd
     drain.start(times),
     realtime.drain(times),
     // Subscriptions end within the first half of the timeout; the other half is for their last requests.
-    services.subscriptions.drain(times.delay + times.timeout / 2),
+    services.changes.subscriptions.drain(times.delay + times.timeout / 2),
   ])
   realtime.close()
   const closed = app.close()

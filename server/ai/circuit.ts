@@ -1,5 +1,4 @@
 import {
-  BrokenCircuitError,
   type CircuitBreakerPolicy,
   CircuitState,
   ConsecutiveBreaker,
@@ -8,6 +7,7 @@ import {
   handleWhen,
   type IBackoffFactory,
   type IRetryBackoffContext,
+  isBrokenCircuitError,
   retry,
 } from 'cockatiel'
 import type { ProviderSettings } from '../../entities/catalogue/ai-provider.ts'
@@ -22,6 +22,21 @@ export interface CallerContext {
 
 /** Number of users whose calls must time out before the circuit opens. One user alone may just ask slow questions. */
 const MIN_TIMED_OUT_USERS = 3
+
+/** Number of users who must get a server error before the circuit opens. One user's question may cause each of them. */
+const MIN_FAILED_USERS = 2
+
+/** A call that is rejected because the circuit is open. */
+class ProviderPausedError extends Error {
+  override name = 'ProviderPausedError'
+  /** Milliseconds until the next probe; undefined while one is running. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(retryAfterMs?: number) {
+    super('the provider is paused after failures')
+    this.retryAfterMs = retryAfterMs
+  }
+}
 
 export interface CircuitEvents {
   /** Called when the circuit opens, opens again after a failed probe, or closes. */
@@ -43,6 +58,8 @@ export class CircuitBreaker {
   readonly openFor: number
   /** Users whose calls have timed out since the last successful call. */
   readonly #timedOutUsers = new Set<number>()
+  /** Users who have got a server error since then. */
+  readonly #failedUsers = new Set<number>()
   #openedAt = 0
 
   constructor({ failures = 5, openFor = 15_000 }: ProviderSettings['circuit'] = {}, events: CircuitEvents) {
@@ -61,20 +78,31 @@ export class CircuitBreaker {
 
   async run<T>(attempt: () => Promise<T>, { userId, signal }: CallerContext): Promise<T> {
     // The library would let other calls wait for the one that probes the server.
-    if (this.#circuit.state === CircuitState.HalfOpen) throw new BrokenCircuitError()
+    if (this.#circuit.state === CircuitState.HalfOpen) throw new ProviderPausedError()
     const startedAt = Date.now()
-    const answer = await this.#circuit.execute(
+    const answer = await this.#execute(
       () =>
         attempt().catch((error: unknown) => {
           if (isTimeoutBeforeResponse(error)) this.#timedOutUsers.add(userId)
+          if (isServerError(error)) this.#failedUsers.add(userId)
           throw error
         }),
       signal,
     )
     // Clearing an empty set would allocate for each call.
     if (this.#timedOutUsers.size > 0) this.#timedOutUsers.clear()
+    if (this.#failedUsers.size > 0) this.#failedUsers.clear()
     this.#events.onAnswer(startedAt)
     return answer
+  }
+
+  async #execute<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await this.#circuit.execute(attempt, signal)
+    } catch (error) {
+      if (!isBrokenCircuitError(error)) throw error
+      throw new ProviderPausedError(Math.max(0, this.#openedAt + this.openFor - Date.now()))
+    }
   }
 
   /** Retries a call after a transient failure. */
@@ -99,10 +127,12 @@ export class CircuitBreaker {
 
   #countsAsFailure(error: unknown): boolean {
     return (
-      isOutage(error) ||
+      // A failed connection counts for everybody: no question has reached the server, so none can be its cause.
+      findPhase(error) === 'connecting' ||
+      (isServerError(error) && this.#failedUsers.size >= MIN_FAILED_USERS) ||
       (isTimeoutBeforeResponse(error) && this.#timedOutUsers.size >= MIN_TIMED_OUT_USERS) ||
-      // A probe that ends before the server responds does not prove that the server works again.
-      (this.#circuit.state === CircuitState.HalfOpen && !hasResponded(error))
+      // A probe proves that the server works again only if the server responds, and not with an error of its own.
+      (this.#circuit.state === CircuitState.HalfOpen && (isServerError(error) || !hasResponded(error)))
     )
   }
 }
@@ -112,7 +142,7 @@ export class CircuitBreaker {
  * it.
  */
 export function isProviderFault(error: unknown): boolean {
-  if (error instanceof BrokenCircuitError) return true
+  if (error instanceof ProviderPausedError) return true
   if (error instanceof ProviderStatusError || error instanceof ProviderReportedError)
     return !clientErrorStatuses.has(error.status ?? 0)
   if (isTruncated(error)) return false
@@ -129,8 +159,13 @@ export function wouldFailAgain(error: unknown): boolean {
   return status !== undefined && status < 500 && !transientStatuses.has(status)
 }
 
-/** Returns why the provider refused and, if it says so, after how many seconds to retry. */
+/** Returns why the provider refused and, if that is known, after how many seconds to retry. */
 export function classifyRefusal(error: unknown): RefusalReason {
+  if (error instanceof ProviderPausedError) {
+    const { retryAfterMs } = error
+    return { reason: 'paused', ...(retryAfterMs !== undefined && { retryAfterSeconds: retryAfterMs / 1000 }) }
+  }
+  if (isTruncated(error)) return { reason: 'broke_off' }
   if (!(error instanceof ProviderStatusError || error instanceof ProviderReportedError)) return {}
   const seconds = readRetryAfter(error) / 1000
   return {
@@ -142,8 +177,7 @@ export function classifyRefusal(error: unknown): RefusalReason {
 /** One day. */
 const MAX_RETRY_AFTER_SECONDS = 86_400
 
-/** The connection failed, or the provider reports a server error. */
-const isOutage = (error: unknown) => (statusOf(error) ?? 0) >= 500 || findPhase(error) === 'connecting'
+const isServerError = (error: unknown) => (statusOf(error) ?? 0) >= 500
 
 /** Only part of a response came. It may be billed, and so would be a retry. */
 export const isTruncated = (error: unknown) => findPhase(error) === 'reading'
@@ -190,7 +224,12 @@ function isTransient(error: unknown): boolean {
   return status ? transientStatuses.has(status) : transientCodes.has(findErrorCode(error) ?? '')
 }
 
-const permanentReasons: ReadonlySet<unknown> = new Set<ProviderReason>(['quota', 'too_long', 'misconfigured'])
+const permanentReasons: ReadonlySet<unknown> = new Set<ProviderReason>([
+  'quota',
+  'too_long',
+  'key_refused',
+  'model_unknown',
+])
 
 /** The request was sent, but the response did not come in time. */
 export const isTimeout = (error: unknown) => timeoutCodes.has(findErrorCode(error) ?? '')

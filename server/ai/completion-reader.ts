@@ -5,7 +5,7 @@ import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
 import type { StreamProgress } from './event-stream.ts'
 import { unifyReason } from './finish-reason.ts'
 import { LogprobReader } from './logprobs.ts'
-import { findErrorMember } from './provider-errors.ts'
+import { findErrorMember, TruncatedAnswer } from './provider-errors.ts'
 import { readCompletionUsage, toSdkUsage } from './reported-usage.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -81,7 +81,7 @@ export class CompletionReader {
   /** Returns the end of the answer; throws if the answer is truncated. */
   end(): CompletionFinish {
     const raw = this.#finish ?? (this.#isDocument && !this.#isEmpty ? 'stop' : undefined)
-    if (raw === undefined) throw new Error('the stream ended early')
+    if (raw === undefined) throw new TruncatedAnswer('the stream ended early')
     const unified = unifyReason(raw)
     const isRefused = this.#isRefusal && unified === 'stop'
     return {

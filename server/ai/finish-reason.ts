@@ -1,5 +1,6 @@
 import type { LanguageModelV4FinishReason, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import type { FinishReason } from '../../routers/ports/ai/models.ts'
+import { TruncatedAnswer } from './provider-errors.ts'
 
 type UnifiedReason = LanguageModelV4FinishReason['unified']
 
@@ -60,7 +61,7 @@ export function findStopSequence(
 }
 
 export function assertFinished(reason: LanguageModelV4FinishReason): void {
-  if (!toFinishReason(reason)) throw new Error('the answer ended early')
+  if (!toFinishReason(reason)) throw new TruncatedAnswer('the answer ended early')
 }
 
 /** A complete answer with content has ended regularly, even if the provider gives no reason. */

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { GenerateResult, Part, PartBatch } from './chat-model.ts'
+import { TruncatedAnswer } from './provider-errors.ts'
 import { toFirstError } from './provider-stream.ts'
 import { readUsageOfResponse } from './reported-usage.ts'
 
@@ -41,7 +42,7 @@ export async function collectStream(stream: AsyncIterable<PartBatch>): Promise<G
   const failure = parts.find((part) => part.type === 'error')
   if (failure) throw toFirstError(failure.error)
   const finish = parts.findLast((part) => part.type === 'finish')
-  if (!finish) throw new Error('the stream ended early')
+  if (!finish) throw new TruncatedAnswer('the stream ended early')
   const { usage, finishReason, providerMetadata } = finish
   return { content: joinContent(parts), usage, finishReason, ...(providerMetadata && { providerMetadata }) }
 }

@@ -20,7 +20,7 @@ export function buildCallOptions(call: ModelCall): CallOptions {
       topP,
       topK: parameters.topK,
       seed: parameters.seed,
-      reasoning: parameters.effort,
+      reasoning: isSwitchedOffByTemplate(call) ? undefined : parameters.effort,
       presencePenalty: parameters.presencePenalty,
       frequencyPenalty: parameters.frequencyPenalty,
     }),
@@ -78,11 +78,17 @@ const buildCompatibleOptions: ProviderOptionsBuilder = (call) => {
     textVerbosity: parameters.verbosity,
     logprobs: parameters.logprobs || undefined,
     top_logprobs: parameters.logprobs ? parameters.topLogprobs : undefined,
-    chat_template_kwargs: parameters.templateOptions as JSONObject | undefined,
+    chat_template_kwargs: (isSwitchedOffByTemplate(call)
+      ? { enable_thinking: false, ...parameters.templateOptions }
+      : parameters.templateOptions) as JSONObject | undefined,
     ...(limit && { [limit]: computeMaxOutputTokens(call) }),
   })
   return Object.keys(options).length > 0 ? { compatible: options } : {}
 }
+
+/** Returns true if the chat template of an open model is to switch its thinking off. */
+const isSwitchedOffByTemplate = ({ model: { adapter, settings }, parameters: { effort } }: ModelCall): boolean =>
+  effort === 'none' && compatibleAdapters.has(adapter) && settings?.thinking?.includes('off') === true
 
 /** OpenAI's reasoning models do not accept `max_tokens`. */
 const modelsWithCompletionLimit = /^(?:.*\/)?(?:o\d|gpt-(?:[5-9]|\d\d))/i

@@ -144,18 +144,19 @@ const patterns: readonly Pattern[] = [
       /maximum (?:context|prompt|model|input) length|context (?:length|window|limit|size)\b|(?:prompt|input|request|conversation) is too (?:long|large)|too many (?:input |prompt )?tokens|token count.{0,40}exceeds|exceeds? the (?:maximum|max|model's).{0,40}tokens?|exceeds? the available context|longer than the (?:maximum|max) (?:model )?(?:length|context)|reduce the length of|request_too_large|input length.{0,60}exceed/i,
   },
   {
-    reason: 'misconfigured',
+    reason: 'key_refused',
     words:
-      /(?:invalid|incorrect|missing|expired|revoked)[ _](?:x-)?api[ _-]?key|api key (?:not valid|expired|not found)|api_key_invalid|authentication_error|permission_(?:error|denied)|account_deactivated|model_not_found|invalid_model|"code"\s*:\s*"?1500\b/i,
+      /(?:invalid|incorrect|missing|expired|revoked)[ _](?:x-)?api[ _-]?key|api key (?:not valid|expired|not found)|api_key_invalid|authentication_error|permission_(?:error|denied)|account_deactivated/i,
   },
+  { reason: 'model_unknown', words: /model_not_found|invalid_model|"code"\s*:\s*"?1500\b/i },
   { reason: 'rate_limited', words: /rate_limit|rate limit|resource_exhausted|too many requests/i },
 ]
 
 const reasonsByStatus: Partial<Record<number, ProviderReason>> = {
-  401: 'misconfigured',
+  401: 'key_refused',
   402: 'quota',
-  403: 'misconfigured',
-  404: 'misconfigured',
+  403: 'key_refused',
+  404: 'model_unknown',
   413: 'too_long',
   429: 'rate_limited',
 }
@@ -196,6 +197,12 @@ export function toContentFilterFinish(error: unknown) {
       outputTokens: { total: undefined, text: undefined, reasoning: undefined },
     },
   }
+}
+
+/** An answer that ended in its middle. It is billed, so the call is not repeated. */
+export class TruncatedAnswer extends Error {
+  override name = 'TruncatedAnswer'
+  readonly phase: Phase = 'reading'
 }
 
 /** Returns the error for an unreadable response: the one that it reports, or one that it cannot be read. */

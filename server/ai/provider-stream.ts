@@ -1,11 +1,18 @@
 import type { LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { AnswerPart } from '../../routers/ports/ai/models.ts'
 import type { UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
+import { findPhase } from '../net/response-handler.ts'
 import type { AssistantMessage } from './assistant-message.ts'
 import type { Part, PartBatch } from './chat-model.ts'
 import { assertFinished } from './finish-reason.ts'
 import { meterToolUse } from './native-tools.ts'
-import { ProviderReportedError, toContentFilterFinish, toReportedError, UnparsableResponse } from './provider-errors.ts'
+import {
+  ProviderReportedError,
+  TruncatedAnswer,
+  toContentFilterFinish,
+  toReportedError,
+  UnparsableResponse,
+} from './provider-errors.ts'
 import { fromSdkUsage } from './reported-usage.ts'
 
 type Parts = AsyncIterable<PartBatch>
@@ -110,10 +117,10 @@ export async function* forwardParts(
     finish = step.find((part) => part.type === 'finish') ?? finish
     if (pieces.length > 0) yield pieces
     const failure = step.find((part) => part.type === 'error')
-    if (failure) throw toStreamError(failure.error)
+    if (failure) throw toTruncatedAnswer(toStreamError(failure.error))
   }
   // A stream without a finish part was cut off, so the answer is incomplete.
-  if (!finish) throw new Error('the stream ended early')
+  if (!finish) throw new TruncatedAnswer('the stream ended early')
   assertFinished(finish.finishReason)
   meter.reportTokens(fromSdkUsage(finish.usage))
   return finish
@@ -126,6 +133,10 @@ const toStreamError = (reported: unknown): Error =>
   reported instanceof Error && reported.name !== 'Error'
     ? reported
     : new Error('the provider reported an error in its stream')
+
+/** Returns the error for a stream that fails after a part of the answer. */
+const toTruncatedAnswer = (error: Error): Error =>
+  findPhase(error) === 'reading' ? error : new TruncatedAnswer(error.message, { cause: error })
 
 /** Returns the error for a stream that fails before any part of the answer. */
 export const toFirstError = (reported: unknown): Error => toReportedError(reported) ?? toStreamError(reported)

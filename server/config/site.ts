@@ -11,6 +11,7 @@ export async function readSite(env: Env): Promise<Site> {
     name: SITE_NAME ?? env.BRAND,
     logo: SITE_LOGO === undefined ? undefined : await readLogo(SITE_LOGO),
     accent: SITE_ACCENT,
+    hasTitles: env.AI_CHAT_TITLES,
     links: { imprint: SITE_IMPRINT_URL, privacy: SITE_PRIVACY_URL, help: SITE_HELP_URL },
     security: readSecurity(env),
   }

@@ -1,7 +1,6 @@
 import compress from '@fastify/compress'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from 'fastify'
-import { contentCodings } from '../../facades/http/asset.ts'
-import { addVary } from '../../facades/http/negotiation.ts'
+import { addVary, contentCodings } from '../../facades/http/negotiation.ts'
 
 /** Smallest body to compress: a smaller one fits into one packet anyway. */
 const MIN_BYTES = 1024

@@ -10,7 +10,7 @@ import type { Env } from '../config/settings.ts'
 import { chooseLocale } from './request-locale.ts'
 
 /** Handles errors outside the facades: browsers get a page in their language, programs get JSON. */
-export function setErrorHandlers(app: FastifyInstance, env: Env, { labels }: Services): void {
+export function setErrorHandlers(app: FastifyInstance, env: Env, { texts: { labels } }: Services): void {
   app.setErrorHandler((cause, request, reply) => {
     const { status, code, message } = startErrorResponse(cause, request, reply)
     if (isNavigation(request)) {

@@ -61,7 +61,8 @@ export async function createContexts(
   services: Services,
   authenticator: Authenticator,
 ): Promise<Contexts> {
-  const { settings, sql, loginSources } = services
+  const { settings, sql } = services
+  const { sources: loginSources } = services.login
   const options = {
     authenticator,
     sql,

@@ -56,7 +56,7 @@ export function addRequestHooks(app: FastifyInstance, { env, services, log, drai
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    countRequest(services.metrics, app.names.basePath, request, reply)
+    countRequest(services.process.metrics, app.names.basePath, request, reply)
     logRequest(request, reply, isRepeated(request.routeOptions.url, reply.raw.statusCode) ? 'debug' : 'info')
     done()
   })

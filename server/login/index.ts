@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
-import type { Services } from '../../routers/core/services.ts'
+import type { LoginServices } from '../../routers/core/services.ts'
 import { createLoginThrottle, type LoginLimits } from '../../routers/identity/sessions/login-throttle.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { account as accountText, type LoginSources, type PasswordSource } from '../../routers/ports/login.ts'
@@ -12,15 +12,13 @@ import type { LdapOptions } from './ldap.ts'
 import { createLocalAccounts, type OpenedLocalAccounts } from './local.ts'
 import { createProxy } from './proxy.ts'
 
-type LoginServices = Pick<Services, 'loginSources' | 'localAccounts' | 'loginThrottle'>
-
 /** Opens the services for signing in. */
-export function openLogin(env: Env, limiter: RateLimiter, log: Log): LoginServices {
+export function openLogin(env: Env, limiter: RateLimiter, log: Log): Omit<LoginServices, 'connectRequests'> {
   const localAccounts = openLocalAccounts(env, log)
   return {
-    loginSources: lazyPromise(() => openLoginSources(env, log, localAccounts)),
+    sources: lazyPromise(() => openLoginSources(env, log, localAccounts)),
     localAccounts,
-    loginThrottle: createLoginThrottle(limiter, readLimits(env)),
+    throttle: createLoginThrottle(limiter, readLimits(env)),
   }
 }
 

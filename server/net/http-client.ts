@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
-import { Agent, type Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { findCurrentSpan } from '../../routers/ports/traces.ts'
 import { type FaultScope, runInScope } from './fault-scope.ts'
 import { OutboundError, PublicNetwork } from './public-network.ts'
@@ -48,7 +49,13 @@ export interface HttpClientOptions {
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { networkPolicy } = options
   const network = networkPolicy === 'public' ? new PublicNetwork() : networkPolicy
-  const agent = createAgent(network, options)
+  let openAgent: Agent | undefined
+  let isClosed = false
+  const findAgent = lazyPromise(async () => {
+    openAgent = await createAgent(network, options)
+    if (isClosed) await openAgent.destroy()
+    return openAgent
+  })
   let busy = 0
 
   async function dispatch<Result>(
@@ -59,6 +66,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const url = new URL(address)
     assertHttpUrl(url)
     if (network !== 'configured') network.assertAllowed(url)
+    const agent = openAgent ?? (await findAgent())
     signal?.throwIfAborted()
     const handler = createHandler(signal)
     const scope: FaultScope = { kind: 'outbound call', names: { host: url.host }, end: (error) => handler.fail(error) }
@@ -84,7 +92,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     get busy() {
       return busy
     },
-    close: () => agent.destroy(),
+    async close() {
+      isClosed = true
+      await openAgent?.destroy()
+    },
   }
 }
 
@@ -121,9 +132,11 @@ export const createFetch =
     return toResponse(response)
   }
 
-function createAgent(network: PublicNetwork | 'configured', options: HttpClientOptions): Agent {
+/** Creates the connections. Their library is loaded with the first request, because a service without one needs less memory. */
+async function createAgent(network: PublicNetwork | 'configured', options: HttpClientOptions): Promise<Agent> {
   const { connectTimeout = 10_000, byteTimeout = 120_000, maxBytes = 64 * 1024 * 1024 } = options
   const isPublic = network !== 'configured'
+  const { Agent } = await import('undici')
   return new Agent({
     connect: { timeout: connectTimeout, ...(isPublic && { lookup: network.lookup }) },
     headersTimeout: byteTimeout,

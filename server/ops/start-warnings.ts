@@ -5,7 +5,9 @@ import type { Env } from '../config/settings.ts'
 
 /** Logs warnings about features that do not work with the current settings. */
 export async function warnAtStart(services: Services, env: Env): Promise<void> {
-  const { kv, loginSources, log } = services
+  const { log } = services
+  const { kv } = services.stores
+  const { sources: loginSources } = services.login
   // Sessions and tokens work without Redis, and it may become available later.
   await kv.ping().catch((error: unknown) => {
     log.warn(
@@ -30,7 +32,7 @@ export async function warnAtStart(services: Services, env: Env): Promise<void> {
 }
 
 /** Warns of missing announcement texts. They do not prevent the start, because a command may create them later. */
-async function warnOfMissingTexts({ sql, announcementText, log }: Services): Promise<void> {
+async function warnOfMissingTexts({ sql, log, texts: { announcementText } }: Services): Promise<void> {
   const current = await sql(listCurrentAnnouncements)
   const hasText = await Promise.all(current.map(async ({ view }) => Boolean(await announcementText(view))))
   const missing = current

@@ -1,4 +1,5 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
+// Writes archives of any size as a stream, and browsers read them with it.
 import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { listFilesOfUploader } from '../../entities/rooms/attachment.sql.ts'
@@ -112,14 +113,14 @@ class PersonArchive {
   }
 
   #buildRowParts({ id: viewer, groups }: User): RowParts {
-    const { em, readInBatches, resources, settings } = this.#services
+    const { em, records, settings } = this.#services
     const { baseUrl: origin, brand, defaultLocale } = settings
     const names = createWireNames(brand)
     return {
-      services: { readInBatches, resources },
+      records,
       metadata: em.getMetadata(),
       documentContext: {
-        resources: new Map(resources.all.map((resource) => [resource.type, resource])),
+        resources: new Map(records.resources.all.map((resource) => [resource.type, resource])),
         members: declaredMembers,
         names,
         origin,
@@ -168,11 +169,12 @@ class PersonArchive {
   }
 
   async *#readPicture(key: string) {
-    yield await this.#services.storage.get(key)
+    yield await this.#services.files.storage.get(key)
   }
 
   async #addFiles(manifest: Manifest, userId: number): Promise<void> {
-    const { sql, files } = this.#services
+    const { sql } = this.#services
+    const { attachments: files } = this.#services.files
     // A cursor would occupy its connection for as long as the files are read.
     for (let after = 0; ; ) {
       const rows = await sql(listFilesOfUploader, [userId, after, FILES_AT_ONCE])

@@ -19,7 +19,9 @@ import { joinedRooms, Room } from '../../entities/rooms/room.ts'
 import { RoomDisclosure } from '../../entities/rooms/room-disclosure.ts'
 import { RoomKey, RoomKeyEpoch } from '../../entities/rooms/room-key.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
+import { RoomMemberEvent } from '../../entities/rooms/room-member-event.ts'
 import { RoomMessage } from '../../entities/rooms/room-message.ts'
+import { RoomReaction } from '../../entities/rooms/room-reaction.ts'
 import { RoomReadMark } from '../../entities/rooms/room-read-mark.ts'
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
@@ -48,6 +50,7 @@ const accountColumns: PersonalTable['columns'] = {
   disabled: (row) => `${row}.disabled`,
   signedInAt: (row) => isoTime(`${row}.signed_in_at`),
   passwordChangedAt: (row) => isoTime(`${row}.password_changed_at`),
+  sealedChatSettings: (row) => `${row}.sealed_chat_settings`,
 }
 
 /** Writes SQL for the name of the person in the audit log. */
@@ -91,12 +94,14 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: ConversationMessage, path: ['conversation', 'user'] },
   { entity: Room, predicate: joinedRooms },
   { entity: RoomMember, path: ['user'] },
+  { entity: RoomMemberEvent, path: ['member', 'user'] },
   {
     entity: RoomKeyEpoch,
     predicate: (row, sql) => `${row}.room_id in (select j.id from ${Room.tableName} j where ${joinedRooms('j', sql)})`,
   },
   { entity: RoomKey, path: ['user'] },
   { entity: RoomMessage, path: ['member', 'user'] },
+  { entity: RoomReaction, path: ['member', 'user'] },
   { entity: RoomReadMark, path: ['user'] },
   { entity: RoomDisclosure, path: ['user'] },
   { entity: Attachment, path: ['uploader'] },

@@ -3,14 +3,14 @@ import { compile, type ParameterBinder, type SqlPredicate, type Viewer } from '.
 import { isoTime } from '../../entities/sql/statement.ts'
 import { type ResourceObject, writeRecord } from '../../facades/json-api/document.ts'
 import type { DocumentContext } from '../../facades/json-api/members.ts'
-import type { Services } from '../../routers/core/services.ts'
+import type { RecordServices } from '../../routers/core/services.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { createPlainShape } from '../../routers/resource/query-shape.ts'
 import { ResourceStatements } from '../../routers/resource/statements.ts'
 import { buildOwnerPredicate, type PersonalTable } from './contents.ts'
 
 export interface RowParts {
-  services: Pick<Services, 'readInBatches' | 'resources'>
+  records: RecordServices
   metadata: MetadataStorage
   documentContext: DocumentContext
   viewer: Viewer
@@ -25,9 +25,7 @@ export interface PersonalRows {
 /** Writes rows of a declared type as JSON:API does, and rows of other tables by their columns. */
 export function readPersonalRows(table: PersonalTable, parts: RowParts): PersonalRows {
   const predicate = buildOwnerPredicate(table, parts.metadata)
-  const resource = table.columns
-    ? undefined
-    : parts.services.resources.all.find(({ entity }) => entity === table.entity)
+  const resource = table.columns ? undefined : parts.records.resources.all.find(({ entity }) => entity === table.entity)
   if (resource) return { type: resource.type, batches: readResources(resource, predicate, parts) }
   const meta = parts.metadata.get(table.entity as never) as EntityMetadata
   const type = table.type ?? toTypeName(meta)
@@ -44,12 +42,12 @@ const BATCH = 100
 async function* readResources(
   resource: Resource,
   predicate: SqlPredicate,
-  { services, documentContext, viewer }: RowParts,
+  { records, documentContext, viewer }: RowParts,
 ) {
   const { total: _, coalesced: __, ...declared } = resource
-  const statements = new ResourceStatements({ ...declared, scope: predicate, listed: () => 'true' }, services.resources)
+  const statements = new ResourceStatements({ ...declared, scope: predicate, listed: () => 'true' }, records.resources)
   const { statement, values } = statements.page(createPlainShape(false))
-  for await (const rows of services.readInBatches(statement, values({ ...viewer, limit: ALL, offset: 0 }), BATCH))
+  for await (const rows of records.readInBatches(statement, values({ ...viewer, limit: ALL, offset: 0 }), BATCH))
     yield rows.map((row) => writeRecord(documentContext, resource, (statement.read?.(row) ?? row).record))
 }
 
@@ -58,12 +56,12 @@ interface ColumnSelection extends Pick<PersonalTable, 'columns'> {
   predicate: SqlPredicate
 }
 
-async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { services, viewer }: RowParts) {
+async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { records, viewer }: RowParts) {
   const { statement, values } = compile<{ object: ResourceObject }>(
     { isUnrestricted: false, plannedOnce: false },
     (sql) => selectObjects(meta, columns, sql),
   )
-  for await (const rows of services.readInBatches(statement, values(viewer), BATCH))
+  for await (const rows of records.readInBatches(statement, values(viewer), BATCH))
     yield rows.map(({ object }) => object)
 }
 

@@ -48,8 +48,7 @@ export class Channel implements StreamFollower {
     // A removed member gets neither this change nor later ones.
     if (this.#isRoom && change.kind === 'room-members.deleted') this.#endMembership(Number(change.subject))
     this.lagMs = Math.max(this.lagMs, Date.now() - Date.parse(change.at))
-    if (!this.isPresence && this.subscriptions.size > 0)
-      for (const packet of buildPackets(this.name, change)) this.broadcast(packet)
+    if (!this.isPresence && this.subscriptions.size > 0) this.#sendChange(change)
     if (this.#isRoom && change.kind === 'rooms.deleted') this.#endMatching(() => true)
   }
 
@@ -83,6 +82,15 @@ export class Channel implements StreamFollower {
   broadcast(frame: string, except?: Connection): void {
     const bytes = Buffer.from(frame)
     for (const { connection } of this.subscriptions) if (connection !== except) connection.send(bytes)
+  }
+
+  /** Sends a change; who reads slowly gets it without the changed row. */
+  #sendChange(change: LoggedChange): void {
+    const write = (of: LoggedChange) => buildPackets(this.name, of).map((packet) => Buffer.from(packet))
+    const whole = write(change)
+    const brief = change.record ? write({ ...change, record: undefined }) : whole
+    for (const { connection } of this.subscriptions)
+      for (const bytes of connection.isKeepingUp ? whole : brief) connection.send(bytes)
   }
 
   #endMembership(member: number): void {

@@ -3,8 +3,8 @@ import type { WebSocket } from 'ws'
 import { codes, writeError } from '../../facades/realtime/frames.ts'
 import { TokenBucket } from './token-bucket.ts'
 
-/** Unread bytes of a client beyond which it gets no ephemeral events. */
-const MAX_UNREAD_FOR_EPHEMERAL = 64 * 1024
+/** Unread bytes of a client beyond which it gets neither ephemeral events nor the rows of changes. */
+const MAX_UNREAD_WHOLE = 64 * 1024
 /** Unread bytes of a client beyond which its connection is closed; the client then reconnects. */
 const MAX_UNREAD = 1024 * 1024
 
@@ -72,6 +72,11 @@ export class Connection {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
+  /** True if the client reads fast enough for events that it can do without. */
+  get isKeepingUp(): boolean {
+    return this.#ws.bufferedAmount <= MAX_UNREAD_WHOLE
+  }
+
   /** Records activity of the client; returns false if it exceeds the rate limit of frames. */
   recordActivity(): boolean {
     this.lastActivityAt = performance.now()
@@ -93,7 +98,7 @@ export class Connection {
 
   /** Sends an ephemeral frame, unless the client reads slowly. */
   sendIfKeepingUp(frame: string | Buffer): void {
-    if (this.isOpen && this.#ws.bufferedAmount <= MAX_UNREAD_FOR_EPHEMERAL) this.#ws.send(frame, AS_TEXT)
+    if (this.isOpen && this.isKeepingUp) this.#ws.send(frame, AS_TEXT)
   }
 
   ping(): void {

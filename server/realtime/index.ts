@@ -59,10 +59,12 @@ export class Realtime {
   #isDraining = false
 
   constructor({ env, services, concurrencyLimiter, replica, server }: RealtimeOptions) {
-    const { settings, changeBus: bus, roomDirectory: directory, kv, hooks, sql } = services
-    const { baseUrl, realtime: keys } = settings
-    this.#streams = services.changeStreams
-    this.#subscriptions = services.subscriptions
+    const { bus, credentials, streams, subscriptions } = services.changes
+    const { kv } = services.stores
+    const { hooks } = services.process
+    const { baseUrl, realtime: keys } = services.settings
+    this.#streams = streams
+    this.#subscriptions = subscriptions
     this.#maxChannels = env.REALTIME_CHANNELS_PER_CONNECTION
     this.#handshakesPerSecond = env.REALTIME_HANDSHAKES_PER_SECOND
     this.#stopReporting = hooks.on('replica-asked', ({ parts }) => this.#report(parts, bus))
@@ -80,19 +82,19 @@ export class Realtime {
       findFailing: () => findFailing(services),
     })
     this.#presence = new Presence({ kv, bus, replicas: this.#replicas })
-    this.#channels = new Channels(services.changeStreams, this.#presence)
-    this.#credentials = new ConnectionCredentials(services.credentials)
+    this.#channels = new Channels(streams, this.#presence)
+    this.#credentials = new ConnectionCredentials(credentials)
     const channels = this.#channels
     const subscriber = new Subscriber({
       keys,
       channels,
       connections: this.#connections,
       credentials: this.#credentials,
-      directory,
+      directory: services.rooms.directory,
       presence: this.#presence,
       maxChannels: this.#maxChannels,
     })
-    this.#frames = new FrameHandler({ channels, subscriber, bus, hooks, sql })
+    this.#frames = new FrameHandler({ channels, subscriber, bus, hooks, sql: services.sql })
     this.#upgrades = new UpgradeHandler(server, {
       baseUrl,
       key: keys.key,
@@ -171,7 +173,7 @@ export class Realtime {
 const CHECK_TIMEOUT_MS = 1000
 
 /** Runs the health checks of this replica; returns the names of those that fail. */
-async function findFailing({ healthChecks, hooks }: Services): Promise<string[]> {
+async function findFailing({ process: { healthChecks, hooks } }: Services): Promise<string[]> {
   const reported: Hooks['replica-asked']['parts'] = {}
   hooks.emit('replica-asked', { parts: reported })
   const checks = deepChecks.map((name) =>

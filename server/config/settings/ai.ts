@@ -9,6 +9,11 @@ export const aiShape = {
     .optional()
     .describe('Names the YAML or JSON file of AI providers and models. If absent, development serves a demo model.')
     .meta({ priority: 'must' }),
+  AI_CHAT_TITLES: flag(true)
+    .describe(
+      'Lets the front end ask a model for the title of a chat after its first answer: the model of the task `title_generation`, or else that of the chat. People can switch it off for themselves.',
+    )
+    .meta({ priority: 'may' }),
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024)
     .describe('Limits the body of an AI request without files, in bytes.')
     .meta({ priority: 'tuning' }),

@@ -21,6 +21,11 @@ export const identityShape = {
   ALLOW_USER_TOKEN_CREATION: flag(false)
     .describe('Allows people to create their own access tokens.')
     .meta({ priority: 'may' }),
+  ALLOW_ACCOUNT_REMOVAL: flag(false)
+    .describe(
+      'Allows people to remove their own accounts, with all that they own, after a fresh sign-in. Somebody whom the sign-in registers anew begins with unused personal limits.',
+    )
+    .meta({ priority: 'may' }),
   ALLOW_EXTERNAL_APPS: flag(false)
     .describe('Allows external apps: their own credentials, and the tokens that they hold for people.')
     .meta({ priority: 'may' }),
@@ -57,7 +62,7 @@ export const identityShape = {
   PASSKEY_SALT: salt('of the passkey'),
   BACKUP_SALT: salt('of the recovery code'),
   APP_SECURITY_PASSKEY_ALLOW_PASTE: flag(true)
-    .describe('Allows people to paste their passkey.')
+    .describe('Allows people to paste their passphrase.')
     .meta({ priority: 'may' }),
   APP_SECURITY_PASSKEY_CHAR_LIMITATION: z
     .stringbool({ error: 'must be true or false' })

@@ -297,7 +297,9 @@ export const systemShape = {
     .regex(/^@?[\p{L}\p{N}_-]{1,40}$/u, 'must be one word, such as @svc')
     .transform((handle) => handle.replace(/^@/, ''))
     .optional()
-    .describe('Sets the handle that calls the AI user in a room, with or without its `@`. If absent, it is BRAND.')
+    .describe(
+      'Sets the handle that calls the AI user in a room, with or without its `@`. If absent, it is made of SITE_NAME: `@uni-chat` for Uni Chat. The front end of the service understands BRAND, too.',
+    )
     .meta({ priority: 'may' }),
   SVC_AVATAR: z
     .string()

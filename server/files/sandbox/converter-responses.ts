@@ -1,4 +1,5 @@
 import { buffer } from 'node:stream/consumers'
+// Reads archives of strangers: it checks each size, and reads a part without the rest.
 import { fromBufferPromise } from 'yauzl'
 import { z } from 'zod'
 import type { ConverterResponseKind } from './content-kinds.ts'

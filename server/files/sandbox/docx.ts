@@ -1,4 +1,5 @@
 import { hex } from 'dingbat-to-unicode'
+// Reads and writes small archives in memory. The parser of office files reads with it, too.
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { DomUtils } from 'htmlparser2'
 import type { TextCollector } from './text-collector.ts'

@@ -1,3 +1,4 @@
+// Reads and writes small archives in memory. The parser of office files reads with it, too.
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { DomUtils } from 'htmlparser2'
 import { type Element, parseXml } from './xml.ts'

@@ -1,5 +1,4 @@
-import render from 'dom-serializer'
-import { type DomUtils, parseDocument } from 'htmlparser2'
+import { DomUtils, parseDocument } from 'htmlparser2'
 
 export type Document = ReturnType<typeof parseDocument>
 export type Element = ReturnType<typeof DomUtils.getElementsByTagName>[number]
@@ -9,7 +8,7 @@ export const parseXml = (text: string): Document => parseDocument(text, { xmlMod
 
 export const writeXml = (document: Document): string =>
   // Omits the XML declaration, as parts are written in UTF-8.
-  render(
+  DomUtils.getOuterHTML(
     document.children.filter(({ type }) => type === 'tag'),
     { xmlMode: true, encodeEntities: false },
   )

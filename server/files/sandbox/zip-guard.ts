@@ -1,4 +1,5 @@
 import { finished } from 'node:stream/promises'
+// Reads archives of strangers: it checks each size, and reads a part without the rest.
 import { type Entry, fromBufferPromise, type ZipFile } from 'yauzl'
 import { UnreadableError } from './text-collector.ts'
 

@@ -1,0 +1,71 @@
+import type { FastifyBaseLogger } from 'fastify'
+import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
+import type { HookRegistry } from '../../routers/core/hooks.ts'
+import type { AiServices } from '../../routers/core/services.ts'
+import type { FileStore } from '../../routers/ports/files/file-store.ts'
+import type { Metrics } from '../../routers/ports/metrics.ts'
+import type { Vault } from '../../routers/ports/vault.ts'
+import { createPromptFiles } from '../../routers/rooms/attachments/prompt-files.ts'
+import { createGateway } from '../ai/gateway.ts'
+import { OutageReports } from '../ai/outage-reports.ts'
+import { readModelConfig, readModelOrigins } from '../config/ai-config.ts'
+import { readLimits } from '../config/config-file.ts'
+import type { Env } from '../config/settings.ts'
+import { ConnectedToolServers } from '../mcp/tool-servers.ts'
+import { createCallableModels } from '../stores/callable-models.ts'
+import { createUsageLedger } from '../stores/usage/usage-ledger.ts'
+
+interface AiServiceOptions {
+  env: Env
+  sql: Sql
+  log: FastifyBaseLogger
+  vault: Vault
+  hooks: HookRegistry
+  metrics: Metrics
+  attachments: FileStore
+}
+
+export interface AiParts {
+  services: AiServices
+  outageReports: OutageReports
+  /** Writes the usage that is not written yet. */
+  flush(): Promise<void>
+  close(): Promise<unknown>
+}
+
+/** Creates the services that look up and call models, run their tools and record usage. */
+export function createAiServices({ env, sql, log, vault, hooks, metrics, attachments }: AiServiceOptions): AiParts {
+  const outageReports = new OutageReports(log, metrics)
+  const models = createGateway({ vault, log, outages: outageReports })
+  const usageLedger = createUsageLedger({ sql, log, onReached: createLimitReporter(hooks, log) })
+  const configReaders = createConfigReaders(env)
+  const toolServers = new ConnectedToolServers({
+    vault,
+    readConfig: async () => (await configReaders.modelConfig()).mcpServers,
+    path: env.variables['PATH'],
+    timeout: env.AI_TOOL_TIMEOUT,
+    maxResult: env.AI_TOOL_RESULT_MAX,
+  })
+  const callableModels = createCallableModels(sql)
+  const promptFiles = createPromptFiles({ sql, vault, attachments })
+  return {
+    services: { models, callableModels, toolServers, usageLedger, promptFiles, ...configReaders },
+    outageReports,
+    flush: () => usageLedger.close(),
+    close: () => Promise.all([models.close(), toolServers.close()]),
+  }
+}
+
+/** Creates the readers of the files that configure models and limits; each call reads the file again. */
+const createConfigReaders = (env: Env): Pick<AiServices, 'limitsConfig' | 'modelConfig' | 'modelOrigins'> => ({
+  limitsConfig: () => readLimits(env.LIMITS, env.variables),
+  modelConfig: () => readModelConfig(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
+  modelOrigins: () => readModelOrigins(env.AI_CONFIG, env.variables, { demo: env.NODE_ENV !== 'production' }),
+})
+
+/** Creates a function that logs a reached usage limit and emits it to extensions. */
+const createLimitReporter = (hooks: HookRegistry, log: FastifyBaseLogger) => (reached: ReachedLimit) => {
+  log.info(reached, `a usage limit is used up to ${reached.percent} percent`)
+  hooks.emit('usage-limit-reached', reached)
+}

@@ -1,0 +1,30 @@
+import { InFlightLimiter, KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
+import type { LimitServices } from '../../routers/core/services.ts'
+import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
+import type { Env } from '../config/settings.ts'
+
+/** Creates the limits of requests, on the limiter of all replicas. */
+export const createLimitServices = (env: Env, limiter: RateLimiter): LimitServices => ({
+  limiter,
+  semaphores: createSemaphores(env),
+  uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
+  aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
+  aiCalls: new InFlightLimiter({ perKey: env.AI_CALLS_PER_PERSON, inAll: Infinity }),
+})
+
+/** Connections for requests that wait for the same lock: one for its holder, and one for the next request. */
+const MAX_CHANGES_PER_LOCK = 2
+const MAX_WAITING = 500
+
+function createSemaphores({
+  DATABASE_POOL,
+  DATABASE_PER_PERSON,
+  DATABASE_LOCK_TIMEOUT: maxWaitMs,
+}: Env): LimitServices['semaphores'] {
+  const waiting = { maxWaiting: MAX_WAITING, maxWaitMs }
+  const perPerson = Math.min(DATABASE_PER_PERSON, DATABASE_POOL - 1)
+  return {
+    person: new KeyedSemaphore({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
+    change: new KeyedSemaphore({ perKey: MAX_CHANGES_PER_LOCK, refusal: 'busy', ...waiting }),
+  }
+}
