@@ -25,6 +25,7 @@ import { passkeyRouter } from './identity/passkey.ts'
 import { passwordRouter } from './identity/password.ts'
 import { personExportsRouter } from './identity/person-exports.ts'
 import { registrationRouter } from './identity/registration.ts'
+import { ownAccountRouter } from './identity/sessions/own-account.ts'
 import { sessionsRouter } from './identity/sessions/sign-in.ts'
 import { tokensRouter } from './identity/tokens.ts'
 import { adminRouter } from './identity/user-admin.ts'
@@ -40,6 +41,7 @@ import { roomMembersRouter } from './rooms/members/room-members-router.ts'
 import { changeLogRouter, realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMessagesRouter } from './rooms/room-messages.ts'
+import { roomReactionsRouter } from './rooms/room-reactions.ts'
 import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements.ts'
 import { auditRouter } from './system/audit.ts'
@@ -90,6 +92,7 @@ export const appRouter = router({
   models: mergeRouters(modelsRouter, explainRouter),
   prices: pricesRouter,
   pages: pagesRouter,
+  ownAccount: ownAccountRouter,
   passkey: passkeyRouter,
   password: passwordRouter,
   personExports: personExportsRouter,
@@ -98,6 +101,7 @@ export const appRouter = router({
   roomKeys: roomKeysRouter,
   roomMembers: roomMembersRouter,
   roomMessages: roomMessagesRouter,
+  roomReactions: roomReactionsRouter,
   rooms: mergeRouters(roomsRouter, roomAiRouter),
   sessions: sessionsRouter,
   settings: settingsRouter,

@@ -108,6 +108,8 @@ export interface UsagePart extends Usage {
    * was reached.
    */
   cut?: Cut
+  /** The model that answered in place of the one that was asked; absent if none did. */
+  answeredBy?: string
 }
 
 /** True if the provider ended the answer with a refusal. */

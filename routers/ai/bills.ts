@@ -17,7 +17,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, sensitiveAdmin } from '../core/trpc.ts'
-import { monthName } from '../ports/days.ts'
+import { getDayBefore, monthName } from '../ports/days.ts'
 
 /** Highest id of a usage record, for months that are open. */
 const NO_RECORD_LIMIT = Number.MAX_SAFE_INTEGER
@@ -31,7 +31,7 @@ function getFirstDay(billMonth: string, monthsLater = 0): string {
 const getNextMonth = (billMonth: string) => getFirstDay(billMonth, 1).slice(0, 7)
 
 function getLastDay(billMonth: string): string {
-  return new Date(Date.parse(getFirstDay(billMonth, 1)) - 86_400_000).toISOString().slice(0, 10)
+  return getDayBefore(1, Date.parse(getFirstDay(billMonth, 1)))
 }
 
 /**
@@ -107,7 +107,7 @@ const readLastRecord = (ctx: Context) =>
   })
 
 function assertMonthIsOver(billMonth: string): void {
-  if (getFirstDay(billMonth, 1) <= new Date().toISOString().slice(0, 10)) return
+  if (getFirstDay(billMonth, 1) <= getDayBefore(0)) return
   throw new Problem('invalid', { detail: `${billMonth} is not over yet.` })
 }
 

@@ -1,13 +1,7 @@
 import type { Pricing } from '../../entities/catalogue/ai-model.ts'
 import type { DeepReadonly } from '../../entities/sql/read-only.ts'
-import { addCosts, type Cost, computeCost, computeMaxCost, type NativeUses, noUses } from '../catalogue/pricing.ts'
-import {
-  adaptersWithoutToolLimits,
-  MAX_PAGE_TOKENS,
-  MAX_UNBOUNDED_PAGES,
-  type NativeTool,
-} from '../ports/ai/adapters.ts'
-import type { ModelCall } from '../ports/ai/models.ts'
+import { addCosts, type Cost, computeCost, computeMaxCost, type NativeUses } from '../catalogue/pricing.ts'
+import type { NativeTool } from '../ports/ai/adapters.ts'
 import {
   type CallProgress,
   QuotaExceeded,
@@ -16,33 +10,8 @@ import {
   type UsageLedger,
 } from '../ports/ai/usage-ledger.ts'
 import type { ReportedTokens, UsageMeter } from '../ports/ai/usage-meter.ts'
+import type { CallBounds } from './call-bounds.ts'
 import { addTokenCounts, noTokens, RequestMeter, type TokenCounts } from './request-meter.ts'
-
-/** Maximum use of the provider's own tools in one request; infinite if unknown. */
-export interface MaxUses extends NativeUses {
-  /**
-   * Maximum tokens of pages that the provider fetches and bills as input. Results of a web search have no such bound.
-   */
-  pageTokens: number
-}
-
-export const noNativeUses: MaxUses = { ...noUses, pageTokens: 0 }
-
-export function boundNativeUses({ model, nativeTools, nativeToolUses, inputTokens }: ModelCall): MaxUses {
-  if (nativeTools.length === 0) return noNativeUses
-  const isBounded = !adaptersWithoutToolLimits.has(model.adapter)
-  // The whole input, fetched pages included, must fit into the model's context.
-  const room = Math.max(0, (model.limits?.maxInputTokens ?? Infinity) - Math.ceil(inputTokens))
-  const limits = isBounded
-    ? { searches: nativeToolUses, pages: nativeToolUses, pageTokens: nativeToolUses * MAX_PAGE_TOKENS }
-    : { searches: Infinity, pages: MAX_UNBOUNDED_PAGES, pageTokens: room }
-  const hasWebFetch = nativeTools.includes('web_fetch')
-  return {
-    webSearches: nativeTools.includes('web_search') ? limits.searches : 0,
-    webFetches: hasWebFetch ? limits.pages : 0,
-    pageTokens: hasWebFetch ? limits.pageTokens : 0,
-  }
-}
 
 /** Converts infinity to null for the database. */
 export const toFiniteOrNull = (most: number): number | null => (most === Infinity ? null : most)
@@ -67,14 +36,7 @@ export class LimitCut extends Error {
 
 interface CallMeterOptions {
   pricing: DeepReadonly<Pricing> | null
-  /** Maximum use of the provider's own tools in one request. */
-  maxUses: MaxUses
-  /** Returns the most input tokens that the provider may count for our estimate. */
-  computeMaxInput: (estimate: number) => number
-  /** Maximum answer tokens of one round. */
-  maxOutput: number
-  /** The most output tokens of one round that the provider may bill without sending them. */
-  unseenOutput: number
+  bounds: CallBounds
   /** True if the request asks for thoughts. */
   asksForThoughts: boolean
   /** True if the request has tools or a schema of the answer, for which providers add instructions. */
@@ -110,10 +72,10 @@ export class CallMeter implements UsageMeter {
     await this.#extendReservation(inputTokens)
     if (this.#request) this.#previous = { tokens: this.tokens, cost: this.cost }
     this.#earlierImplausibleCounts = this.implausibleCounts
-    const { computeMaxInput, maxUses, unseenOutput, asksForThoughts, hasInstructions, messages, reservation } =
-      this.#options
-    const maxInput = computeMaxInput(inputTokens)
-    const hasNativeTools = maxUses.webSearches + maxUses.webFetches > 0
+    const { bounds, asksForThoughts, hasInstructions, messages, reservation } = this.#options
+    const { computeInput, unseenOutput, uses } = bounds
+    const maxInput = computeInput(inputTokens)
+    const hasNativeTools = uses.webSearches + uses.webFetches > 0
     this.#request = new RequestMeter(inputTokens, maxInput, {
       // Search results have no bound, and the provider may count the whole input again after each search or page.
       input: hasNativeTools ? Infinity : maxInput,
@@ -204,13 +166,13 @@ export class CallMeter implements UsageMeter {
   }
 
   async #extendReservation(input: number): Promise<void> {
-    const { reservation, pricing, maxOutput, maxUses, computeMaxInput, extend } = this.#options
+    const { reservation, pricing, bounds, extend } = this.#options
     if (reservation.reserved.tokens === null) return
-    const most = computeMaxInput(input) + maxUses.pageTokens
-    const next = computeMaxCost(pricing, { input: most, output: 0, reasoning: 0, ...maxUses }, maxOutput)
+    const most = bounds.computeInput(input) + bounds.uses.pageTokens
+    const next = computeMaxCost(pricing, { input: most, output: 0, reasoning: 0, ...bounds.uses }, bounds.output)
     const { tokens, costMicros } = this.#spent
     const needed = {
-      tokens: (tokens ?? 0) + most + maxOutput,
+      tokens: (tokens ?? 0) + most + bounds.output,
       costMicros: costMicros === null || next.costMicros === null ? null : costMicros + next.costMicros,
     }
     if (!exceeds(needed, reservation.reserved)) return
@@ -220,7 +182,7 @@ export class CallMeter implements UsageMeter {
   }
 
   readonly #progress = (): CallProgress => {
-    const { maxOutput } = this.#options
+    const { output: maxOutput } = this.#options.bounds
     // A request without any usage may be sent again, and embeddings, which have no output, need several requests.
     const isKnown = this.#request !== undefined && maxOutput > 0
     const { tokens, costMicros } = isKnown ? this.#computeMaxAmounts(maxOutput) : { tokens: Infinity, costMicros: null }
@@ -229,7 +191,7 @@ export class CallMeter implements UsageMeter {
 
   /** Maximum answer tokens by our count; undefined if the answer is longer than requested. */
   get #maxOutput(): number | undefined {
-    const { maxOutput } = this.#options
+    const { output: maxOutput } = this.#options.bounds
     const tokens = this.#request?.tokens.output ?? 0
     if (tokens <= maxOutput) return maxOutput
     const most = maxOutput * MAX_OVERCOUNT
@@ -247,7 +209,7 @@ export class CallMeter implements UsageMeter {
 
   /** Usage without web search results, which have no bound and are not part of the reservation. */
   get #boundedAmounts(): { tokens: number; costMicros: number | null } {
-    const { webSearches, pageTokens } = this.#options.maxUses
+    const { webSearches, pageTokens } = this.#options.bounds.uses
     const most = webSearches > 0 ? (this.#request?.maxInput ?? 0) + pageTokens : Infinity
     const request = this.#request?.tokens
     const bounded = request && { ...request, input: Math.min(request.input, most) }
@@ -257,14 +219,14 @@ export class CallMeter implements UsageMeter {
 
   /** Computes the most that the call takes if the running request is answered with so many tokens. */
   #computeMaxAmounts(output: number): { tokens: number; costMicros: number | null } {
-    const { pricing, maxUses } = this.#options
+    const { pricing, bounds } = this.#options
     const { cost: previousCost } = this.#previous
     const known = this.#request?.knownTokens ?? { ...noTokens, cached: undefined }
     const rest = Math.max(0, output - known.output)
-    const unreadPageTokens = maxUses.pageTokens
+    const unreadPageTokens = bounds.uses.pageTokens
     // Pages that are fetched later may be written to the cache.
     const input = { input: known.input + unreadPageTokens, cached: unreadPageTokens > 0 ? undefined : known.cached }
-    const cost = computeMaxCost(pricing, { ...known, ...input, ...takeLargerUses(known, maxUses) }, rest)
+    const cost = computeMaxCost(pricing, { ...known, ...input, ...takeLargerUses(known, bounds.uses) }, rest)
     const { costMicros } = previousCost ? addCosts(previousCost, cost) : cost
     return { tokens: this.#previous.tokens.input + input.input + this.tokens.output + rest, costMicros }
   }

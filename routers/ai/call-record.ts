@@ -2,7 +2,7 @@ import type { Outcome } from '../../entities/ai/usage-record.ts'
 import type { Context } from '../core/context.ts'
 import { type ErrorCode, type Issue, Problem } from '../core/problems.ts'
 import { ResponseNotes } from '../core/response-notes.ts'
-import type { CallableModel, ProviderReason } from '../ports/ai/models.ts'
+import type { CallableModel, RefusalReason } from '../ports/ai/models.ts'
 import { FileReadError } from '../ports/ai/prompt-files.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { findCurrentSpan, iterateWithin, runWithin, type Span } from '../ports/traces.ts'
@@ -66,10 +66,10 @@ export class CallRecord {
     const durationMs = Math.round(performance.now() - this.#startedAt)
     const { usage, firstPieceAt } = meter
     const firstPieceMs = firstPieceAt === undefined ? null : Math.round(firstPieceAt - this.#startedAt)
-    this.#ctx.services.usageLedger.commit(reservation, { ...usage, outcome, durationMs, firstPieceMs })
+    this.#ctx.services.ai.usageLedger.commit(reservation, { ...usage, outcome, durationMs, firstPieceMs })
     const { modelId, providerId: provider } = model
     const measurements = { outcome, firstPieceMs: firstPieceMs ?? undefined }
-    this.#ctx.services.metrics.countCall({ ...usage, ...measurements, durationMs, model: modelId, provider })
+    this.#ctx.services.process.metrics.countCall({ ...usage, ...measurements, durationMs, model: modelId, provider })
     if (this.#span) endCallSpan(this.#span, { ...measurements, usage })
     for (const reported of meter.implausibleCounts)
       this.#ctx.services.log.warn(
@@ -125,8 +125,11 @@ const REFUSED = 'The AI provider did not take the request.'
 const problemCodes = {
   rate_limited: 'provider_rate_limited',
   quota: 'provider_quota_exceeded',
-  misconfigured: 'provider_misconfigured',
-} as const satisfies Partial<Record<ProviderReason, ErrorCode>>
+  key_refused: 'provider_key_refused',
+  model_unknown: 'provider_model_unknown',
+  paused: 'provider_paused',
+  broke_off: 'provider_broke_off',
+} as const satisfies Partial<Record<NonNullable<RefusalReason['reason']>, ErrorCode>>
 
 interface FailedCall {
   model: CallableModel
@@ -143,16 +146,19 @@ function toFailureProblem(
   const unreadFile = findUnreadFile(error)
   if (unreadFile) return toFileProblem(ctx, unreadFile)
   logFailure(ctx, model, { error, summary: 'the AI provider failed' })
-  const { models } = ctx.services
+  const { models } = ctx.services.ai
   const { reason, retryAfterSeconds } = models.classifyRefusal(error)
   if (retryAfterSeconds !== undefined) ctx.notes.adviseRetry({ afterSeconds: retryAfterSeconds })
   if (reason === 'too_long') return createTooLongProblem(inputPath, error)
-  // A retry after the provider's delay may succeed.
-  if (reason === 'rate_limited') ctx.notes.adviseRetry({ isFinal: false })
-  if (reason) return new Problem(problemCodes[reason], { cause: error })
+  // A retry after the delay may succeed.
+  if (reason === 'rate_limited' || reason === 'paused') ctx.notes.adviseRetry({ isFinal: false })
+  if (reason) return new Problem(problemCodes[reason], { cause: error, meta: writeRetryTime(retryAfterSeconds) })
   const isFinal = models.wouldFailAgain(error)
   return new Problem('provider_failed', { cause: error, isFinal, ...(isFinal && { detail: REFUSED }) })
 }
+
+const writeRetryTime = (afterSeconds: number | undefined): Problem['meta'] =>
+  afterSeconds === undefined ? {} : { retryAt: new Date(Date.now() + afterSeconds * 1000).toISOString() }
 
 function createTooLongProblem(path: Issue['path'], cause: unknown): Problem {
   const message = 'is more input than the model takes'

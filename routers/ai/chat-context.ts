@@ -31,7 +31,7 @@ const RETRY_CALL_SECONDS = 5
 /** Counts a call of a model as under way until it is disposed. Throws if the person has too many. */
 export function beginAiCall({ caller, services, notes }: ChatContext): Disposable {
   try {
-    return services.aiCalls.acquire(`${caller.person.id}`)
+    return services.limits.aiCalls.acquire(`${caller.person.id}`)
   } catch (error) {
     notes.adviseRetry({ afterSeconds: RETRY_CALL_SECONDS })
     throw error
@@ -43,7 +43,7 @@ export async function findUsableModel(
   { caller, usage, services }: ChatContext,
   name: string,
   modelType: 'chat' | 'embedding',
-  find: FindModel = services.callableModels.find,
+  find: FindModel = services.ai.callableModels.find,
 ): Promise<CallableModel | undefined> {
   const model = await find(name, usage, modelType)
   const groups = listUsableGroups(caller)

@@ -3,17 +3,19 @@ import { Problem } from '../core/problems.ts'
 import { about, userWith, withBodySize } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
 import { Approvals } from './approvals/approvals.ts'
+import { computeMaxInputTokens } from './call-bounds.ts'
 import { logFailure } from './call-record.ts'
-import { beginAiCall, type ChatContext, consumeAiQuota, findUsableModel } from './chat-context.ts'
+import { beginAiCall, type ChatContext, consumeAiQuota } from './chat-context.ts'
 import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
-import { computeMaxInputTokens, countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
+import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } from './request/request.ts'
 import { selectModelTools } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { validateRequest } from './request/validate-request.ts'
 import { listServiceTools } from './service-tools.ts'
+import { findAnsweringModel } from './successor.ts'
 
 /** Safety margin of our estimates: tokenizers differ, and callers who plan by a count must not run out of tokens. */
 const MARGIN = 1.5
@@ -33,16 +35,19 @@ export const countTokens = userWith('ai')
   .input(aiRequest)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
   .mutation(async ({ ctx, input: callerRequest }): Promise<z.output<typeof tokenCount>> => {
-    const model = await findUsableModel(ctx, callerRequest.model, 'chat')
+    const model = await findAnsweringModel(ctx, callerRequest.model)
     const unique = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
-    const issues = [...validateRequest(input, model, 0, ctx.services.textExtractor), ...findAttachmentIssues(input)]
+    const issues = [
+      ...validateRequest(input, model, 0, ctx.services.files.textExtractor),
+      ...findAttachmentIssues(input),
+    ]
     if (!model || issues.length > 0) throw new Problem('invalid', { issues })
     await consumeAiQuota(ctx, 'ai-count')
     using _underWay = beginAiCall(ctx)
     using memory = new DisposableStack()
     const reserveBytes = (bytes: number) =>
-      void memory.use(ctx.services.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))
+      void memory.use(ctx.services.limits.aiBytes.acquire(`${ctx.caller.person.id}`, bytes))
     const messages = await new InlineDocuments({ ctx, model, reserveBytes }).read(
       input.messages.map(withoutAttachments),
     )
@@ -80,7 +85,8 @@ const withoutAttachments = (message: RequestMessage): ResolvedMessage =>
 
 /** Returns the provider's count, or undefined if it cannot count, fails, or the person's quota is used up. */
 async function countByProvider(ctx: ChatContext, call: ModelCall): Promise<number | undefined> {
-  const { limiter, models } = ctx.services
+  const { limiter } = ctx.services.limits
+  const { models } = ctx.services.ai
   const { remaining } = await limiter.consume(`ai-count:provider:${ctx.caller.person.id}`, COUNTS_PER_MINUTE)
   if (remaining < 0) return undefined
   try {

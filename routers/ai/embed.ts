@@ -6,7 +6,8 @@ import type { Adapter } from '../ports/ai/adapters.ts'
 import { embeddingInputs, estimateEmbeddingTokens } from '../ports/ai/embeddings.ts'
 import type { CallableModel, EmbeddingCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
-import { CallMeter, noNativeUses } from './call-meter.ts'
+import { embeddingBounds } from './call-bounds.ts'
+import { CallMeter } from './call-meter.ts'
 import { CallRecord } from './call-record.ts'
 import { beginAiCall, type ChatContext, findUsableModel } from './chat-context.ts'
 import { TOTAL_MS } from './metered-call.ts'
@@ -62,7 +63,7 @@ async function createEmbeddings(
     const { input, dimensions } = request
     const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }
-    return { call, reservation: await reserveBudget(ctx, call) }
+    return { call, reservation: await reserveBudget(ctx, { call, bounds: embeddingBounds }) }
   })
   return await embedWithMeter(ctx, call, reservation)
 }
@@ -73,19 +74,16 @@ async function embedWithMeter(
   call: EmbeddingCall,
   reservation: Reservation,
 ): Promise<z.output<typeof embeddingAnswer>> {
-  const { usageLedger, models } = ctx.services
+  const { usageLedger, models } = ctx.services.ai
   const { model, signal } = call
   const { pricing } = model
   const meter = new CallMeter({
     reservation,
     pricing,
-    maxOutput: 0,
-    unseenOutput: 0,
+    bounds: embeddingBounds,
     asksForThoughts: false,
     hasInstructions: false,
     messages: call.input.length,
-    maxUses: noNativeUses,
-    computeMaxInput: (estimate) => estimate,
     extend: usageLedger.extend,
   })
   const record = new CallRecord(ctx, {

@@ -104,12 +104,9 @@ function findModelReasons({ groups, role }: User, name: string, model: Explained
 }
 
 /** Asks the listeners: people must accept forced announcements, and extensions may refuse anybody. */
-async function findListenerReasons(
-  { services: { hooks, sql } }: Context,
-  { id: userId, username }: User,
-): Promise<Reason[]> {
+async function findListenerReasons({ services }: Context, { id: userId, username }: User): Promise<Reason[]> {
   try {
-    await hooks.emitSerial('user-acting', { userId, sql })
+    await services.process.hooks.emitSerial('user-acting', { userId, sql: services.sql })
     return []
   } catch (error) {
     if (error instanceof Problem)

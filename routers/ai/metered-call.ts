@@ -6,10 +6,9 @@ import type { AnswerPart, ModelCall } from '../ports/ai/models.ts'
 import type { Reservation } from '../ports/ai/usage-ledger.ts'
 import { cutByFinish, isRefusal, type StreamPart, type Usage, type UsagePart, type WholeAnswer } from './answer.ts'
 import type { Approvals } from './approvals/approvals.ts'
-import { boundNativeUses, CallMeter, LimitCut } from './call-meter.ts'
+import type { CallBounds } from './call-bounds.ts'
+import { CallMeter, LimitCut } from './call-meter.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
-import { computeMaxInputTokens } from './request/input-tokens.ts'
-import { boundOutput, boundUnseenOutput } from './reservation.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -24,6 +23,7 @@ const HANG_UP_AFTER_MS = 1000
 interface MeteredCallOptions {
   reservation: Reservation
   call: ModelCall
+  bounds: CallBounds
   approvals: Approvals
   /** Released when the call ends. */
   memory: Disposable
@@ -47,26 +47,23 @@ export class MeteredCall {
   #isReaderBehind = false
   #hasEnded = false
 
-  constructor(ctx: MeteredContext, { reservation, call, approvals, memory, fallback }: MeteredCallOptions) {
+  constructor(ctx: MeteredContext, { reservation, call, bounds, approvals, memory, fallback }: MeteredCallOptions) {
     this.#ctx = ctx
     this.#reservation = reservation
     this.#call = call
     this.#approvals = approvals
     this.#makeFallback = fallback
     const { services } = ctx
-    const { model, files, signal } = call
+    const { model, maxOutputTokens = Infinity, signal } = call
     this.#meter = new CallMeter({
       reservation,
       pricing: model.pricing,
-      maxOutput: boundOutput(call, services.settings.maxOutputTokens),
-      unseenOutput: boundUnseenOutput(call, services.settings.maxOutputTokens),
+      // A provider that was sent the limit counts no more than that.
+      bounds: { ...bounds, unseenOutput: Math.min(bounds.unseenOutput, maxOutputTokens) },
       asksForThoughts: asksForThoughts(call),
       hasInstructions: hasInstructions(call),
       messages: call.messages.length,
-      maxUses: boundNativeUses(call),
-      // The meter may outlive the call and must not keep the messages in memory.
-      computeMaxInput: (estimate) => computeMaxInputTokens({ model, files }, estimate),
-      extend: services.usageLedger.extend,
+      extend: services.ai.usageLedger.extend,
     })
     this.#cut = new AnswerCut(this.#meter)
     this.#record = new CallRecord(ctx, { operation: 'chat', reservation, meter: this.#meter, model, signal, memory })
@@ -91,7 +88,7 @@ export class MeteredCall {
     using time = this.#timeLimit()
     const call = { ...this.#call, signal: time.signal }
     try {
-      const { models } = this.#ctx.services
+      const { models } = this.#ctx.services.ai
       const answer = await this.#record.runWithin(() =>
         this.#approvals.approvedCalls.generate(models, call, this.#meter),
       )
@@ -156,7 +153,9 @@ export class MeteredCall {
       outcome = this.#cut.outcome
       this.#record.write(outcome)
       this.#isReaderBehind = true
-      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.usageField }]
+      const { answeredBy } = this.#ctx.notes.read()
+      const standIn = answeredBy === undefined ? {} : { answeredBy }
+      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.usageField, ...standIn }]
     } catch (error) {
       outcome = 'failed'
       yield* this.#streamFallback(error, types)
@@ -177,7 +176,7 @@ export class MeteredCall {
 
   /** Starts the fallback call if the provider failed and this call took no tokens; its record is then discarded. */
   async #startFallback(error: unknown): Promise<MeteredCall | undefined> {
-    const { models } = this.#ctx.services
+    const { models } = this.#ctx.services.ai
     const { input, output } = this.#meter.tokens
     if (this.#call.signal.aborted || input + output > 0 || !models.isProviderFault(error)) return undefined
     const fallback = await this.#makeFallback?.()
@@ -187,7 +186,7 @@ export class MeteredCall {
   }
 
   #streamAnswer(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
-    const answer = this.#approvals.approvedCalls.stream(this.#ctx.services.models, call, this.#meter)
+    const answer = this.#approvals.approvedCalls.stream(this.#ctx.services.ai.models, call, this.#meter)
     const steps = this.#record.iterateWithin(answer)
     return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }

@@ -56,7 +56,7 @@ export function createCallSignal(ctx: Context): AbortSignal {
   const call = new AbortController()
   const onCredentialEnd = () =>
     call.abort(new Problem(credential.startsWith('token:') ? 'invalid_token' : 'signed_out'))
-  const stopFollowing = services.credentials.watchVerified(credential, onCredentialEnd)
+  const stopFollowing = services.changes.credentials.watchVerified(credential, onCredentialEnd)
   const onCallerGone = () => {
     stopFollowing()
     call.abort(signal.reason)

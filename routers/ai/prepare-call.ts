@@ -12,7 +12,9 @@ type Preparation<Call> = (find: FindModel, countRequest: () => Promise<void>) =>
  * outdated model may have caused the failure, and after each extracted text while the texts of files are pending.
  */
 export async function prepareCall<Call>(ctx: ChatContext, prepare: Preparation<Call>): Promise<Call> {
-  const { callableModels, notifier, settings } = ctx.services
+  const { settings } = ctx.services
+  const { callableModels } = ctx.services.ai
+  const { notifier } = ctx.services.changes
   let counted: Promise<void> | undefined
   const countRequest = () => (counted ??= consumeAiQuota(ctx))
 

@@ -13,20 +13,25 @@ import {
   type SubjectId,
   type UsageCall,
 } from '../ports/ai/usage-ledger.ts'
-import { boundNativeUses, noNativeUses, toFiniteOrNull } from './call-meter.ts'
+import { type CallBounds, noNativeUses } from './call-bounds.ts'
+import { toFiniteOrNull } from './call-meter.ts'
 import type { ChatContext } from './chat-context.ts'
-import { computeMaxInputTokens } from './request/input-tokens.ts'
-import { boundTokens } from './request-meter.ts'
+import { describeRefusal, type RefusedCall } from './limit-refusal.ts'
+
+/** A call with the most that it can take. */
+export interface BoundedCall<Call extends ModelCall | EmbeddingCall = ModelCall | EmbeddingCall> {
+  call: Call
+  bounds: CallBounds
+}
 
 /** Reserves the most that a call can take of every limit that applies. Throws if it does not fit. */
-export async function reserveBudget(
-  ctx: ChatContext,
-  modelCall: ModelCall | EmbeddingCall,
-  roomId?: number,
-): Promise<Reservation> {
-  const result = await tryReserve(ctx, modelCall, { roomId })
-  if (result instanceof QuotaExceeded) throw toQuotaProblem(ctx, result, findUnknownCost(modelCall))
-  return result
+export async function reserveBudget(ctx: ChatContext, boundedCall: BoundedCall, roomId?: number): Promise<Reservation> {
+  const result = await tryReserve(ctx, boundedCall, { roomId })
+  if (!(result instanceof QuotaExceeded)) return result
+  const { call } = boundedCall
+  const maxAnswerTokens = ctx.services.settings.maxOutputTokens
+  const refused = 'parameters' in call ? { call, maxAnswerTokens } : undefined
+  throw toQuotaProblem(ctx, result, { unknown: findUnknownCost(call), refused })
 }
 
 /** Determines the unknown cost of a call whose maximum cannot be computed. */
@@ -45,17 +50,12 @@ interface ReserveOptions {
 
 export async function tryReserve(
   ctx: ChatContext,
-  modelCall: ModelCall | EmbeddingCall,
+  { call: { model, inputTokens }, bounds: { computeInput, output, uses } }: BoundedCall,
   { roomId, replaces }: ReserveOptions = {},
 ): Promise<Reservation | QuotaExceeded> {
   const { person, token } = ctx.caller
-  const { model } = modelCall
-  const input = Math.ceil(modelCall.inputTokens)
-  // Embeddings have no output and use no native tools.
-  const isAnswer = 'parameters' in modelCall
-  const output = isAnswer ? boundOutput(modelCall, ctx.services.settings.maxOutputTokens) : 0
-  const uses = isAnswer ? boundNativeUses(modelCall) : noNativeUses
-  const maxInput = (isAnswer ? computeMaxInputTokens(modelCall, input) : input) + uses.pageTokens
+  const input = Math.ceil(inputTokens)
+  const maxInput = computeInput(input) + uses.pageTokens
   const call: UsageCall = {
     userId: person.id,
     tokenId: token?.id ?? null,
@@ -69,7 +69,7 @@ export async function tryReserve(
     ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
-  const result = await ctx.services.usageLedger.reserve({
+  const result = await ctx.services.ai.usageLedger.reserve({
     catalogue: model.catalogue,
     call,
     subjects: [...listCallerSubjects(ctx.caller, roomId), ['provider', model.providerId], ['model', model.modelId]],
@@ -101,27 +101,6 @@ export const listCallerSubjects = ({ person, token }: ChatContext['caller'], roo
   ...(token ? ([['token', `${token.id}`]] as const) : []),
 ]
 
-/** Returns the maximum answer length in tokens, which is also sent to the provider. */
-export function boundOutput(
-  { model, parameters }: Pick<ModelCall, 'model' | 'parameters'>,
-  maxAnswerTokens: number,
-): number {
-  const requestedTokens = parameters.maxTokens ?? model.parameters?.maxTokens ?? Infinity
-  return Math.min(requestedTokens, model.limits?.maxOutputTokens ?? Infinity, maxAnswerTokens)
-}
-
-/**
- * Returns the most output tokens that a provider may bill without sending them, such as thoughts: the limit that it was sent,
- * and otherwise what it may count for the longest answer that we reserve.
- */
-export function boundUnseenOutput(
-  { model, parameters, maxOutputTokens = Infinity }: Pick<ModelCall, 'model' | 'parameters' | 'maxOutputTokens'>,
-  maxAnswerTokens: number,
-): number {
-  const sentLimit = Math.min(boundOutput({ model, parameters }, Infinity), maxOutputTokens)
-  return Math.min(sentLimit, boundTokens(boundOutput({ model, parameters }, maxAnswerTokens)))
-}
-
 /** Retry delay in seconds if only calls under way use up the limit. */
 const RETRY_SOON_SECONDS = 2
 
@@ -130,17 +109,22 @@ const refusalDurations = ['held', 'spent', 'never'] as const
 
 type RefusalDuration = (typeof refusalDurations)[number]
 
+interface QuotaDetails {
+  unknown?: UnknownCost
+  refused?: RefusedCall | undefined
+}
+
 /** Builds the problem for the limit that refuses longest, because no retry succeeds earlier. */
 export function toQuotaProblem(
   ctx: Pick<Context, 'notes' | 'services'>,
   { limits }: QuotaExceeded,
-  unknown: UnknownCost = 'model',
+  { unknown = 'model', refused }: QuotaDetails = {},
 ): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   ctx.notes.setLimits(enforced.map((limit) => toLimitLeft(limit, 0)))
   const [longest] = enforced.filter((limit) => !hasRoom(limit)).toSorted(compareByDuration)
   if (!longest) return new Problem('unavailable')
-  ctx.services.metrics.countRefusal(longest.name)
+  ctx.services.process.metrics.countRefusal(longest.name)
   const { cap, used, held, resetsAt } = longest
   const duration = classifyRefusal(longest)
   const resetSeconds = Math.max(1, Math.ceil((resetsAt - Date.now()) / 1000))
@@ -149,6 +133,10 @@ export function toQuotaProblem(
   ctx.notes.setRateLimit({ limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds })
   return new Problem(duration === 'held' ? 'limit_held' : 'limit_reached', {
     detail: sentences[duration](longest, unknown),
+    meta: {
+      ...(duration === 'spent' && { retryAt: new Date(resetsAt).toISOString() }),
+      ...describeRefusal(longest, enforced, refused),
+    },
   })
 }
 

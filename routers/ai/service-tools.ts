@@ -44,15 +44,11 @@ const listTools = (ctx: Context, tools: readonly CallableTool[], approvals: Appr
 const isServerTool = (tool: CallableTool): tool is McpTool => tool.mcp !== null
 
 function findExtensionTool(ctx: Context, { name }: CallableTool): FunctionTool[] {
-  const tool = ctx.services.extensions.tools.get(name)
+  const tool = ctx.services.process.extensions.tools.get(name)
   return tool ? [withLimits(ctx, tool)] : []
 }
 
-function toServerTool(
-  { services: { toolServers } }: Context,
-  { name, mcp }: McpTool,
-  approvals: Approvals,
-): FunctionTool {
+function toServerTool({ services }: Context, { name, mcp }: McpTool, approvals: Approvals): FunctionTool {
   const { server, definition } = mcp
   const needsApproval = server.requireApproval !== 'never'
   approvals.needsApproval ||= needsApproval
@@ -75,7 +71,7 @@ function toServerTool(
       const refusal = needsApproval ? await approvals.findRefusal(toGuardedCall(input), signal) : undefined
       if (refusal) return new ToolFailure(refusal)
       begin?.()
-      return toolServers.call(server, { name: mcp.name, input, person: approvals.person }, signal)
+      return services.ai.toolServers.call(server, { name: mcp.name, input, person: approvals.person }, signal)
     },
   }
 }

@@ -3,6 +3,7 @@ import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
+import { boundCall } from './call-bounds.ts'
 import { beginAiCall, type ChatContext, findUsableModel } from './chat-context.ts'
 import { withFallbacks } from './fallback.ts'
 import type { MeteredCall } from './metered-call.ts'
@@ -18,6 +19,7 @@ import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
 import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
+import { findAnsweringModel, noteSuccessor } from './successor.ts'
 
 type MapIssue = (issue: Issue) => Issue
 
@@ -47,14 +49,16 @@ export async function startCall(
     await countRequest()
     using memory = new DisposableStack()
     const call = await buildCall(ctx, prepared, approvals, memory)
-    // People in a room are told which model reads their messages, so no other model may replace it.
     const fallbackNames = roomId === undefined ? call.model.fallback : []
     // Reserve last: nothing releases the reservation if a later step fails.
-    const reservation = await reserveBudget(ctx, call, roomId)
+    const bounds = boundCall(call, ctx.services.settings.maxOutputTokens)
+    const reservation = await reserveBudget(ctx, { call, bounds }, roomId)
+    noteSuccessor(ctx, callerRequest.model, call.model)
     memory.use(underWay.move())
     return withFallbacks(ctx, {
-      original: { call, request: uniqueRequest, approvals },
+      original: { call, bounds, request: uniqueRequest, approvals },
       call,
+      bounds,
       reservation,
       fallbackNames,
       memory: memory.move(),
@@ -85,8 +89,13 @@ async function prepareRequest(
   callerRequest: AiRequest,
   { find, mapIssue, roomId, approvalMode }: PrepareOptions,
 ): Promise<PreparedRequest> {
-  const { promptFiles: files, settings } = ctx.services
-  const model = await findUsableModel(ctx, callerRequest.model, 'chat', find)
+  const { settings } = ctx.services
+  const { promptFiles: files } = ctx.services.ai
+  // People in a room are told which model reads their messages, so no other model may replace it.
+  const model =
+    roomId === undefined
+      ? await findAnsweringModel(ctx, callerRequest.model, find)
+      : await findUsableModel(ctx, callerRequest.model, 'chat', find)
   const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
   const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
@@ -94,11 +103,11 @@ async function prepareRequest(
     request.messages,
   )
   const inputTokens = estimateInputTokens(request)
-  const issues = validateRequest(request, model, inputTokens, ctx.services.textExtractor)
-  if (model) issues.push(...unsent, ...(await attachments.find(model)))
+  const issues = validateRequest(request, model, inputTokens, ctx.services.files.textExtractor)
   // A request with a conversation may use tools that the person allowed earlier for that conversation.
   if (model && !approvalMode && request.conversation === undefined)
     issues.push(...findUnaskableReferences(model, request.modelTools))
+  if (model) issues.push(...unsent, ...(await attachments.find(model)))
   if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
   return { request, model, attachments, inputTokens, mapIssue }
 }
@@ -114,7 +123,7 @@ async function buildCall(
   memory: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
-  const reserveBytes = (bytes: number) => void memory.use(ctx.services.aiBytes.acquire(person, bytes))
+  const reserveBytes = (bytes: number) => void memory.use(ctx.services.limits.aiBytes.acquire(person, bytes))
   const withTexts = await attachments.read(reserveBytes)
   const messagesWithTexts = await new InlineDocuments({ ctx, model, reserveBytes })
     .read(withTexts)

@@ -46,7 +46,7 @@ const ownLimits = userWith('read')
   })
 
 const listRooms = async (ctx: ChatContext) =>
-  canAskInRooms(ctx) ? ctx.services.roomDirectory.findRoomsToAsk(ctx.caller.person.id) : []
+  canAskInRooms(ctx) ? ctx.services.rooms.directory.findRoomsToAsk(ctx.caller.person.id) : []
 
 const period = z.strictObject(days).refine(isInOrder, orderIssue).prefault({})
 
@@ -72,7 +72,7 @@ export const usageRouter = router({
   /** Sums up everybody's calls by one dimension in batches, because there may be as many rows as people. */
   by: host
     .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(isInOrder, orderIssue))
-    .query(({ ctx, input: { by, from, to } }) => ctx.services.readInBatches(selectUsageBy(by), [from, to])),
+    .query(({ ctx, input: { by, from, to } }) => ctx.services.records.readInBatches(selectUsageBy(by), [from, to])),
 
   /** Returns the same sums page by page. */
   list: adminSession

@@ -18,7 +18,8 @@ export type AppConnection = { userId: number; extAppSecrets: LinkSecrets } | { e
 
 /** Finds the link of a user of the calling app. Logs each read of its secrets, without them. */
 export async function findConnection(ctx: Context, appId: number, extAppUserId: string): Promise<AppConnection> {
-  const { sql, settings, connectRequests, log } = ctx.services
+  const { sql, settings, log } = ctx.services
+  const { connectRequests } = ctx.services.login
   const [link] = await sql(findLink, [appId, extAppUserId])
   if (link) {
     const { id: linkId, userId, ...extAppSecrets } = link
@@ -61,7 +62,7 @@ export async function endAppLinks(
 ): Promise<number> {
   const links = await ctx.services.sql(endLinks, [appId, externalId ?? null, userId ?? null])
   if (links.length === 0) return 0
-  await ctx.services.credentials.announce(listCredentials(links))
+  await ctx.services.changes.credentials.announce(listCredentials(links))
   const linkIds = links.map(({ id }) => id)
   ctx.services.log.info({ ...describeActor(ctx), appId, linkIds }, 'links with an external app were ended')
   return links.length

@@ -29,7 +29,7 @@ export async function createApp(ctx: Context, { credentialExpiresAt, ...input }:
       afterFlush: async ({ em, row }) => {
         credential = await addCredential(em, row.id, credentialExpiresAt as string | null)
         const name = String(input['name'])
-        await ctx.services.hooks.emitSerial('name-taken', { subject: 'app', id: row.id, name, em })
+        await ctx.services.process.hooks.emitSerial('name-taken', { subject: 'app', id: row.id, name, em })
       },
     },
   )
@@ -69,7 +69,7 @@ export async function deleteApp(ctx: Context, input: Version): Promise<{ id: str
     async beforeDelete({ em, changes, row }) {
       await assertNotInFile(em, row.id)
       const name = await readName(em, row.id)
-      await ctx.services.hooks.emitSerial('name-freed', { subject: 'app', id: row.id, name, em })
+      await ctx.services.process.hooks.emitSerial('name-freed', { subject: 'app', id: row.id, name, em })
       await endAllLinks({ em, changes }, row.id)
     },
   })
@@ -97,13 +97,13 @@ async function readName(em: EntityManager, id: number): Promise<string> {
 
 /** Announces the old name as free and the new one as taken, if the name changed. */
 async function announceRename(
-  { services: { hooks } }: Context,
+  { services }: Context,
   em: EntityManager,
   { id, nameBefore, to }: { id: number; nameBefore: string | undefined; to: string },
 ): Promise<void> {
   if (nameBefore === undefined || nameBefore === to) return
-  await hooks.emitSerial('name-freed', { subject: 'app', id, name: nameBefore, em })
-  await hooks.emitSerial('name-taken', { subject: 'app', id, name: to, em })
+  await services.process.hooks.emitSerial('name-freed', { subject: 'app', id, name: nameBefore, em })
+  await services.process.hooks.emitSerial('name-taken', { subject: 'app', id, name: to, em })
 }
 
 const prepareKeys = async (publicKey: unknown): Promise<Pick<KeyPair, 'publicKey'> & Partial<KeyPair>> =>

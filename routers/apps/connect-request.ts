@@ -19,7 +19,8 @@ interface RequestingApp {
 
 /** Opens a connect request and finds its app. Throws if the request is invalid or has expired. */
 export async function openConnectRequest(ctx: ConsentContext, text: string): Promise<RequestingApp> {
-  const { settings, connectRequests, sql } = ctx.services
+  const { settings, sql } = ctx.services
+  const { connectRequests } = ctx.services.login
   if (!settings.allowExternalCommunication || !settings.allowExternalApps) throw new Problem('external_apps_off')
   await consumeRateLimit(ctx, [`connect:${ctx.caller.person.id}`], settings.connectionsPerMinute)
   const request = connectRequests.read(text)

@@ -23,6 +23,7 @@ import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, host, router, sessionUser, userWith, withBodySize } from '../core/trpc.ts'
 import type { OpenedRequest } from '../ports/connect-requests.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
+import { DAY_MS } from '../ports/days.ts'
 import { exposeAs } from '../resource/exposure.ts'
 import { resourceId } from '../resource/ids.ts'
 import { action, rowAction, rowActionEnd } from '../verbs/action.ts'
@@ -122,7 +123,6 @@ async function endPreviousLink(
 }
 
 const NAME_LENGTH = 16
-const DAY_MS = 86_400_000
 
 async function addToken(
   em: EntityManager,

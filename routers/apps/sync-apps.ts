@@ -51,7 +51,7 @@ export const syncApps = (ctx: Context, { apps }: AppsFile) =>
     for (const entry of apps) writtenRows.push(await writeApp({ em, changes }, entry, rows.get(entry.name)))
     await em.flush()
     for (const { id, name } of writtenRows.filter((row) => !rows.has(row.name)))
-      await ctx.services.hooks.emitSerial('name-taken', { subject: 'app', id, name, em })
+      await ctx.services.process.hooks.emitSerial('name-taken', { subject: 'app', id, name, em })
     const names = new Set(apps.map((entry) => entry.name))
     const removedRows = [...rows.values()].filter((row) => row.fromFile && !names.has(row.name))
     const switchedOff = removedRows.filter((row) => row.active).map((row) => row.name)

@@ -42,7 +42,7 @@ export function camelCase(key: string): string {
   return key.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-export const allModelFlags = ({ services: { extensions } }: Context): RecordOf<typeof aiModelFlags>[] =>
-  [...builtIn, ...extensions.modelFlags].map(({ key, ...flag }) => ({ id: key, ...flag }))
+export const allModelFlags = ({ services }: Context): RecordOf<typeof aiModelFlags>[] =>
+  [...builtIn, ...services.process.extensions.modelFlags].map(({ key, ...flag }) => ({ id: key, ...flag }))
 
 export const aiModelFlagsRouter = router(defineComputedReads(aiModelFlags, allModelFlags))

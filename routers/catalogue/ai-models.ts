@@ -38,7 +38,8 @@ const parameters = attribute(modelParameters.nullable().describe(aboutParameters
 const aboutSettings =
   'The settings for tools and files; those that are not set are absent. The model gets no tools if `toolCalling` is false. It must answer ' +
   'after 5 rounds of tool calls, or the number that is set here. `fileUpload` and `nativeCapabilities` tell front ends which features to ' +
-  'offer; the service refuses those that are false.'
+  'offer; the service refuses those that are false. `thinking` names the steps that front ends offer: `low`, `medium`, `high`, and `off` if ' +
+  "thinking can be switched off. A server of OpenAI's protocol then gets `enable_thinking: false` for its chat template."
 
 const settings = attribute(modelSettings.nullable().describe(aboutSettings), optionalField)
 
@@ -78,11 +79,21 @@ const fallback = attribute(z.array(text(200)).max(5).overwrite(removeDuplicates)
   only: 'admin',
 })
 
-type Model = Pick<AiModel, 'modelId' | 'fallback'>
+type Model = Pick<AiModel, 'modelId' | 'fallback' | 'successor' | 'redirect'>
+
+/** Finds what contradicts itself in a model: one that takes its own place, or a redirect to no model. */
+const findContradictions = (row: Record<string, unknown>, change?: RowUpdate): Issue[] => [
+  ...findSelfFallback(row as Model, change),
+  ...findSuccessorIssues(row as Model),
+]
+
+function findSuccessorIssues({ modelId, successor, redirect }: Model): Issue[] {
+  if (successor === modelId) return [{ path: ['successor'], message: 'must name another model' }]
+  return redirect && !successor ? [{ path: ['redirect'], message: 'must be false without a successor' }] : []
+}
 
 /** Finds a model that names itself as fallback, also after it is renamed. */
-function findSelfFallback(row: Record<string, unknown>, change?: RowUpdate): Issue[] {
-  const { modelId, fallback } = row as Model
+function findSelfFallback({ modelId, fallback }: Model, change?: RowUpdate): Issue[] {
   if (!fallback?.includes(modelId)) return []
   const isRenamed = change !== undefined && change.input['fallback'] === undefined
   return isRenamed
@@ -90,13 +101,20 @@ function findSelfFallback(row: Record<string, unknown>, change?: RowUpdate): Iss
     : [{ path: ['fallback'], message: 'must name other models' }]
 }
 
-/** Throws if a fallback does not exist. Fallbacks that are deleted later are skipped. */
+/** Throws if a fallback or the successor does not exist. Those that are deleted later are skipped. */
 async function assertModelsExist({ em, input }: Pick<WrittenRow, 'em' | 'input'>): Promise<void> {
-  const names = input['fallback'] as string[] | undefined
-  if (!names?.length) return
-  const knownNames = new Set(await findModelNames(em, names))
-  const issues = names.flatMap((name, at) =>
-    knownNames.has(name) ? [] : [{ path: ['fallback', at], message: 'there is no model with this name' }],
+  const { fallback = [], successor } = input as Partial<Model>
+  const named = fallback.map((name, at) => ({ name, path: ['fallback', at] as Issue['path'] }))
+  if (successor) named.push({ name: successor, path: ['successor'] })
+  if (named.length === 0) return
+  const knownNames = new Set(
+    await findModelNames(
+      em,
+      named.map(({ name }) => name),
+    ),
+  )
+  const issues = named.flatMap(({ name, path }) =>
+    knownNames.has(name) ? [] : [{ path, message: 'there is no model with this name' }],
   )
   if (issues.length > 0) throw new Problem('invalid', { issues })
 }
@@ -198,6 +216,30 @@ export const aiModels = defineResource({
         .describe('The day on which the provider will shut down the model.'),
       writableWithDefault(null),
     ),
+    successor: attribute(
+      text(200)
+        .nullable()
+        .describe(
+          'The name of the model that follows it from `deprecationDate` on. It is null if none does, or if the caller may not use that model.',
+        ),
+      {
+        ...optionalField,
+        sql: (m, sql) =>
+          sql.selectColumn(
+            'ai_models',
+            'model_id',
+            (next) => `${next}.model_id = ${m}.successor and ${visibleModels(next, sql)}`,
+          ),
+      },
+    ),
+    redirect: attribute(
+      z
+        .boolean()
+        .describe(
+          'True if, from `deprecationDate` on, the successor answers requests that name the model. Such answers have the header `x-answered-by`. Questions in rooms are never redirected.',
+        ),
+      { ...writableWithDefault(false), only: 'admin' },
+    ),
     position: attribute(
       modelPosition
         .nullable()
@@ -233,7 +275,7 @@ export const aiModels = defineResource({
 export const aiModelsRouter = router({
   ...defineReads(aiModels),
   ...defineWrites(aiModels, {
-    validate: findSelfFallback,
+    validate: findContradictions,
     async afterFlush(written, ctx) {
       await assertModelsExist(written)
       await assertMayOpenModel(ctx, written)

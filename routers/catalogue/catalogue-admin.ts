@@ -82,14 +82,14 @@ function applyOutage(status: ModelCheck['status'], isOver: boolean | undefined):
 }
 
 /** Checks the models of one provider. Their status is unknown if the provider does not respond. */
-async function checkProvider({ services: { models, log } }: Context, checkableModels: readonly CheckableModel[]) {
+async function checkProvider({ services }: Context, checkableModels: readonly CheckableModel[]) {
   const [firstModel] = checkableModels
   const listed =
     firstModel &&
-    (await models.listModels(firstModel, firstModel.modelStatusUrl).catch((error: unknown) => ({ error })))
+    (await services.ai.models.listModels(firstModel, firstModel.modelStatusUrl).catch((error: unknown) => ({ error })))
   const hasFailed = listed !== undefined && 'error' in listed
   if (hasFailed)
-    log.warn(
+    services.log.warn(
       { provider: firstModel?.providerId, error: listed.error },
       'the AI provider did not answer the status check',
     )
@@ -120,7 +120,7 @@ export interface UnresolvedName {
  * server is asked.
  */
 async function findUnresolvedNames(ctx: Context): Promise<UnresolvedName[]> {
-  const { providers } = await ctx.services.modelConfig()
+  const { providers } = await ctx.services.ai.modelConfig()
   const knownNames = {
     tool: new Set((await ctx.services.sql(listToolNames)).map(({ name }) => name)),
     flag: new Set(allModelFlags(ctx).map(({ id }) => id)),
@@ -172,7 +172,8 @@ async function importModels(
   ctx: Context,
   { provider, dryRun, only }: z.output<typeof modelImport>,
 ): Promise<ImportedModel[]> {
-  const { models, sql } = ctx.services
+  const { sql } = ctx.services
+  const { models } = ctx.services.ai
   const [row] = await sql(findCallableProvider, [provider])
   if (!row) throw new Problem('not_found')
   const listedModels = await models.listModels(row).catch((error: unknown) => {
@@ -297,7 +298,7 @@ const outageProcedures = {
   /** Checks the providers whose outage is over on any replica. Other outages continue until a call succeeds. */
   checkOutages: host.mutation(async ({ ctx }) => {
     const outages = await ctx.services.sql(listOutages)
-    ctx.services.models.recordOutages(outages.map(({ provider }) => provider))
+    ctx.services.ai.models.recordOutages(outages.map(({ provider }) => provider))
     const endedOutages = outages.flatMap(({ provider, isDue }) => (isDue ? provider : []))
     if (endedOutages.length > 0) await checkAfterOutage(ctx, endedOutages)
   }),
@@ -330,11 +331,11 @@ export const modelsRouter = router({
   list: adminSession.query(({ ctx }) => ctx.services.sql(listModels)),
 
   /** Origin in the AI_CONFIG file of each provider, model and task; null without a file. */
-  origins: adminSession.query(async ({ ctx }) => (await ctx.services.modelOrigins()) ?? null),
+  origins: adminSession.query(async ({ ctx }) => (await ctx.services.ai.modelOrigins()) ?? null),
 
   sync: host.mutation(async ({ ctx }) => {
     const report = await syncModels(ctx)
-    await ctx.services.sql(analyseTables(ctx.services.resources.coalescedTables))
+    await ctx.services.sql(analyseTables(ctx.services.records.resources.coalescedTables))
     return report
   }),
 
@@ -362,7 +363,8 @@ export const modelsRouter = router({
 
   /** Checks models and tool servers, unless another replica has done so within the period. */
   watch: host.mutation(async ({ ctx }) => {
-    const { kv, settings } = ctx.services
+    const { settings } = ctx.services
+    const { kv } = ctx.services.stores
     const isDue = await kv.setIfAbsent('catalogue:checked', '1', Math.ceil(settings.tools.statusCheckEvery * 0.9))
     if (!isDue) return { checked: false }
     await Promise.all([checkModels(ctx), syncToolServers(ctx)])

@@ -7,13 +7,11 @@ import { runStatement } from '../core/run-statement.ts'
 import { adminSession, host, router } from '../core/trpc.ts'
 import { type Adapter, nativeTools } from '../ports/ai/adapters.ts'
 import { type PriceList, priceList } from '../ports/ai/price-list.ts'
+import { getDayBefore } from '../ports/days.ts'
 import { isSearchPriced, toPricing } from './pricing.ts'
 
 /** Days after which a price list is outdated. */
 const DEFAULT_DAYS = 90
-
-const DAY_MS = 86_400_000
-const getDayBefore = (days: number) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10)
 
 /** Administration of model prices. */
 export const pricesRouter = router({

@@ -235,6 +235,32 @@ export function addCosts(one: Cost, other: Cost): Cost {
   return { costMicros: one.costMicros + other.costMicros, currency: one.currency ?? other.currency }
 }
 
+/** The price of a model, and the most that a request may use the provider's own tools. */
+interface PricedUse {
+  pricing: DeepReadonly<Pricing> | null
+  uses: NativeUses
+}
+
+/** True if both are priced in one currency, or one of them is free and the other's price is fully known. */
+export function hasCompatibleCurrency(one: PricedUse, other: PricedUse): boolean {
+  const [currency, otherCurrency] = [findCurrency(one), findCurrency(other)]
+  return (
+    currency === otherCurrency ||
+    (currency === 'any' && otherCurrency !== undefined) ||
+    (otherCurrency === 'any' && currency !== undefined)
+  )
+}
+
+/** Returns `any` for a free model, and undefined if a price is not fully known. */
+function findCurrency({ pricing, uses }: PricedUse): string | undefined {
+  if (pricing && 'free' in pricing) return 'any'
+  const [input = 0] = pricing?.ranges?.[0]?.range ?? []
+  const smallestUse = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
+  // Whether a price is known does not depend on the number of searches.
+  const webSearches = Math.min(1, uses.webSearches)
+  return computeCost(pricing, { ...smallestUse, webSearches }).currency ?? undefined
+}
+
 /** Sums are computed in whole picos (10⁻¹² of the currency), because sums of floating-point numbers are not exact. */
 const PICOS_PER_UNIT = 1e12
 const PICOS_PER_MICRO = 1_000_000n

@@ -83,8 +83,9 @@ export const hashSecret = (secret: string | undefined) =>
   secret ? createHash('sha256').update(secret).digest('hex') : null
 
 /** Seals all secrets with the current application key, so that earlier keys can be dropped. */
-export async function resealSecrets(em: EntityManager, services: Pick<Services, 'resources' | 'vault'>): Promise<void> {
-  const { resources, vault } = services
+export async function resealSecrets(em: EntityManager, services: Pick<Services, 'records' | 'vault'>): Promise<void> {
+  const { vault } = services
+  const { resources } = services.records
   for (const type of resources.all)
     for (const { property, purpose } of listSecrets(type)) {
       const rows = await em.find(resources.tableOf(type.type).entity, {})

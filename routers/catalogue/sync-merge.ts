@@ -15,9 +15,9 @@ export function mergeUntouched<T extends Values>(fileValues: T, current: Values,
   return Object.fromEntries(unchanged) as Partial<T>
 }
 
-/** A column that the last synchronisation did not know was empty at that time. */
+/** A column that the last synchronisation did not know was empty at that time; a later one without null begins as false. */
 const isEmpty = (value: unknown) =>
-  value === null || value === undefined || (Array.isArray(value) && value.length === 0)
+  value === null || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
 
 /** Converts a value to what a JSON column returns, so that the two can be compared. */
 export const toPlainJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))

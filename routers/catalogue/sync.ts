@@ -37,12 +37,12 @@ export interface SyncReport {
  * published.
  */
 export async function syncModels(ctx: Context): Promise<SyncReport> {
-  const config = await ctx.services.modelConfig()
+  const config = await ctx.services.ai.modelConfig()
   return withChangeLog(ctx, async (em, changes) => {
     // Replicas that start at the same time take turns.
     await runStatement(em, acquireLock, [locks.syncModels])
     const recordModel = recordWrites({ em, changes }, ctx.services)
-    const tools = await syncTools(em, [...ctx.services.extensions.tools.values()])
+    const tools = await syncTools(em, [...ctx.services.process.extensions.tools.values()])
     await syncServers(em, ctx.services, config.mcpServers)
     const deactivated: string[] = []
     const knownProviders = await em.find(AiProvider, {}, { populate: ['servers'] })
@@ -109,11 +109,24 @@ function writeModel(em: EntityManager, entry: ModelEntry, { provider, row, tools
     parameters = null,
     settings = null,
     documentationUrl = null,
+    deprecationDate = null,
+    successor = null,
     position = null,
     ...plain
   } = rest
   const prices = pricing ? toPricing(pricing) : null
-  const valuesOrNull = { label, upstreamId, limits, pricing: prices, parameters, settings, documentationUrl, position }
+  const ends = { deprecationDate, successor }
+  const valuesOrNull = {
+    label,
+    upstreamId,
+    limits,
+    pricing: prices,
+    parameters,
+    settings,
+    documentationUrl,
+    position,
+    ...ends,
+  }
   const fileValues = { ...plain, ...valuesOrNull }
   const model = row
     ? em.assign(row, dropEqual(mergeUntouched(fileValues, { ...row }, row.synced), { ...row }))
@@ -188,7 +201,10 @@ type RecordModel = (model: AiModel) => void
  * Records each row that this transaction writes, if everybody follows its type, and each model that is passed to the
  * returned function. A synchronisation writes rows in several steps, and each row is published once.
  */
-function recordWrites({ em, changes }: ChangeTransaction, { resources }: Pick<Services, 'resources'>): RecordModel {
+function recordWrites(
+  { em, changes }: ChangeTransaction,
+  { records: { resources } }: Pick<Services, 'records'>,
+): RecordModel {
   const streamedTypes = resources.all.filter(({ streams }) => streams === 'all')
   const types = new Map(streamedTypes.map((resource) => [resources.tableOf(resource.type).table, resource]))
   const recordedRows = new Set<string>()

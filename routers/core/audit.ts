@@ -4,6 +4,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import ipaddr from 'ipaddr.js'
 import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
+import { DAY_MS, getDayBefore } from '../ports/days.ts'
 import { AuditedCall, type AuditedCallInit, isSyncCall } from './audited-call.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
@@ -23,6 +24,7 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'extApps.endLinks': () => true,
   'extApps.establishConnection': () => true,
   'keychain.changePasskey': () => true,
+  'ownAccount.remove': () => true,
   'passkey.renewBackup': () => true,
   'passkey.reset': () => true,
   'password.change': () => true,
@@ -99,7 +101,8 @@ export async function recordCallInTransaction(
 export async function recordCompletedCall(ctx: Context, call: AuditedCall): Promise<void> {
   if (!call.needsEntry || (await isRepeatedRead(ctx, call))) return
   const entry = toEntry(ctx, call)
-  const { audit, sql } = ctx.services
+  const { sql } = ctx.services
+  const { audit } = ctx.services.process
   if (!call.isAdministrative) return audit.append(entry)
   await sql(appendToAudit, [JSON.stringify([entry])]).catch(() => audit.append(entry))
 }
@@ -107,17 +110,15 @@ export async function recordCompletedCall(ctx: Context, call: AuditedCall): Prom
 /** Reads that have one entry for each session or token and day, because a page is read in many calls. */
 const pagedReads = ['audit.list']
 
-const DAY_MS = 86_400_000
-
 /** True if an entry already says that this session or token has read the list today. */
 async function isRepeatedRead(ctx: Context, { path }: AuditedCall): Promise<boolean> {
   const { browser, callerContext, services } = ctx
   const { current } = callerContext
   if (!pagedReads.includes(path) || current.type !== 'user') return false
   const reader = current.token ? `token:${current.token.id}` : `session:${browser?.session?.handle}`
-  const day = new Date().toISOString().slice(0, 10)
+  const day = getDayBefore(0)
   // Without the store, an entry too many is better than none.
-  const isFirst = await services.kv
+  const isFirst = await services.stores.kv
     .setIfAbsent(`audit:read:${path}:${current.person.id}:${reader}:${day}`, '1', DAY_MS)
     .catch(() => true)
   return !isFirst
@@ -131,17 +132,20 @@ export function recordRefusedCall(ctx: Context, call: AuditedCall, code: string)
   if (call.isAutomatic || (!call.isAdministrative && !signInFailures.includes(code))) return
   const entry = { ...toEntry(ctx, call, code), change: null }
   const network = ctx.address && anonymizeAddress(ctx.address, 'network')
-  ctx.services.audit.appendFailure([call.path, code, entry.actor, entry.subject, network].join(' '), entry)
+  ctx.services.process.audit.appendFailure([call.path, code, entry.actor, entry.subject, network].join(' '), entry)
 }
 
 function toEntry(ctx: Context, { path, subject, change }: AuditedCall, outcome = 'ok'): NewAuditEntry {
+  const actor = nameActor(ctx)
+  // A removal erases the origin of the person's earlier entries, and writes its own entry after that.
+  const isErased = subject === actor && change?.['erased'] !== undefined
   return {
     act: path,
     outcome,
-    actor: nameActor(ctx),
+    actor,
     subject: subject?.replace(/\p{Cc}/gu, ' ').slice(0, 200) ?? null,
     requestId: ctx.requestId.slice(0, 100),
-    origin: toSaltedJson(toOrigin(ctx)),
+    origin: isErased ? null : toSaltedJson(toOrigin(ctx)),
     change: toSaltedJson(change),
   }
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { Resource } from '../resource/declare.ts'
+import type { RecordRef } from '../resource/record.ts'
 
 export type StreamKind = 'room' | 'user'
 /** A stream that can be followed: a room, a person, everybody, or administrators only. */
@@ -16,6 +17,11 @@ export interface ChangeRecorder {
   addRow(of: Resource, verb: ChangeVerb, row: { id: number }): void
   /** Adds changes that a statement has already written to the log. */
   addLogged(changes: readonly LoggedChange[]): void
+  /**
+   * Adds a row as every follower of the stream may read it, so that its changes in the stream carry it. A large one is
+   * left out.
+   */
+  addRecord(stream: Stream, type: string, record: RecordRef): void
   /** Adds sessions and tokens that end with the commit. */
   addEnded(credentials: readonly string[]): void
   /** Names files that are removed after the commit, because nothing refers to them any more. */

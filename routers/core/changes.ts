@@ -22,18 +22,19 @@ export async function withChangeLog<T>(
 ): Promise<T> {
   const pending: PendingChange[] = []
   const logged: LoggedChange[] = []
+  const records = new Map<string, object>()
   const droppedFiles: string[] = []
   const endedCredentials: string[] = []
   const finish = async (em: EntityManager) => {
-    const result = await work(em, createRecorder({ pending, logged, droppedFiles, endedCredentials }))
+    const result = await work(em, createRecorder({ pending, logged, records, droppedFiles, endedCredentials }))
     await em.flush()
     if (pending.length > 0) logged.push(...(await writeLog(em, pending)))
     return result
   }
   const { result, notifications } = await runTransaction(ctx, stream, finish, pending)
   // Announce ended credentials first, so that their holders receive no further changes.
-  const announced = ctx.services.credentials.announce(endedCredentials)
-  publish(ctx, [...logged, ...notifications])
+  const announced = ctx.services.changes.credentials.announce(endedCredentials)
+  publish(ctx, [...logged.map((change) => withRecord(change, records)), ...notifications])
   await announced
   if (droppedFiles.length > 0) await removeFiles(ctx, droppedFiles)
   return result
@@ -58,7 +59,7 @@ async function runTransaction<T>(
   /** The changes that the work has recorded when it is done. */
   pending: readonly PendingChange[] = [],
 ): Promise<{ result: T; notifications: LoggedChange[] }> {
-  using _turn = stream && (await ctx.services.semaphores.change.acquire(stream))
+  using _turn = stream && (await ctx.services.limits.semaphores.change.acquire(stream))
   const auditedCall = ctx.auditedCall?.isSignIn ? undefined : ctx.auditedCall
   const outcome = await traceWork('transaction', {}, () =>
     ctx.em().transactional(async (em) => {
@@ -102,11 +103,14 @@ interface PendingChange {
 interface RecordedEffects {
   pending: PendingChange[]
   logged: LoggedChange[]
+  /** Rows by stream, type and id. */
+  records: Map<string, object>
   droppedFiles: string[]
   endedCredentials: string[]
 }
 
-function createRecorder({ pending, logged, droppedFiles, endedCredentials }: RecordedEffects): ChangeRecorder {
+function createRecorder(effects: RecordedEffects): ChangeRecorder {
+  const { pending, logged, records, droppedFiles, endedCredentials } = effects
   const add: ChangeRecorder['add'] = (streams, verb, type, id) => {
     for (const stream of streams) pending.push({ stream, kind: `${type}.${verb}`, subject: String(id) })
   }
@@ -114,9 +118,22 @@ function createRecorder({ pending, logged, droppedFiles, endedCredentials }: Rec
     add,
     addRow: (of, verb, row) => add(findStreams(of, row), verb, of.type, row.id),
     addLogged: (changes) => void logged.push(...changes),
+    addRecord(stream, type, record) {
+      if (Buffer.byteLength(JSON.stringify(record)) > MAX_RECORD_BYTES) return
+      records.set(`${stream} ${type} ${record.id}`, record)
+    },
     addEnded: (credentials) => void endedCredentials.push(...credentials),
     dropFiles: (names) => void droppedFiles.push(...names),
   }
+}
+
+/** The size of a row as JSON up to which a change carries it; followers read a larger one. */
+const MAX_RECORD_BYTES = 16 * 1024
+
+function withRecord(change: LoggedChange, records: ReadonlyMap<string, object>): LoggedChange {
+  const { stream, kind, subject } = change
+  const record = records.get(`${stream} ${kind.split('.', 1)[0]} ${subject}`)
+  return record ? { ...change, record } : change
 }
 
 const writeLog = (em: EntityManager, pending: readonly PendingChange[]) =>
@@ -124,7 +141,7 @@ const writeLog = (em: EntityManager, pending: readonly PendingChange[]) =>
 
 function publish({ services, notes, caller }: Context, logged: readonly LoggedChange[]): void {
   if (logged.length === 0) return
-  services.changeBus.publish(logged)
+  services.changes.bus.publish(logged)
   if (!services.settings.syncLog) return
   const ownStream = caller.type === 'user' ? `user:${caller.person.id}` : ''
   const readable = logged.filter(
@@ -134,8 +151,10 @@ function publish({ services, notes, caller }: Context, logged: readonly LoggedCh
 }
 
 /** The hourly cleanup finds files that could not be removed. */
-async function removeFiles({ services: { files, log } }: Context, names: readonly string[]): Promise<void> {
-  await files.remove(names).catch((error: unknown) => log.warn({ error }, 'a file could not be removed'))
+async function removeFiles({ services }: Context, names: readonly string[]): Promise<void> {
+  await services.files.attachments
+    .remove(names)
+    .catch((error: unknown) => services.log.warn({ error }, 'a file could not be removed'))
 }
 
 /** Returns the streams that a row belongs to, by the properties that its declaration names. */

@@ -120,7 +120,7 @@ export function createContext(services: Services, call: CallDetails): Context {
   } = call
   const { locale = services.settings.defaultLocale } = call
   const notes = new ResponseNotes()
-  const callerContext = new CallerContext(services.hooks, notes, cause ? undefined : caller)
+  const callerContext = new CallerContext(services.process.hooks, notes, cause ? undefined : caller)
   if (caller && cause) callerContext.setCaller(caller, cause)
   let scopedManager: EntityManager | undefined
   return {

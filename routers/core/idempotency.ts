@@ -65,19 +65,19 @@ export async function runOnce(
 
 /** Claims the key; returns the stored response, or undefined if this is the first request with the key. */
 async function claimOrReplay(
-  { services: { answers, vault } }: Context,
+  { services }: Context,
   { storeKey, fingerprint, claimValue }: Claim,
 ): Promise<RetainedResponse | undefined> {
   // The first request may fail and delete its entry between the two look-ups; then this one becomes the first.
   for (;;) {
-    const isFirst = await answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch(refuseWithoutStore)
+    const isFirst = await services.stores.answers.setIfAbsent(storeKey, claimValue, LEASE_MS).catch(refuseWithoutStore)
     if (isFirst) return undefined
-    const text = await answers.get(storeKey).catch(refuseWithoutStore)
+    const text = await services.stores.answers.get(storeKey).catch(refuseWithoutStore)
     if (text === undefined) continue
     const execution = JSON.parse(text) as StoredExecution
     if (execution.fingerprint !== fingerprint) throw createConflict('This key was used for another request.')
     if (!execution.sent) throw createConflict('The first request with this key is still under way.')
-    return JSON.parse(vault.open(execution.sent, PURPOSE)) as RetainedResponse
+    return JSON.parse(services.vault.open(execution.sent, PURPOSE)) as RetainedResponse
   }
 }
 
@@ -97,7 +97,8 @@ interface Claim {
 }
 
 async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredResponse>): Promise<StoredResponse> {
-  const { answers, log } = ctx.services
+  const { log } = ctx.services
+  const { answers } = ctx.services.stores
   // A failed request changed nothing, so the key is released for another try.
   const release = async (error: unknown): Promise<never> => {
     await answers
@@ -121,12 +122,9 @@ async function runFirst(ctx: Context, claim: Claim, run: () => Promise<StoredRes
 }
 
 /** Renews the lease of the key while the request runs. The lease may expire if the store is unavailable. */
-async function withLeaseRenewal<T>(
-  { services: { answers } }: Context,
-  { storeKey, claimValue }: Claim,
-  run: () => Promise<T>,
-) {
-  const renew = () => void answers.replaceIfUnchanged(storeKey, claimValue, claimValue, LEASE_MS).catch(() => {})
+async function withLeaseRenewal<T>({ services }: Context, { storeKey, claimValue }: Claim, run: () => Promise<T>) {
+  const renew = () =>
+    void services.stores.answers.replaceIfUnchanged(storeKey, claimValue, claimValue, LEASE_MS).catch(() => {})
   const timer = setInterval(renew, RENEWAL_MS)
   try {
     return await run()
@@ -146,7 +144,7 @@ async function storeResponse(
   const stored: RetainedResponse = (await consumeByteQuota(ctx, owner, payload)) ? { ...response } : withoutBody
   if (hashFile) stored.file = await hashFile()
   const execution: StoredExecution = { fingerprint, sent: ctx.services.vault.seal(JSON.stringify(stored), PURPOSE) }
-  await ctx.services.answers.replaceIfUnchanged(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)
+  await ctx.services.stores.answers.replaceIfUnchanged(storeKey, claimValue, JSON.stringify(execution), RETENTION_MS)
 }
 
 const createConflict = (detail: string) => new Problem('idempotency_conflict', { detail })
@@ -182,19 +180,24 @@ const MAX_KEPT = 2 * 1024 * 1024
 
 /** Refuses the request before it runs if its key could not be remembered for a day. */
 async function consumeKeyQuota({ services, notes }: Context, owner: string): Promise<void> {
-  const allowance = await services.limiter.consume(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
+  const allowance = await services.limits.limiter.consume(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
   if (allowance.remaining >= 0) return
   notes.setRateLimit(allowance)
   throw new Problem('too_many_requests', { detail: `At most ${MAX_KEYS} idempotency keys are kept for you in a day.` })
 }
 
 const refundKeyQuota = ({ services }: Context, owner: string): Promise<void> =>
-  services.limiter.refund(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
+  services.limits.limiter.refund(buildQuotaKey(owner), MAX_KEYS, DAY_SECONDS)
 
 /** Returns true if the body of the response may be stored, and counts it. */
 async function consumeByteQuota({ services }: Context, owner: string, payload: string): Promise<boolean> {
   if (payload.length > MAX_PAYLOAD) return false
-  const allowance = await services.limiter.consume(`idempotency:kept:${owner}`, MAX_KEPT, DAY_SECONDS, payload.length)
+  const allowance = await services.limits.limiter.consume(
+    `idempotency:kept:${owner}`,
+    MAX_KEPT,
+    DAY_SECONDS,
+    payload.length,
+  )
   return allowance.remaining >= 0
 }
 

@@ -51,7 +51,7 @@ async function drainFile(ctx: Context, content: AsyncIterable<Uint8Array>): Prom
   const { callerContext, services } = ctx
   const rules = services.settings.public.files
   const { current } = callerContext
-  using _slot = services.uploads.acquire(current.type === 'user' ? `${current.person.id}` : '')
+  using _slot = services.limits.uploads.acquire(current.type === 'user' ? `${current.person.id}` : '')
   let bytes = 0
   for await (const part of withUploadTimeout(ctx, content)) {
     bytes += part.length

@@ -108,9 +108,21 @@ const errorKinds = {
     'INTERNAL_SERVER_ERROR',
     'This service has used up its account at the AI provider. Please contact your administrator.',
   ],
-  provider_misconfigured: [
+  provider_key_refused: [
     'INTERNAL_SERVER_ERROR',
-    'The AI provider does not know this service or the model. Please contact your administrator.',
+    'The AI provider does not accept the API key of this service. Please contact your administrator.',
+  ],
+  provider_model_unknown: [
+    'INTERNAL_SERVER_ERROR',
+    'The AI provider does not know the model. Please contact your administrator, or ask another model.',
+  ],
+  provider_broke_off: [
+    'INTERNAL_SERVER_ERROR',
+    'The answer of the AI provider broke off, or could not be read. Try again later.',
+  ],
+  provider_paused: [
+    'INTERNAL_SERVER_ERROR',
+    'The AI provider is not asked for a while, because several calls have failed. Try again later.',
   ],
   context_length_exceeded: [
     'UNPROCESSABLE_CONTENT',

@@ -24,7 +24,7 @@ interface Notes {
   readonly retry: Readonly<RetryAdvice>
   /** Ignored members of the request, by their names. */
   readonly ignoredParameters: readonly string[]
-  /** The fallback model that answered. */
+  /** The model that answered in place of the one that was asked. */
   readonly answeredBy: string | undefined
   readonly mustClearSiteData: boolean
   readonly positions: readonly StreamPosition[]
@@ -89,7 +89,7 @@ export class ResponseNotes {
     this.#ignored = [...new Set([...this.#ignored, ...this.#unsent.map(toClientName)])]
   }
 
-  /** Sets the fallback model that answers. */
+  /** Sets the model that answers in place of the one that was asked. */
   setAnsweredBy(model: string): void {
     this.#answeredBy = model
   }

@@ -40,5 +40,8 @@ export async function runForOneRow<Row>(
 /** Returns a function that runs statements in the transaction. */
 export const createTransactionSql =
   (em: EntityManager): Sql =>
-  (query, values = []) =>
-    runStatement(em, query, values)
+  async (query, values = []) => {
+    const rows = await runStatement(em, query, values)
+    const { read } = query
+    return read ? rows.map((row) => read(row as object)) : rows
+  }

@@ -40,56 +40,43 @@ import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Settings, SettingValue } from './settings.ts'
 
-/** Services that the process provides to every call. */
+/** Services that the process provides to every call: five that nearly every procedure needs, and the others in parts. */
 export interface Services {
   em: EntityManager
   sql: Sql
-  readInBatches: ReadInBatches
-  hooks: HookRegistry
   settings: Settings
-  listSettings: () => SettingValue[]
-  kv: KeyValueStore
-  answers: AnswerStore
-  /** Cached previews of linked pages. */
-  previews: AnswerStore
-  /** Previews that are being read. */
-  previewReads: SingleFlight<string>
-  audit: AuditLog
-  backups: Backups
-  metrics: Metrics
-  changeBus: ChangeBus
-  changeStreams: ChangeStreams
+  log: Log
+  vault: Vault
+  records: RecordServices
+  changes: ChangeServices
+  limits: LimitServices
+  stores: StoreServices
+  ai: AiServices
+  files: FileServices
+  login: LoginServices
+  rooms: RoomServices
+  texts: TextServices
+  process: ProcessServices
+}
+
+/** The declared types, and the reader of results that do not fit into memory. */
+export interface RecordServices {
+  readInBatches: ReadInBatches
+  resources: ResourceCatalogue
+}
+
+/** The services that carry changes to those who follow them, on every replica. */
+export interface ChangeServices {
+  bus: ChangeBus
+  streams: ChangeStreams
   notifier: Notifier
   credentials: CredentialWatch
-  roomDirectory: RoomDirectory
-  roomAnswers: RoomAnswers
   subscriptions: Subscriptions
+}
+
+/** Limits of requests: by time on all replicas, and of those in progress in this process. */
+export interface LimitServices {
   limiter: RateLimiter
-  /** Opened lazily, before the first request. */
-  loginSources: () => Promise<LoginSources>
-  localAccounts: LocalAccounts
-  loginThrottle: LoginThrottle
-  models: ModelGateway
-  callableModels: CallableModels
-  toolServers: ToolServers
-  modelConfig: () => Promise<ModelConfig>
-  /** Undefined if no file configures models. */
-  modelOrigins: () => Promise<ModelOrigins | undefined>
-  limitsConfig: () => Promise<LimitsConfig>
-  announcementText: ReadAnnouncementText
-  writeAnnouncementTexts: WriteAnnouncementTexts
-  frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
-  usageLedger: UsageLedger
-  jobQueue: JobQueue
-  textExtractor: TextExtractor
-  vault: Vault
-  connectRequests: ConnectRequests
-  storage: Storage
-  files: FileStore
-  /** Stores the archives of personal data. */
-  exportFiles: FileStore
-  personArchive: WritePersonArchive
-  promptFiles: PromptFiles
   /** Limits concurrent requests per person on the database, and concurrent changes of shared streams. */
   semaphores: Record<'person' | 'change', KeyedSemaphore>
   /** Counts the uploads of this process. */
@@ -98,14 +85,78 @@ export interface Services {
   aiBytes: InFlightLimiter
   /** Counts the calls of models in progress in this process, per person. */
   aiCalls: InFlightLimiter
-  webReader: WebReader
-  healthChecks: HealthChecks
-  healthTimer: HealthTimer
-  extensions: Extensions
-  resources: ResourceCatalogue
-  labels: Readonly<Record<Locale, Labels>>
-  log: Log
+}
+
+/** Short-lived values that the replicas share. */
+export interface StoreServices {
+  kv: KeyValueStore
+  answers: AnswerStore
+  /** Cached previews of linked pages. */
+  previews: AnswerStore
+  /** Previews that are being read. */
+  previewReads: SingleFlight<string>
+}
+
+/** Models, their tools, and the usage of both. */
+export interface AiServices {
+  models: ModelGateway
+  callableModels: CallableModels
+  toolServers: ToolServers
+  usageLedger: UsageLedger
+  promptFiles: PromptFiles
+  modelConfig: () => Promise<ModelConfig>
+  /** Undefined if no file configures models. */
+  modelOrigins: () => Promise<ModelOrigins | undefined>
+  limitsConfig: () => Promise<LimitsConfig>
+}
+
+/** Stored files, and what is made of them. */
+export interface FileServices {
+  attachments: FileStore
+  /** Stores the archives of personal data. */
+  exports: FileStore
+  /** Stores pictures and drafts. */
+  storage: Storage
+  textExtractor: TextExtractor
+  personArchive: WritePersonArchive
+  backups: Backups
 }
 
 /** Writes the archive of a person's data as a ZIP stream; stops when the signal aborts. */
 type WritePersonArchive = (userId: number, signal: AbortSignal) => AsyncIterable<Uint8Array>
+
+/** Sources that know people, and the requests of apps to be linked with them. */
+export interface LoginServices {
+  /** Opened lazily, before the first request. */
+  sources: () => Promise<LoginSources>
+  localAccounts: LocalAccounts
+  throttle: LoginThrottle
+  connectRequests: ConnectRequests
+}
+
+export interface RoomServices {
+  directory: RoomDirectory
+  /** Answers of models that are being written, by room. */
+  answers: RoomAnswers
+}
+
+/** Texts and front-end migrations from the files of the operator. */
+export interface TextServices {
+  labels: Readonly<Record<Locale, Labels>>
+  announcementText: ReadAnnouncementText
+  writeAnnouncementTexts: WriteAnnouncementTexts
+  frontendMigrations: () => Promise<ReadonlyMap<string, FrontendMigrationFile>>
+}
+
+/** The operation of the process, and what extensions add to it. */
+export interface ProcessServices {
+  hooks: HookRegistry
+  extensions: Extensions
+  listSettings: () => SettingValue[]
+  audit: AuditLog
+  metrics: Metrics
+  jobQueue: JobQueue
+  healthChecks: HealthChecks
+  healthTimer: HealthTimer
+  webReader: WebReader
+}

@@ -24,6 +24,8 @@ export interface Settings {
   bindingSource: LoginSourceName | undefined
   allowExternalCommunication: boolean
   allowExternalApps: boolean
+  /** True if people may remove their own accounts. */
+  allowAccountRemoval: boolean
   allowUserTokenCreation: boolean
   /** True if programs may have a model answer in rooms. */
   allowProgramsInRooms: boolean

@@ -28,12 +28,28 @@ function toErrorShape(shape: TRPCDefaultErrorShape, error: TRPCError, ctx: Conte
       httpStatus,
       path: path && shorten(path, MAX_PATH),
       problem: error instanceof Problem ? error.problem : undefined,
-      ...(error instanceof Problem && error.meta),
+      ...(error instanceof Problem && (error.meta as ProblemMeta)),
       issues: limitIssues(issues, ctx),
       // An error before the context exists carries the id itself.
       requestId: ctx?.requestId ?? (error as { requestId?: string }).requestId,
     },
   }
+}
+
+/** The data of a problem that first-party programs read. */
+interface ProblemMeta {
+  /** ISO time at which a repetition may succeed. */
+  retryAt?: string
+  /** The limit that refused a call, with its numbers as texts. */
+  limit?: string
+  limitSubject?: string
+  limitUnit?: string
+  limitCurrency?: string
+  limitLeft?: string
+  limitNeeded?: string
+  inputTokens?: string
+  answerTokens?: string
+  fittingAnswerTokens?: string
 }
 
 const limitIssues = (issues: readonly Issue[], ctx: Context | undefined): Issue[] =>
@@ -218,7 +234,7 @@ async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMet
   if (isLong || ctx.origin === 'host' || (current.type !== 'user' && current.type !== 'external-app')) return undefined
   const key = current.type === 'user' ? `user:${current.person.id}` : `app:${current.appId}`
   try {
-    return await ctx.services.semaphores.person.acquire(key, ctx.signal)
+    return await ctx.services.limits.semaphores.person.acquire(key, ctx.signal)
   } catch (error) {
     ctx.notes.adviseRetry({ afterSeconds: RETRY_SECONDS })
     throw error
@@ -226,13 +242,9 @@ async function acquireTurn(ctx: Context, { ability }: Access, meta: ProcedureMet
 }
 
 /** Runs the `user-acting` hook, whose listeners may refuse the call. */
-async function emitUserActing({
-  callerContext: { current },
-  origin,
-  services: { hooks, sql },
-}: Context): Promise<void> {
+async function emitUserActing({ callerContext: { current }, origin, services }: Context): Promise<void> {
   if (origin === 'wire' && current.type === 'user')
-    await hooks.emitSerial('user-acting', { userId: current.person.id, sql })
+    await services.process.hooks.emitSerial('user-acting', { userId: current.person.id, sql: services.sql })
 }
 
 type User = { caller: CallerOf<'user'> }
@@ -257,6 +269,8 @@ export const userOrAppWith = (ability: Ability) =>
   procedureFor<{ caller: CallerOf<'user' | 'external-app'> }>('users, apps included', { ability })
 /** Allows users in the browser. */
 export const sessionUser = procedureFor<User & InBrowser>('users', { sessionOnly: true })
+/** Allows users in the browser whose session is fresh. */
+export const freshSessionUser = procedureFor<User & InBrowser>('users', { sessionOnly: true, sensitive: true })
 /** Allows everybody in a browser, signed in or not. */
 export const browserProcedure = procedureFor<InBrowser>('anyone', { sessionOnly: true })
 /** Allows signed-in people who may have no keys yet. */

@@ -110,18 +110,18 @@ async function setPassword(ctx: Context, em: EntityManager, person: InvitedPerso
   const change = { passwordChangedAt: raw('now()'), updatedAt: new Date() }
   await em.nativeUpdate(User, { id }, change)
   // Create the account late: if that fails, the transaction rolls back and the link still works.
-  const subject = await ctx.services.localAccounts.add({ username, email, name }, password)
+  const subject = await ctx.services.login.localAccounts.add({ username, email, name }, password)
   await em.nativeUpdate(User, { id }, { subject })
 }
 
 async function assertCanSetPassword(ctx: Context, { username, disabled }: InvitedPerson): Promise<void> {
   assertLocalAccounts(ctx)
   if (disabled) throw new Problem('account_disabled')
-  if (await ctx.services.localAccounts.has(username)) throw new Problem('account_exists')
+  if (await ctx.services.login.localAccounts.has(username)) throw new Problem('account_exists')
 }
 
 async function assertNoAccount({ services }: Context, username: string): Promise<void> {
-  if (!(await services.localAccounts.has(username))) return
+  if (!(await services.login.localAccounts.has(username))) return
   const detail = `${username} has an account with a password already. Give them a new one with set-password.`
   throw new Problem('account_exists', { detail })
 }

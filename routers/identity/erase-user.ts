@@ -23,7 +23,10 @@ export async function eraseUser(
   user: User,
   beforehand: (tx: EntityManager) => Promise<void> = async () => {},
 ): Promise<ErasureReport> {
-  const { localAccounts, hooks, exportFiles, log } = ctx.services
+  const { log } = ctx.services
+  const { localAccounts } = ctx.services.login
+  const { hooks } = ctx.services.process
+  const { exports: exportFiles } = ctx.services.files
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
   const report: ErasureReport = {}
   const files: string[] = []
@@ -46,10 +49,7 @@ export async function eraseUser(
       const count = await eraseRows(tx, rule, user.id)
       report[rule.table] = rule.rows === 'delete' ? { deleted: deleted + count, kept } : { deleted, kept: kept + count }
     }
-    // This returns the current picture, which may have changed since the user was looked up.
-    const { avatar } = await runForOneRow(tx, deleteUser, [user.id])
-    await assertAdministratorLeft(ctx, tx)
-    if (avatar) files.push(avatar)
+    files.push(...(await deletePerson(ctx, tx, user.id)))
     report['users'] = { deleted: 1, kept: 0 }
     // End registrations that are under way with this username.
     await tx.nativeDelete(Session, { subject: { username } })
@@ -67,6 +67,13 @@ export async function eraseUser(
     .remove(exportFilesToRemove)
     .catch((error: unknown) => log.warn({ error }, 'an export could not be removed'))
   return report
+}
+
+/** Deletes the row of a person, and returns their picture, which may have changed since they were looked up. */
+async function deletePerson(ctx: Context, tx: EntityManager, id: number): Promise<string[]> {
+  const { avatar, role } = await runForOneRow(tx, deleteUser, [id])
+  if (role === 'admin') await assertAdministratorLeft(ctx, tx)
+  return avatar ? [avatar] : []
 }
 
 async function eraseRows(tx: EntityManager, { table, column, rows }: EraseRule, userId: number): Promise<number> {

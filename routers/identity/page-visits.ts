@@ -31,12 +31,12 @@ export const pagesRouter = router({
     })),
 })
 
-async function readLoginOptions({ services: { loginSources, settings } }: Context) {
-  const { password, redirect, header } = await loginSources()
+async function readLoginOptions({ services }: Context) {
+  const { password, redirect, header } = await services.login.sources()
   return {
-    baseUrl: settings.baseUrl,
+    baseUrl: services.settings.baseUrl,
     login: { password: password !== undefined, elsewhere: redirect !== undefined || header !== undefined },
-    mayPaste: settings.public.passkey.allowPaste,
-    isPasskeyRestricted: settings.public.passkey.restrictCharacters,
+    mayPaste: services.settings.public.passkey.allowPaste,
+    isPasskeyRestricted: services.settings.public.passkey.restrictCharacters,
   }
 }

@@ -18,7 +18,7 @@ export const passkeyRouter = router({
   /** Includes the username with which the key was derived, if the person was renamed since. */
   backup: sessionUser.query(async ({ ctx }) => {
     const backup = await ctx.em().findOne(PasskeyBackup, { user: ctx.caller.person.id })
-    if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passkey.' })
+    if (!backup) throw new Problem('not_found', { detail: 'There is no backup of your passphrase.' })
     const { ciphertext, iv, tag, derivedWith } = backup
     return { ciphertext, iv, tag, ...(derivedWith && { username: derivedWith }) }
   }),
@@ -39,7 +39,7 @@ export const passkeyRouter = router({
     await withChangeLog(ctx, async (em, changes) => {
       await endOtherSessions({ em, changes }, id, session.handle)
       await em.nativeUpdate(User, { id }, { publicKey: null })
-      await ctx.services.hooks.emitSerial('user-keys-changed', { userId: id, em, changes })
+      await ctx.services.process.hooks.emitSerial('user-keys-changed', { userId: id, em, changes })
       await em.nativeDelete(UserKeychainValue, { user: id })
       await em.nativeDelete(PasskeyBackup, { user: id })
       await runStatement(em, settleMigrations, [id])

@@ -28,16 +28,10 @@ const WINDOW_SECONDS = 15 * 60
 /** Passwords of local accounts. */
 export const passwordRouter = router({
   /** Tells whether the person has a local password that they can change. */
-  state: sessionUser.query(
-    async ({
-      ctx: {
-        services: { localAccounts },
-        caller,
-      },
-    }) => ({
-      canChange: localAccounts.inUse && (await localAccounts.has(caller.person.username)),
-    }),
-  ),
+  state: sessionUser.query(async ({ ctx }) => {
+    const { localAccounts } = ctx.services.login
+    return { canChange: localAccounts.inUse && (await localAccounts.has(ctx.caller.person.username)) }
+  }),
 
   /** Changes the caller's password. Their other sessions end; this one continues with a new id. */
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
@@ -45,7 +39,8 @@ export const passwordRouter = router({
     const { session } = ctx.browser
     const user = session && 'user' in session.subject && session.subject.user
     if (!session || !user) throw new Problem('signed_out')
-    if (!ctx.services.localAccounts.inUse || !(await ctx.services.localAccounts.has(username))) throw createNoAccount()
+    if (!ctx.services.login.localAccounts.inUse || !(await ctx.services.login.localAccounts.has(username)))
+      throw createNoAccount()
     assertNotGuessable(input.newPassword, [username, email, input.currentPassword])
     await verifyCurrentPassword(ctx, username, input.currentPassword, id)
     await withChangeLog(ctx, async (em, changes) => {
@@ -53,7 +48,7 @@ export const passwordRouter = router({
       const { passwordChangedAt } = user
       if (!(await recordPasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
       await endOtherSessions({ em, changes }, id, session.handle)
-      if (!(await ctx.services.localAccounts.setPassword(username, input.newPassword))) throw createNoAccount()
+      if (!(await ctx.services.login.localAccounts.setPassword(username, input.newPassword))) throw createNoAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
     await ctx.browser.replace(user)
@@ -71,9 +66,9 @@ export const passwordRouter = router({
         if (!(await recordPasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
         await endSessions({ em, changes }, id)
-        if (await ctx.services.localAccounts.setPassword(username, password)) return
+        if (await ctx.services.login.localAccounts.setPassword(username, password)) return
         if (subject && sourceOf(subject) !== 'local') throw createBoundElsewhere(username, subject)
-        const boundSubject = await ctx.services.localAccounts.add({ username, email, name }, password)
+        const boundSubject = await ctx.services.login.localAccounts.add({ username, email, name }, password)
         await em.nativeUpdate(User, { id }, { subject: boundSubject })
       })
       return { id, username }
@@ -82,7 +77,7 @@ export const passwordRouter = router({
 
 /** Throws if local accounts are switched off. */
 export function assertLocalAccounts({ services }: Context): void {
-  if (services.localAccounts.inUse) return
+  if (services.login.localAccounts.inUse) return
   throw new Problem('invalid', {
     detail: 'Nobody signs in with a local account here: AUTHENTICATION_METHOD lacks local.',
   })
@@ -123,13 +118,13 @@ async function recordPasswordChange(
 /** Verifies the current password with a limit on attempts, so that an open session cannot be used for guessing. */
 async function verifyCurrentPassword(ctx: Context, username: string, password: string, id: number): Promise<void> {
   const key = `password-change:${id}`
-  const allowance = await ctx.services.limiter.consume(key, MAX_ATTEMPTS, WINDOW_SECONDS)
+  const allowance = await ctx.services.limits.limiter.consume(key, MAX_ATTEMPTS, WINDOW_SECONDS)
   if (allowance.remaining < 0) {
     ctx.notes.setRateLimit(allowance)
     throw new Problem('too_many_requests', {
       detail: 'Too many attempts to change the password. Try again later.',
     })
   }
-  if (!(await ctx.services.localAccounts.verify(username, password))) throw new Problem('wrong_password')
-  await ctx.services.limiter.clear(key, MAX_ATTEMPTS, WINDOW_SECONDS)
+  if (!(await ctx.services.login.localAccounts.verify(username, password))) throw new Problem('wrong_password')
+  await ctx.services.limits.limiter.clear(key, MAX_ATTEMPTS, WINDOW_SECONDS)
 }

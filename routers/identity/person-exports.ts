@@ -55,14 +55,15 @@ export const personExportsRouter = router({
   write: host.input(z.strictObject({ user: userSelector })).mutation(async ({ ctx, input }) => {
     const { id, username } = await findUser(ctx, input.user)
     assertPerson(id)
-    return { username, content: ctx.services.personArchive(id, ctx.signal()) }
+    return { username, content: ctx.services.files.personArchive(id, ctx.signal()) }
   }),
 
   download: sessionUser
     .meta({ file: 'out' })
     .input(exportInput)
     .query(async ({ ctx, input: { exportId } }) => {
-      const { sql, exportFiles } = ctx.services
+      const { sql } = ctx.services
+      const { exports: exportFiles } = ctx.services.files
       const { id } = ctx.caller.person
       ctx.auditedCall?.setSubject(`user:${id}`)
       const [found] = await sql(findExportFile, [exportId, id])
@@ -91,7 +92,7 @@ async function requestExport(ctx: Context, userId: number) {
     if (today >= MAX_PER_DAY)
       throw new Problem('too_many_requests', { detail: `You can order at most ${MAX_PER_DAY} exports within a day.` })
     const added = await runForOneRow(em, addExport, [userId, KEPT_HOURS])
-    await ctx.services.jobQueue.enqueue(em, 'export-person', { input: { exportId: added.id } })
+    await ctx.services.process.jobQueue.enqueue(em, 'export-person', { input: { exportId: added.id } })
     return added
   })
 }
@@ -101,7 +102,8 @@ function assertPerson(userId: number): void {
 }
 
 async function makeExport(ctx: Context, exportId: number): Promise<void> {
-  const { sql, exportFiles, personArchive } = ctx.services
+  const { sql } = ctx.services
+  const { exports: exportFiles, personArchive } = ctx.services.files
   const [waitingExport] = await sql(findWaitingExport, [exportId])
   if (!waitingExport) return
   const { name, bytes, sealedKey } = await exportFiles.write(personArchive(waitingExport.userId, ctx.signal()))
@@ -111,7 +113,9 @@ async function makeExport(ctx: Context, exportId: number): Promise<void> {
 }
 
 async function deleteExpired(ctx: Context): Promise<{ deleted: number; orphans: number }> {
-  const { sql, exportFiles, jobQueue } = ctx.services
+  const { sql } = ctx.services
+  const { exports: exportFiles } = ctx.services.files
+  const { jobQueue } = ctx.services.process
   let deleted = 0
   for (;;) {
     const expired = await sql(deleteExpiredExports, [BATCH_SIZE])
@@ -125,14 +129,14 @@ async function deleteExpired(ctx: Context): Promise<{ deleted: number; orphans: 
   return { deleted, orphans: await deleteOrphans(ctx) }
 }
 
-async function deleteOrphans({ services: { sql, exportFiles } }: Context): Promise<number> {
+async function deleteOrphans({ services }: Context): Promise<number> {
   const before = new Date(Date.now() - GRACE_MS)
   const names: string[] = []
-  for await (const { name, modifiedAt } of exportFiles.list()) if (modifiedAt < before) names.push(name)
+  for await (const { name, modifiedAt } of services.files.exports.list()) if (modifiedAt < before) names.push(name)
   let orphans = 0
   for (let at = 0; at < names.length; at += BATCH_SIZE) {
-    const orphaned = await sql(findOrphanedExports, [names.slice(at, at + BATCH_SIZE)])
-    await exportFiles.remove(orphaned.map(({ name }) => name))
+    const orphaned = await services.sql(findOrphanedExports, [names.slice(at, at + BATCH_SIZE)])
+    await services.files.exports.remove(orphaned.map(({ name }) => name))
     orphans += orphaned.length
   }
   return orphans

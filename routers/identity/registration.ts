@@ -52,10 +52,10 @@ export const registrationRouter = router({
       await withChangeLog(ctx, async (em, changes) => {
         const { user, isNew } = await saveFirstKeys(em, session, { ...input, quota })
         const { id, username: name } = user
-        if (isNew) await ctx.services.hooks.emitSerial('name-taken', { subject: 'user', id, name, em })
-        await ctx.services.hooks.emitSerial('user-registered', { userId: user.id, em, policy: input.policy })
+        if (isNew) await ctx.services.process.hooks.emitSerial('name-taken', { subject: 'user', id, name, em })
+        await ctx.services.process.hooks.emitSerial('user-registered', { userId: user.id, em, policy: input.policy })
         // Somebody with earlier keys may be in rooms, which the new keys cannot open.
-        await ctx.services.hooks.emitSerial('user-keys-changed', { userId: user.id, em, changes })
+        await ctx.services.process.hooks.emitSerial('user-keys-changed', { userId: user.id, em, changes })
       }).catch((error: unknown) => explainDuplicate(ctx, session, error))
       const [knownUser] = await ctx.services.sql(findKnownUser, [caller.username])
       if (!knownUser) throw new Problem('signed_out')

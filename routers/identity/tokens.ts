@@ -121,7 +121,7 @@ async function revokeToken(ctx: Context, target: { id: number; user: number }) {
     if (await em.nativeDelete(AccessToken, target, { filters: { own: false } })) return
     throw new Problem('not_found', { detail: `There is no token ${target.id} of this user.` })
   })
-  await ctx.services.credentials.announce([tokenCredential(target.id)])
+  await ctx.services.changes.credentials.announce([tokenCredential(target.id)])
   ctx.services.log.info({ ...describeActor(ctx), tokenId: target.id, userId: target.user }, 'a token was revoked')
   return { id: target.id }
 }

@@ -19,7 +19,7 @@ export async function addPerson(
 ): Promise<User> {
   const user = em.create(User, { ...input, role })
   await em.flush().catch(refuseDuplicate)
-  await ctx.services.hooks.emitSerial('name-taken', { subject: 'user', id: user.id, name: user.username, em })
+  await ctx.services.process.hooks.emitSerial('name-taken', { subject: 'user', id: user.id, name: user.username, em })
   ctx.auditedCall?.setSubject(`user:${user.id}`)
   return user
 }
@@ -32,7 +32,7 @@ export function refuseDuplicate(error: unknown): never {
 /** Renames a person whose row is locked, and keeps the previous username for keys that were derived with it. */
 export async function renameUser(ctx: Context, em: EntityManager, user: User, username: string): Promise<void> {
   const { id, username: before } = user
-  const { hooks } = ctx.services
+  const { hooks } = ctx.services.process
   user.username = username
   await em.flush()
   await runStatement(em, keepBackupUsername, [before, id])

@@ -31,7 +31,7 @@ export const adminRouter = router({
       }
       const id = await runInTransaction(ctx, undefined, async (em) => {
         const user = await addPerson(ctx, em, { ...input, role })
-        if (password !== undefined) user.subject = await ctx.services.localAccounts.add(input, password)
+        if (password !== undefined) user.subject = await ctx.services.login.localAccounts.add(input, password)
         return user.id
       })
       return { id, ...input, role }
@@ -103,9 +103,10 @@ export const adminRouter = router({
         ctx.auditedCall?.recordChange({ before: { username: from }, after: { username: to } })
         await renameUser(ctx, em, user, to).catch(refuseDuplicate)
         changes.addRow(users, 'updated', user)
-        await ctx.services.hooks.emitSerial('user-profile-changed', { userId: id, em, changes })
+        await ctx.services.process.hooks.emitSerial('user-profile-changed', { userId: id, em, changes })
         // Rename the account last: if that fails, the transaction rolls back.
-        if (await hasOwnAccount(ctx, user.subject ?? null, from)) await ctx.services.localAccounts.rename(from, to)
+        if (await hasOwnAccount(ctx, user.subject ?? null, from))
+          await ctx.services.login.localAccounts.rename(from, to)
       })
       return { id, username: to }
     }),
@@ -169,8 +170,8 @@ async function findPerson(
 /**
  * True if the local account of this username belongs to the person. Unbound people own the account of their username.
  */
-const hasOwnAccount = async ({ services: { localAccounts } }: Context, subject: string | null, username: string) =>
-  subject === null ? localAccounts.inUse : localAccounts.knows(username, subject)
+const hasOwnAccount = async ({ services }: Context, subject: string | null, username: string) =>
+  subject === null ? services.login.localAccounts.inUse : services.login.localAccounts.knows(username, subject)
 
 function refuseBoundSubject(error: unknown): never {
   if (!(error instanceof UniqueConstraintViolationException)) throw error

@@ -129,7 +129,7 @@ async function changePublicKey(ctx: Context, person: ChangedPerson, publicKey: s
   await em.nativeUpdate(User, { id: userId }, { publicKey, updatedAt: new Date() })
   if (publicKey === user?.publicKey) return
   await consumeProfileChange(ctx, userId)
-  await ctx.services.hooks.emitSerial('user-keys-changed', person)
+  await ctx.services.process.hooks.emitSerial('user-keys-changed', person)
 }
 
 async function listEntries(ctx: Context): Promise<Entry[]> {

@@ -75,7 +75,7 @@ async function afterFlush(ctx: Context, { em, changes, row, input }: WrittenRow)
   if (disabled || role !== undefined) await endSessions({ em, changes }, row.id)
   if (disabled || role === 'user') await assertAdministratorLeft(ctx, em)
   if (Object.keys(visibleChanges).length > 0)
-    await ctx.services.hooks.emitSerial('user-profile-changed', { userId: row.id, em, changes })
+    await ctx.services.process.hooks.emitSerial('user-profile-changed', { userId: row.id, em, changes })
 }
 
 const userFilters = z.strictObject({
@@ -163,7 +163,7 @@ export const usersRouter = router({
     const since = new Date(Date.now() - ctx.services.settings.sessionLifetime)
     const [details] = await ctx.services.sql(describeUser, [id, since])
     if (!details) throw new Problem('not_found')
-    return { ...details, localAccount: await ctx.services.localAccounts.has(username) }
+    return { ...details, localAccount: await ctx.services.login.localAccounts.has(username) }
   }),
 
   find: host.input(z.strictObject({ user: userSelector })).query(async ({ ctx, input }) => {

@@ -16,9 +16,14 @@ export const moment = z.iso
 export const day = z.iso.date(notADay).refine(isInCalendar, notADay)
 /** A month in UTC. */
 export const monthName = z.string().regex(/^[1-9]\d{3}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-01')
-const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+export const DAY_MS = 86_400_000
+
+/** Returns the day in UTC that is so many days before a moment, by default now. */
+export const getDayBefore = (days: number, moment = Date.now()) =>
+  new Date(moment - days * DAY_MS).toISOString().slice(0, 10)
 
 /** Days in UTC, both inclusive. */
-export const days = { from: day.default(() => daysAgo(30)), to: day.default(() => daysAgo(0)) }
+export const days = { from: day.default(() => getDayBefore(30)), to: day.default(() => getDayBefore(0)) }
 export const isInOrder = ({ from, to }: { from: string; to: string }) => from <= to
 export const orderIssue = { path: ['to'], message: 'must not be before from' }

@@ -1,5 +1,7 @@
+// Knows all ways to write a unit, such as `90 min`.
 import ms, { type StringValue } from 'ms'
 import { z } from 'zod'
+import { DAY_MS } from './days.ts'
 
 /** Accepts `30s`, `5m`, `2h` or a number of milliseconds; parsed as milliseconds. */
 export const duration = z.union([z.number(), z.string()]).transform((value, ctx) => {
@@ -11,7 +13,6 @@ export const duration = z.union([z.number(), z.string()]).transform((value, ctx)
 
 /** The limit of `setTimeout`, which fires at once for longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-const DAY_MS = 86_400_000
 
 /** A duration that fits into a timer. */
 export const timerDuration = duration.refine((length) => length <= MAX_TIMER_MS, 'must be at most 24 days')

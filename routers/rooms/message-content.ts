@@ -7,12 +7,13 @@ export const MAX_CONTENT = 256 * 1024
 
 const base64 = '[A-Za-z0-9+/]+={0,2}'
 
-/** The ciphertext of a message, as browsers write it. */
-export const content = z
+/** A ciphertext, as browsers write it. */
+export const sealedText = z
   .string()
-  .max(MAX_CONTENT)
   .regex(new RegExp(`^${base64}\\|${base64}\\|${base64}$`), { error: 'must be iv|tag|ciphertext, each in base64' })
-  .describe('`iv|tag|ciphertext`, each in base64.')
+
+/** The ciphertext of a message. */
+export const content = sealedText.max(MAX_CONTENT).describe('`iv|tag|ciphertext`, each in base64.')
 
 export const keyEpoch = z.int().min(0).max(1_000_000).describe('The number of the key that decrypts the content.')
 

@@ -15,7 +15,7 @@ const signedGrant = z.object({
 
 export const realtimeRouter = router({
   /** Reports the open connections of every replica. */
-  replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => collectReplicaReports(ctx.services.changeBus)),
+  replicas: adminSession.query(({ ctx }): Promise<ReplicaReport[]> => collectReplicaReports(ctx.services.changes.bus)),
 
   authorize: userWith('read')
     .meta(about('Sign that the caller may subscribe a real-time connection of theirs to a channel.', signedGrant))
@@ -29,7 +29,7 @@ export const realtimeRouter = router({
 async function assertMaySubscribe({ services }: Context, person: number, name: string): Promise<void> {
   const channel = readChannel(name)
   if (channel?.kind === 'person' && channel.id !== person) throw new Problem('not_permitted')
-  const admission = channel && (await findChannelAccess(services.roomDirectory, person, channel))
+  const admission = channel && (await findChannelAccess(services.rooms.directory, person, channel))
   if (!admission) throw new Problem('not_found', { detail: 'There is no such channel.' })
 }
 

@@ -39,6 +39,7 @@ import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-in
 import { deleteAttachmentsOfMessage } from './attachments/message-attachments.ts'
 import { assertKeyOfEditedMessageInUse } from './key-epochs.ts'
 import { assertContentFits, content, createMissingContentProblem, keyEpoch } from './message-content.ts'
+import { shareMessages } from './message-records.ts'
 import { type OutgoingMessage, sendMessage } from './send-message.ts'
 
 const number = z
@@ -136,8 +137,9 @@ export const roomMessagesRouter = router({
     .meta({ ...exposeAs(roomMessages, 'create'), ...withBodySize('long text') })
     .input(buildCreateInput(roomMessages))
     .mutation(async ({ ctx, input }): Promise<RecordOf<typeof roomMessages>> => {
-      const id = await sendMessage(ctx, input as unknown as OutgoingMessage)
-      return getRow(ctx, roomMessages, String(id))
+      const { id, record } = await sendMessage(ctx, input as unknown as OutgoingMessage)
+      const isWhole = record && !ctx.isRequested(roomMessages.type, 'readBy')
+      return isWhole ? (record as unknown as RecordOf<typeof roomMessages>) : getRow(ctx, roomMessages, id)
     }),
 
   /** Only the author may edit. */
@@ -151,7 +153,11 @@ export const roomMessagesRouter = router({
       return updateRow(ctx, roomMessages, input, {
         stream: await findStream(ctx, input),
         beforeWrite: (em) => lockRoom(em, input),
-        afterFlush: ({ em, row }) => assertKeyOfEditedMessageInUse(ctx, em, row.id),
+        async afterFlush({ em, changes, row }) {
+          await assertKeyOfEditedMessageInUse(ctx, em, row.id)
+          const { room } = row as unknown as { room: { id: number } }
+          await shareMessages(ctx, { em, changes, room: room.id, ids: [input.id] })
+        },
       })
     }),
 
@@ -171,6 +177,7 @@ async function deleteMessage(ctx: Context, { id, ifVersion }: Version): Promise<
     if (!erased) return
     await deleteAttachmentsOfMessage({ em, changes }, roomMessages.ids.toKey(id))
     changes.add([`room:${erased.room}`], 'updated', 'room-messages', id)
+    await shareMessages(ctx, { em, changes, room: erased.room, ids: [id], areWithoutFiles: true })
   }
   await withChangeLog(ctx, erase, await findStream(ctx, { id }))
   return { id }

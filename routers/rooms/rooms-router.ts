@@ -6,7 +6,11 @@ import { findRoomBySlug } from '../../entities/rooms/room.sql.ts'
 import { Room } from '../../entities/rooms/room.ts'
 import { findMembership, setRoomMarks } from '../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../entities/rooms/room-member.ts'
-import { findLastMessages, markRead as updateReadMark } from '../../entities/rooms/room-message.sql.ts'
+import {
+  findLastMessages,
+  markUnread as moveReadMarkBack,
+  markRead as updateReadMark,
+} from '../../entities/rooms/room-message.sql.ts'
 import type { Caller } from '../core/caller.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
@@ -40,6 +44,13 @@ const arrangementInput = z.strictObject({
   id: resourceId,
   isMuted: z.boolean().optional().describe('True if the caller gets no notifications of the room.'),
   isArchived: z.boolean().optional().describe('True if the room is archived for the caller.'),
+})
+
+const markUnreadInput = z.strictObject({
+  id: resourceId,
+  from: resourceId
+    .optional()
+    .describe('The id of the first message that is unread. Without it, it is the last message of somebody else.'),
 })
 
 /** The largest number of rooms whose last message is listed. */
@@ -92,6 +103,11 @@ export const roomsRouter = router({
     .meta(about('Mark the messages of a room as read, up to one of them.'))
     .input(z.strictObject({ id: resourceId, upTo: resourceId.describe('The id of the last message that was read.') }))
     .mutation(({ ctx, input }) => markRead(ctx, Number(input.id), Number(input.upTo))),
+
+  markUnread: userWith('write')
+    .meta(about('Mark a message of a room as unread for the caller, and all later ones.'))
+    .input(markUnreadInput)
+    .mutation(({ ctx, input }) => markUnread(ctx, input)),
 
   arrange: rowAction(rooms, 'arrange', userWith('write'))
     .meta(about('Mute or archive a room for the caller alone. Omitted members stay unchanged.'))
@@ -186,7 +202,7 @@ async function deleteRoom(ctx: Context, version: Pick<RowChange, 'id' | 'ifVersi
   return deleted
 }
 
-/** Marks the messages of a room as read up to one of them. A mark never moves back. */
+/** Marks the messages of a room as read up to one of them. The mark never moves back by it. */
 async function markRead(ctx: Context, room: number, upTo: number): Promise<{ meta: { upTo: string } }> {
   const { viewer } = toViewer(ctx)
   await assertMember(ctx, room)
@@ -199,6 +215,30 @@ async function markRead(ctx: Context, room: number, upTo: number): Promise<{ met
   }
   await withChangeLog(ctx, mark, `room:${room}`)
   return { meta: { upTo: `${upTo}` } }
+}
+
+/** Marks the messages of a room as unread from one of them on. */
+async function markUnread(ctx: Context, { id, from }: z.output<typeof markUnreadInput>) {
+  const { viewer } = toViewer(ctx)
+  const room = Number(id)
+  await withChangeLog(
+    ctx,
+    async (em, changes) => {
+      const [marked] = await runStatement(em, moveReadMarkBack, [
+        from === undefined ? null : Number(from),
+        room,
+        viewer,
+      ])
+      if (!marked) throw createUnknownRoomProblem(room)
+      if (from !== undefined && marked.from === null)
+        throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['from'])] })
+      if (marked.upTo === null) return
+      changes.add([`room:${room}`], 'updated', 'room-members', marked.member)
+      changes.add([`user:${viewer}`], 'updated', 'rooms', room)
+    },
+    `room:${room}`,
+  )
+  return { meta: {} }
 }
 
 /** Records the change for the other clients of the caller only. */

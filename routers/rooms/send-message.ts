@@ -11,11 +11,13 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
+import type { ResourceRecord } from '../resource/record.ts'
 import { createUnknownIssue } from '../verbs/lock-row.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { assertAttachmentCount, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, createMissingContentProblem } from './message-content.ts'
+import { shareMessages } from './message-records.ts'
 
 /** A message to be sent. */
 export interface OutgoingMessage {
@@ -28,23 +30,33 @@ export interface OutgoingMessage {
   clientId: string | null
 }
 
-/** Stores a message with the next number and returns its id. A repeated client id returns the first message. */
-export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<number> {
+/** A stored message; an earlier one has only its id. */
+interface SentMessage {
+  id: string
+  record?: ResourceRecord | undefined
+}
+
+/** Stores a message with the next number. A repeated client id returns the first message. */
+export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<SentMessage> {
   assertContentFits(ctx, { ...message })
   assertAttachmentCount(ctx, message.attachments)
   if (message.content === null && message.attachments.length === 0) throw createMissingContentProblem()
-  const send = async (em: EntityManager, changes: ChangeRecorder) => {
-    const writer = await lockForWriter(ctx, em, Number(message.room))
+  const room = Number(message.room)
+  const send = async (em: EntityManager, changes: ChangeRecorder): Promise<SentMessage> => {
+    const writer = await lockForWriter(ctx, em, room)
     const logged = await insertRow(em, writer, message)
     const [created] = logged
     if (!created) return findEarlierMessage(em, writer, message)
     assertKeyInUse(ctx, message.keyEpoch, writer)
     changes.addLogged(logged)
-    const [room, messageId] = [Number(message.room), Number(created.subject)]
-    await linkToMessage(ctx, { em, changes, room, message: messageId, ids: message.attachments })
-    return messageId
+    const { subject: id } = created
+    await linkToMessage(ctx, { em, changes, room, message: Number(id), ids: message.attachments })
+    const ids = logged.map(({ subject }) => subject)
+    const areWithoutFiles = ids.length === 1 && message.attachments.length === 0
+    const [record] = await shareMessages(ctx, { em, changes, room, ids, areWithoutFiles })
+    return { id, record }
   }
-  return withChangeLog(ctx, send, `room:${Number(message.room)}`)
+  return withChangeLog(ctx, send, `room:${room}`)
 }
 
 /** Locks the room for a member who may write; an invisible room is not found. */
@@ -67,8 +79,8 @@ async function findEarlierMessage(
   em: EntityManager,
   { member }: Writer,
   { clientId }: OutgoingMessage,
-): Promise<number> {
+): Promise<SentMessage> {
   const [earlier] = clientId === null ? [] : await runStatement(em, findSentMessage, [member, clientId])
-  if (earlier) return earlier.id
+  if (earlier) return { id: String(earlier.id) }
   throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['thread'])] })
 }

@@ -71,7 +71,8 @@ async function publishAnnouncement(
   ctx: Context,
   { users, texts = {}, ...announcement }: z.output<typeof newAnnouncement>,
 ) {
-  const { announcementText, writeAnnouncementTexts, settings } = ctx.services
+  const { settings } = ctx.services
+  const { announcementText, writeAnnouncementTexts } = ctx.services.texts
   if (announcement.view !== undefined && !(await announcementText(announcement.view, settings.defaultLocale)))
     throw new Problem('invalid', { issues: [{ path: ['view'], message: 'has no text' }] })
   return runInTransaction(ctx, undefined, async (em) => {
@@ -155,7 +156,7 @@ export const announcementsRouter = router({
       const person = ctx.caller.person.id
       const [found] = await ctx.services.sql(findAnnouncement, [id, person])
       if (!found) throw createUnknownAnnouncementProblem()
-      const current = await ctx.services.announcementText(found.view, ctx.locale)
+      const current = await ctx.services.texts.announcementText(found.view, ctx.locale)
       if (!current) throw createMissingTextProblem()
       await ctx.services.sql(markAnnouncementAccepted, [id, person, version ?? current.version])
     }),
@@ -175,7 +176,7 @@ export const announcementsRouter = router({
     .mutation(async ({ ctx, input }) => {
       const { title, texts = Object.fromEntries(availableLocales.map((locale) => [locale, writeDraft(input.title)])) } =
         input
-      const written = await ctx.services.writeAnnouncementTexts(title, texts)
+      const written = await ctx.services.texts.writeAnnouncementTexts(title, texts)
       ctx.auditedCall?.recordChange({ after: { title, view: written.view } })
       return written
     }),
@@ -183,7 +184,7 @@ export const announcementsRouter = router({
   /** Reads the texts of an announcement in each language that it has. */
   texts: adminSession.input(announcementSelector).query(async ({ ctx, input: { id } }) => {
     const { view } = await findRow(ctx.em(), id)
-    const read = await Promise.all(availableLocales.map((locale) => ctx.services.announcementText(view, locale)))
+    const read = await Promise.all(availableLocales.map((locale) => ctx.services.texts.announcementText(view, locale)))
     // A missing language falls back to another one, which is left out here.
     return read.flatMap((found, at) => (found && found.locale === availableLocales[at] ? found : []))
   }),
@@ -214,7 +215,7 @@ const changeTexts = (ctx: Context, id: number, texts: NewAnnouncementTexts) =>
     const row = await findRow(em, id, LockMode.PESSIMISTIC_WRITE)
     const [accepted] = await runStatement(em, findAcceptance, [row.id])
     if (row.isForced && accepted) throw new Problem('conflict', { detail: ALREADY_ACCEPTED })
-    const { view } = await ctx.services.writeAnnouncementTexts(row.title, texts)
+    const { view } = await ctx.services.texts.writeAnnouncementTexts(row.title, texts)
     ctx.auditedCall?.setSubject(`announcements:${id}`).recordChange({ before: { view: row.view }, after: { view } })
     row.view = view
     return { id, view }
@@ -231,7 +232,7 @@ What people should know, in Markdown.
 
 async function addText({ services, locale }: Context, found: AnnouncementRow | undefined) {
   if (!found) throw createUnknownAnnouncementProblem()
-  const text = await services.announcementText(found.view, locale)
+  const text = await services.texts.announcementText(found.view, locale)
   if (!text) throw createMissingTextProblem()
   return { ...found, id: String(found.id), ...text }
 }

@@ -92,7 +92,7 @@ export const auditRouter = router({
   /** Exports all entries with their hashes, the oldest first. */
   export: host.query(async ({ ctx }) => {
     const ends = await findEnds(ctx)
-    return { ends, batches: ctx.services.readInBatches(readAuditChain, [ends.seq]) }
+    return { ends, batches: ctx.services.records.readInBatches(readAuditChain, [ends.seq]) }
   }),
 
   /** Verifies the chain, that only retention and removals of people took something from it, and anchors from the log. */
@@ -102,7 +102,7 @@ export const auditRouter = router({
       const ends = await findEnds(ctx)
       const verifier = new ChainVerifier(ends, anchors)
       verifier.checkSeals(ctx.services.vault, anchors)
-      for await (const entries of ctx.services.readInBatches(readAuditChain, [null]))
+      for await (const entries of ctx.services.records.readInBatches(readAuditChain, [null]))
         for (const e of entries) verifier.check(e)
       // The chain may have grown meanwhile: no entry is behind the head of now.
       return verifier.finish(await findEnds(ctx))
@@ -110,7 +110,8 @@ export const auditRouter = router({
 
   /** Deletes entries older than the retention setting, and writes an anchor to the log. */
   upkeep: host.mutation(async ({ ctx }) => {
-    const { settings, sql, log, vault, metrics } = ctx.services
+    const { settings, sql, log, vault } = ctx.services
+    const { metrics } = ctx.services.process
     const before = new Date()
     before.setUTCMonth(before.getUTCMonth() - settings.auditRetentionMonths)
     const [last] = await sql(findLastAuditBefore, [before])

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Problem } from '../core/problems.ts'
 import { browserProcedure, router } from '../core/trpc.ts'
+import { localPath } from '../identity/local-path.ts'
 import { matchLocale } from '../ports/locales.ts'
 import { schemes } from '../ports/session.ts'
 
@@ -13,13 +14,13 @@ export const appearanceRouter = router({
 })
 
 export const languageRouter = router({
-  /** Sets the language of this browser for all its users, in the session and beyond it. */
+  /** Sets the language of this browser for all its users, in the session and beyond it. Returns where a form goes on. */
   change: browserProcedure
-    .input(z.strictObject({ inputLang: z.string().length(5, 'must have 5 characters') }))
+    .input(z.strictObject({ inputLang: z.string().length(5, 'must have 5 characters'), redirectUri: localPath() }))
     .mutation(async ({ ctx, input }) => {
       const locale = matchLocale(input.inputLang)
       if (!locale) throw new Problem('unknown_language')
       await ctx.browser.setLocale(locale)
-      return { locale }
+      return { locale, redirectUri: input.redirectUri ?? '/' }
     }),
 })

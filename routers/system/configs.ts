@@ -49,7 +49,7 @@ export async function readBlocks(
 }
 
 const readAllConfigs = async (ctx: Context): Promise<Config[]> => {
-  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
+  const blocks = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.process.extensions.configBlocks])
   return blocks.map(([id, values]) => ({ id, values }))
 }
 
@@ -61,7 +61,7 @@ export const configsRouter = router({
     .input(z.strictObject({}).prefault({}))
     .query(async ({ ctx }): Promise<Config> => {
       const own = await readBlocks(ctx, builtInBlocks)
-      const added = await readBlocks(ctx, ctx.services.extensions.configBlocks)
+      const added = await readBlocks(ctx, ctx.services.process.extensions.configBlocks)
       // The service and the extensions have separate namespaces.
       const namespace = `${ctx.services.settings.brand}-core`
       const list = {

@@ -117,7 +117,7 @@ export const connectionsRouter = router({
 
 /** Reads the members that every connection has. */
 async function readSharedMembers(ctx: Context, id: string) {
-  const configs = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.extensions.configBlocks])
+  const configs = await readBlocks(ctx, [...builtInBlocks, ...ctx.services.process.extensions.configBlocks])
   const { version } = ctx.services.settings
   return { id, version, locale: ctx.locale, configs: Object.fromEntries(configs) }
 }

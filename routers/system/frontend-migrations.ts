@@ -54,7 +54,7 @@ export const migrationsRouter = router({
   get: defineComputedReads(migrations, readOwnMigrations(listOwnMigrations)).get,
 
   /** Stores the configured migrations that are new. */
-  register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.frontendMigrations())),
+  register: host.mutation(async ({ ctx }) => registerMigrations(ctx, await ctx.services.texts.frontendMigrations())),
 
   /** Repeating the call is harmless. */
   markApplied: action(migrations, 'apply', sessionUser)

@@ -29,7 +29,7 @@ const messages: Record<HealthCheckName, readonly [ok: string, error: string]> = 
 
 export const healthRouter = router({
   check: anyone.meta(about('Check the parts of the service.', healthReport)).query(async ({ ctx }) => {
-    const { healthTimer } = ctx.services
+    const { healthTimer } = ctx.services.process
     if (!(await healthTimer.isDeepCheckDue())) return buildReport([await runCheck(ctx, 'quick_database')])
     const health = await checkParts(ctx)
     await healthTimer.recordDeepCheck(health.status === 'unhealthy')
@@ -42,7 +42,7 @@ export const healthRouter = router({
    */
   ready: anyone.meta(about('Check that the process is ready for requests.')).query(async ({ ctx }) => {
     const troubles = collectTroubles(ctx)
-    return withTimeout(ctx.services.healthChecks.database(), READY_TIMEOUT_MS).then(
+    return withTimeout(ctx.services.process.healthChecks.database(), READY_TIMEOUT_MS).then(
       () => ({ status: 'ready' as const, ...troubles }),
       (error: unknown) => ({
         status: 'unavailable' as const,
@@ -58,21 +58,21 @@ export const checkParts = async (ctx: Context) =>
   buildReport(await addCustomChecks(ctx, await Promise.all(deepChecks.map((name) => runCheck(ctx, name)))))
 
 /** Collects the messages of components of this replica that are not well. */
-function collectTroubles({ services: { hooks } }: Context): Record<string, string> {
+function collectTroubles({ services }: Context): Record<string, string> {
   const parts: Hooks['replica-asked']['parts'] = {}
-  hooks.emit('replica-asked', { parts })
+  services.process.hooks.emit('replica-asked', { parts })
   const troubles = Object.entries(parts).filter(([, { isWell }]) => !isWell)
   return Object.fromEntries(troubles.map(([name, { message }]) => [name, message]))
 }
 
-async function runCheck({ services: { healthChecks, log } }: Context, name: HealthCheckName): Promise<HealthResult> {
+async function runCheck({ services }: Context, name: HealthCheckName): Promise<HealthResult> {
   const [ok, failed] = messages[name]
   const started = performance.now()
   try {
-    await withTimeout(healthChecks[name](), CHECK_TIMEOUT_MS)
+    await withTimeout(services.process.healthChecks[name](), CHECK_TIMEOUT_MS)
     return { name, status: 'ok', message: ok, response_time: Math.round((performance.now() - started) * 100) / 100 }
   } catch (error) {
-    log.warn({ check: name, error }, 'a health check failed')
+    services.log.warn({ check: name, error }, 'a health check failed')
     return { name, status: 'error', message: chooseMessage(error, failed) }
   }
 }
@@ -81,15 +81,12 @@ async function runCheck({ services: { healthChecks, log } }: Context, name: Heal
 const chooseMessage = (error: unknown, other: string) => (error instanceof HealthFailure ? error.message : other)
 
 /** Adds or replaces results by listeners; a listener that fails or is slow counts as a failed check. */
-async function addCustomChecks(
-  { services: { hooks, log } }: Context,
-  builtIn: HealthResult[],
-): Promise<HealthResult[]> {
+async function addCustomChecks({ services }: Context, builtIn: HealthResult[]): Promise<HealthResult[]> {
   const results = new Map(builtIn.map((result) => [result.name, result]))
   try {
-    await withTimeout(hooks.emitSerial('health-check', { results }), CHECK_TIMEOUT_MS)
+    await withTimeout(services.process.hooks.emitSerial('health-check', { results }), CHECK_TIMEOUT_MS)
   } catch (error) {
-    log.warn({ check: 'custom', error }, 'a health check failed')
+    services.log.warn({ check: 'custom', error }, 'a health check failed')
     results.set('custom', { name: 'custom', status: 'error', message: 'A custom check failed.' })
   }
   return [...results].map(normalizeResult)

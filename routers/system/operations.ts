@@ -4,13 +4,13 @@ import { about, adminSession, adminWith, host, router } from '../core/trpc.ts'
 
 export const settingsRouter = router({
   /** Lists all settings with their values, secrets masked. They are changed where the service is started. */
-  list: adminSession.query(({ ctx }) => ctx.services.listSettings()),
+  list: adminSession.query(({ ctx }) => ctx.services.process.listSettings()),
 })
 
 export const metricsRouter = router({
   read: adminWith('metrics')
     .meta(about('Read the metrics of this replica in the format of Prometheus.'))
-    .query(({ ctx }) => ctx.services.metrics.render()),
+    .query(({ ctx }) => ctx.services.process.metrics.render()),
 })
 
 export const deprecationsRouter = router({
@@ -27,7 +27,7 @@ const folderInput = z.strictObject({
 
 /** Procedures for backups of the whole installation. There is none for a restore, because no service runs then. */
 export const backupsRouter = router({
-  create: host.input(folderInput).mutation(({ ctx, input }) => ctx.services.backups.create(input.folder)),
+  create: host.input(folderInput).mutation(({ ctx, input }) => ctx.services.files.backups.create(input.folder)),
 
-  verify: host.input(folderInput).query(({ ctx, input }) => ctx.services.backups.verify(input.folder)),
+  verify: host.input(folderInput).query(({ ctx, input }) => ctx.services.files.backups.verify(input.folder)),
 })

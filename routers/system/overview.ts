@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listDeprecatedCallers } from '../../entities/system/deprecated-call.ts'
+import { listEndingModels } from '../../entities/views/ending-model.sql.ts'
 import { listNearLimits } from '../../entities/views/limit-subject.sql.ts'
 import {
   abandonedTokens,
@@ -33,7 +34,7 @@ export const overviewRouter = router({
   health: adminSession.meta({ waitsOutside: true }).query(async ({ ctx }) => {
     const [{ status, checks }, replicas] = await Promise.all([
       checkParts(ctx),
-      collectReplicaReports(ctx.services.changeBus),
+      collectReplicaReports(ctx.services.changes.bus),
     ])
     return { status, parts: checks, replicas }
   }),
@@ -71,6 +72,9 @@ export const overviewRouter = router({
   limits: adminSession
     .input(z.strictObject({ share: z.number().min(0).max(1).default(0.9) }).prefault({}))
     .query(({ ctx, input }) => ctx.services.sql(listNearLimits, [input.share])),
+
+  /** Lists the models that end within 60 days or have ended, with the chats, limits, tasks and models that name them. */
+  endings: adminSession.query(({ ctx }) => ctx.services.sql(listEndingModels)),
 
   /** Lists open decisions: each list has its first rows, and how many there are. */
   decisions: adminSession.query(async ({ ctx }) => {

@@ -20,7 +20,9 @@ export const fetchPageHead = (ctx: PreviewContext, url: string): Promise<PageHea
   fetchOnce(ctx, { ...pageCache, url }, (signal) =>
     pageBulkhead(async () => {
       const { readHead } = await import('./page-head.ts')
-      return readHead(await ctx.services.webReader.open(url, { accept, kinds, timeout: PAGE_TIMEOUT_MS, signal }))
+      return readHead(
+        await ctx.services.process.webReader.open(url, { accept, kinds, timeout: PAGE_TIMEOUT_MS, signal }),
+      )
     }),
   )
 
@@ -80,7 +82,7 @@ async function readPicture(ctx: PreviewContext, url: string, shape: PictureShape
 
 async function readImage({ services, signal }: PreviewContext, url: string): Promise<Uint8Array> {
   const request = { accept: 'image/*', kinds: ['image/'], timeout: IMAGE_TIMEOUT_MS, signal: signal() }
-  const { body } = await services.webReader.open(url, request)
+  const { body } = await services.process.webReader.open(url, request)
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of body) {
@@ -130,8 +132,8 @@ async function fetchOnce<Value>(
   const { services } = ctx
   const key = `link-preview:${options.kind}:${hash('sha256', url, 'base64url')}`
   const text =
-    (await services.previews.get(key)) ??
-    (await services.previewReads.run(key, ctx.signal(), async (signal) => {
+    (await services.stores.previews.get(key)) ??
+    (await services.stores.previewReads.run(key, ctx.signal(), async (signal) => {
       const value = await read(signal).catch((error: unknown) => {
         // This failure is caused by this service, not by the site.
         if (signal.aborted || (error instanceof Problem && error.problem === 'busy')) throw error
@@ -146,7 +148,7 @@ async function store(services: Services, key: string, options: CacheOptions, val
   const text = JSON.stringify(value)
   const { maxAge } = options
   if (await reserveSpace(services, options, Buffer.byteLength(text) + ENTRY_BYTES))
-    await services.previews.set(key, text, value === null ? Math.min(maxAge, KEEP_FAILURE_MS) : maxAge)
+    await services.stores.previews.set(key, text, value === null ? Math.min(maxAge, KEEP_FAILURE_MS) : maxAge)
   return text
 }
 
@@ -159,6 +161,11 @@ async function reserveSpace(
   { kind, maxAge, budget }: CacheOptions,
   size: number,
 ): Promise<boolean> {
-  const { remaining } = await services.limiter.consume(`link-preview-cache:${kind}`, budget / 2, maxAge / 1000, size)
+  const { remaining } = await services.limits.limiter.consume(
+    `link-preview-cache:${kind}`,
+    budget / 2,
+    maxAge / 1000,
+    size,
+  )
   return remaining >= 0
 }

@@ -22,6 +22,6 @@ export const translationLabelsRouter = router({
     .query(({ ctx, input }): RecordOf<typeof translationLabels> => {
       const id = matchLocale(input.id)
       if (!id) throw new Problem('not_found', { detail: `There are no texts for the locale ${input.id}.` })
-      return { id, locale: id.replace('_', '-'), labels: { ...ctx.services.labels[id] } }
+      return { id, locale: id.replace('_', '-'), labels: { ...ctx.services.texts.labels[id] } }
     }),
 })

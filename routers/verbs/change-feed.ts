@@ -63,7 +63,8 @@ export const followInput = z.strictObject({
     .describe('The position, `{epoch}:{seq}`, to continue after. If absent, the stream begins now.'),
 })
 
-type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at'>
+/** A change that has just happened may carry the changed row; one that is read from the log does not. */
+type Change = Pick<LoggedChange, 'seq' | 'kind' | 'subject' | 'at' | 'record'>
 
 /**
  * A part of the feed: first the start position, then changes and ephemeral events. Its id is the position to resume
@@ -101,8 +102,8 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
     signal.addEventListener('abort', comeBack, { once: true })
     // An earlier abort notifies no listener.
     if (signal.aborted) comeBack()
-    cleanUp.push(await services.subscriptions.open(subscriber))
-    const { position, stop } = await services.changeStreams.follow(options.stream, queue)
+    cleanUp.push(await services.changes.subscriptions.open(subscriber))
+    const { position, stop } = await services.changes.streams.follow(options.stream, queue)
     cleanUp.push(stop)
     yield* replayThenFollow(ctx, options, `${position.epoch}:${position.seq}`, queue)
   } catch (error) {
@@ -168,13 +169,13 @@ async function* followNew(
   }
 }
 
-const toPart = (epoch: string, { seq, kind, subject, at }: Change): FeedEvent =>
-  tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at })
+const toPart = (epoch: string, { seq, kind, subject, at, record }: Change): FeedEvent =>
+  tracked(`${epoch}:${seq}`, { type: 'change', seq, kind, subject, at, ...(record && { record }) })
 
 /** Changes buffered for a client; beyond this it must reconnect and read them from the log. */
 const MAX_WAITING = 1000
-/** Beyond this number of buffered items a client gets no ephemeral events. */
-const MAX_WAITING_PASSING = 50
+/** Beyond this number of buffered items a client gets neither ephemeral events nor records, which it then reads itself. */
+const MAX_WAITING_WHOLE = 50
 
 /** Buffer of the events of a stream that a client has not read yet. */
 class ChangeQueue implements StreamFollower {
@@ -189,13 +190,13 @@ class ChangeQueue implements StreamFollower {
 
   onChange(change: LoggedChange): void {
     if (this.#end) return
-    this.#waiting.push(change)
+    this.#waiting.push(this.#waiting.length > MAX_WAITING_WHOLE ? { ...change, record: undefined } : change)
     this.#wake()
     if (this.#waiting.length > MAX_WAITING) this.#overflow()
   }
 
   onEphemeral(event: EphemeralEvent): void {
-    if (this.#end || this.#waiting.length > MAX_WAITING_PASSING) return
+    if (this.#end || this.#waiting.length > MAX_WAITING_WHOLE) return
     this.#waiting.push(event)
     this.#wake()
   }

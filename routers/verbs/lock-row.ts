@@ -20,7 +20,7 @@ export async function lockRow(
   of: Resource,
   { id, ifVersion: expected, verb }: Version & { verb: RowVerb },
 ): Promise<void> {
-  const { table } = ctx.services.resources.tableOf(of.type)
+  const { table } = ctx.services.records.resources.tableOf(of.type)
   const sql = createTransactionSql(em)
   const lock = `select xmin::text as version from ${table} where id = $1 for no key update`
   const [row] = await sql(statement<{ version: string }>(`lock-${table}`, lock), [of.ids.toKey(id)])
@@ -39,7 +39,7 @@ export async function assertPermitted(
   of: Resource,
   { id, verb }: { id: string; verb: RowVerb },
 ): Promise<void> {
-  const compiled = ctx.services.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
+  const compiled = ctx.services.records.resources.statementsOf(of.type).permission(verb, isUnrestricted(ctx))
   if (!compiled) return
   const [row] = await sql(compiled.statement, compiled.values({ ...toViewer(ctx), ids: [of.ids.toKey(id)] }))
   if (row?.id !== id) throw createNotFoundProblem(of, id)
@@ -66,7 +66,7 @@ export async function assertLinksVisible(
 
 /** Returns the ids that are no rows of the type for the caller. */
 export async function findHiddenIds(ctx: Context, em: EntityManager, type: string, ids: readonly number[]) {
-  const compiled = ctx.services.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
+  const compiled = ctx.services.records.resources.statementsOf(type).visibleKeys(isUnrestricted(ctx))
   const rows =
     ids.length > 0 ? await runStatement(em, compiled.statement, compiled.values({ ...toViewer(ctx), ids })) : []
   const visible = new Set(rows.map(({ key }) => key))

@@ -169,7 +169,7 @@ async function readRelated(
 ): Promise<Page<RecordRef> | RecordRef | null> {
   const { id, relation: name, ...rest } = input
   const relation = parent.relations[name] as Relation
-  const of = ctx.services.resources.of(relation.to)
+  const of = ctx.services.records.resources.of(relation.to)
   const parsed = buildRelatedInput(relation, of).safeParse(rest)
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput

@@ -38,7 +38,7 @@ async function changeLinks(
   name: string,
   { id, ids, kind, ifVersion }: z.output<typeof linkage> & { kind: Change },
 ) {
-  const { resources } = ctx.services
+  const { resources } = ctx.services.records
   const { to } = of.relations[name] as Relation
   const [own, other] = [resources.tableOf(of.type), resources.tableOf(to)]
   const path = own.relations[name]
@@ -83,7 +83,7 @@ async function findLinkedIds(em: EntityManager, { pivot, from, to }: PivotMappin
  * Locks rows in the order of their ids, which prevents deadlocks. Rows that the caller does not see count as not found.
  */
 async function lockRelatedRows(ctx: Context, em: EntityManager, to: string, ids: number[], needed: number[]) {
-  const { table } = ctx.services.resources.tableOf(to)
+  const { table } = ctx.services.records.resources.tableOf(to)
   const lock = `select from ${table} where id = any($1::int[]) order by id for no key update`
   await runStatement(em, statement<never>(`lock-all-${table}`, lock), [ids])
   const hidden = await findHiddenIds(ctx, em, to, needed)

@@ -1,6 +1,9 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import type { CompiledStatement, ParameterValues, Viewer } from '../../entities/sql/scope.ts'
+import type { Sql } from '../../entities/sql/statement.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
+import { createTransactionSql } from '../core/run-statement.ts'
 import type { FoundRow, Relation, Resource } from '../resource/declare.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
 import type { RecordRef, ResourceRecord } from '../resource/record.ts'
@@ -29,24 +32,29 @@ export class RowReader {
   readonly #ctx: Context
   readonly #viewer: Viewer
   readonly #isUnrestricted: boolean
+  readonly #sql: Sql
+  readonly #isShared: boolean
 
-  constructor(ctx: Context) {
+  /** Takes the transaction to read in if others get the records, too: without rows and members that only the caller gets. */
+  constructor(ctx: Context, shareIn?: EntityManager) {
     this.#ctx = ctx
     this.#viewer = toViewer(ctx)
-    this.#isUnrestricted = isUnrestricted(ctx)
+    this.#isShared = shareIn !== undefined
+    this.#isUnrestricted = !this.#isShared && isUnrestricted(ctx)
+    this.#sql = shareIn ? createTransactionSql(shareIn) : ctx.services.sql
   }
 
   async byId(of: Resource, id: string, include: readonly string[]): Promise<ResourceRecord | undefined> {
-    return (await this.#loadIncludes(of, await this.byIds(of, [id]), include))[0]
+    return (await this.byIds(of, [id], include))[0]
   }
 
   /** Returns the records of `ids` in their order, without those that the caller does not see. */
-  async byIds(of: Resource, ids: readonly string[]): Promise<ResourceRecord[]> {
+  async byIds(of: Resource, ids: readonly string[], include: readonly string[] = []): Promise<ResourceRecord[]> {
     const parameters = { ...this.#viewer, ids: ids.map(of.ids.toKey) }
     const rows = await this.#run(this.#statements(of).byIds(this.#isUnrestricted), parameters)
     const found = new Map(rows.map((row) => [row.record.id, row]))
     const requested = ids.flatMap((id) => found.get(id) ?? [])
-    return await this.#toRecords(of, requested)
+    return this.#loadIncludes(of, await this.#toRecords(of, requested), include)
   }
 
   /** Returns true if the caller sees a row, without reading it. */
@@ -69,7 +77,7 @@ export class RowReader {
   async relatedPage(parent: Resource, name: string, id: string, query: Query, window: PageWindow) {
     const relation = parent.relations[name] as Relation
     const [of, shape] = [
-      this.#ctx.services.resources.of(relation.to),
+      this.#ctx.services.records.resources.of(relation.to),
       { ...query, isUnrestricted: this.#isUnrestricted },
     ]
     const statements = this.#statements(of)
@@ -98,12 +106,13 @@ export class RowReader {
   }
 
   #run<Row>({ statement, values }: CompiledStatement<Row>, parameters: ParameterValues): Promise<Row[]> {
-    return this.#ctx.services.sql(statement, values(parameters))
+    return this.#sql(statement, values(parameters))
   }
 
   async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
     const records = rows.map(({ record }) => record)
-    const onDemand = this.#statements(of).onDemand.filter(([name]) => this.#ctx.isRequested(of.type, name))
+    const isRequested = (name: string) => !this.#isShared && this.#ctx.isRequested(of.type, name)
+    const onDemand = this.#statements(of).onDemand.filter(([name]) => isRequested(name))
     return onDemand.length === 0 || records.length === 0 ? records : this.#loadOnDemand(records, onDemand)
   }
 
@@ -119,7 +128,7 @@ export class RowReader {
   }
 
   #statements({ type }: Resource) {
-    return this.#ctx.services.resources.statementsOf(type)
+    return this.#ctx.services.records.resources.statementsOf(type)
   }
 
   /** Returns copies of the records with the included relations; the originals may be shared with other callers. */
@@ -143,13 +152,13 @@ export class RowReader {
     nested: readonly string[],
   ): Promise<RelationResolver> {
     const { to, many } = of.relations[name] as Relation
-    const target = this.#ctx.services.resources.of(to)
+    const target = this.#ctx.services.records.resources.of(to)
     return many ? this.#loadToMany(of, name, target, from, nested) : this.#loadToOne(name, target, from, nested)
   }
 
   async #loadToOne(name: string, target: Resource, from: readonly ResourceRecord[], nested: readonly string[]) {
     const ids = new Set(from.flatMap(({ relations }) => relations[name] ?? []).map(({ id }) => id))
-    const records = await this.#loadIncludes(target, await this.byIds(target, [...ids]), nested)
+    const records = await this.byIds(target, [...ids], nested)
     const byId = new Map(records.map((record) => [record.id, record]))
     return ({ relations }: RecordRef) => byId.get((relations?.[name] as RecordRef | null)?.id ?? '') ?? null
   }

@@ -93,7 +93,7 @@ export async function createRow<R extends Resource>(
   input: Data,
   { validate, beforeWrite, completeRow = () => ({}), afterFlush, stream = findSharedStream(of) }: WriteHooks = {},
 ): Promise<RecordOf<R>> {
-  const { entity, uniques } = ctx.services.resources.tableOf(of.type)
+  const { entity, uniques } = ctx.services.records.resources.tableOf(of.type)
   const isDefault = (name: string) => isDeepStrictEqual(input[name], of.attributes[name]?.default)
   assertMayWrite(
     ctx,
@@ -121,26 +121,20 @@ export async function updateRow<R extends Resource>(
   ctx: Context,
   of: R,
   { id, ifVersion, ...input }: RowChange,
-  {
-    validate,
-    beforeWrite: beforehand,
-    completeRow: complete = () => ({}),
-    afterFlush,
-    stream = findSharedStream(of),
-  }: WriteHooks = {},
+  { validate, beforeWrite, completeRow = () => ({}), afterFlush, stream = findSharedStream(of) }: WriteHooks = {},
 ): Promise<RecordOf<R>> {
-  const { entity, uniques } = ctx.services.resources.tableOf(of.type)
+  const { entity, uniques } = ctx.services.records.resources.tableOf(of.type)
   const lists = listToManyProperties(of, input)
   assertMayWrite(ctx, of, Object.keys(input))
   const update = async (em: EntityManager, changes: ChangeRecorder) => {
-    await beforehand?.(em, changes)
+    await beforeWrite?.(em, changes)
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'update' })
     if (Object.keys(input).length === 0) return
     await assertLinksVisible(ctx, em, of, input)
     const row = await em.findOneOrFail(entity, { id: of.ids.toKey(id) }, { refresh: true })
     if (lists.length > 0) await em.populate(row, lists as never[])
     const before = { ...row }
-    em.assign(row, { ...toColumns(ctx, of, input), ...complete(input) } as Partial<Row>)
+    em.assign(row, { ...toColumns(ctx, of, input), ...completeRow(input) } as Partial<Row>)
     assertValidRow(row, validate, { before, input })
     // A change in a side table counts as a change of the row.
     row.updatedAt = new Date()
@@ -178,7 +172,7 @@ export async function deleteRow(
   { id, ifVersion }: Version,
   { beforeDelete, stream = findSharedStream(of) }: DeleteHooks = {},
 ): Promise<{ id: string }> {
-  const { entity } = ctx.services.resources.tableOf(of.type)
+  const { entity } = ctx.services.records.resources.tableOf(of.type)
   const isNeeded = beforeDelete || ctx.auditedCall || Object.keys(of.streams).length > 0
   const remove = async (em: EntityManager, changes: ChangeRecorder) => {
     await lockRow(ctx, em, of, { id, ifVersion, verb: 'delete' })
@@ -196,11 +190,11 @@ export async function deleteRow(
 }
 
 /** Converts input members to entity properties, without those that are no column. */
-function toColumns({ services: { resources, vault } }: Context, of: Resource, input: Data): Data {
-  const { columns } = resources.tableOf(of.type)
+function toColumns({ services }: Context, of: Resource, input: Data): Data {
+  const { columns } = services.records.resources.tableOf(of.type)
   const toStored = ({ sealed }: Attribute, value: unknown, column: ColumnMapping | undefined): unknown => {
     if (value === null || value === undefined) return value
-    if (sealed) return vault.seal(typeof value === 'string' ? value : JSON.stringify(value), sealed)
+    if (sealed) return services.vault.seal(typeof value === 'string' ? value : JSON.stringify(value), sealed)
     return column?.isTime ? new Date(String(value)) : value
   }
   return Object.fromEntries(

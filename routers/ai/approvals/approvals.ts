@@ -24,17 +24,18 @@ interface Requester {
 
 /** Questions at the end of an answer. A later request of the same person answers each at most once. */
 class PendingQuestions {
-  readonly #services: Pick<Services, 'kv' | 'limiter' | 'settings'>
+  readonly #services: Pick<Services, 'stores' | 'limits' | 'settings'>
   readonly #requester: Requester
 
-  constructor(services: Pick<Services, 'kv' | 'limiter' | 'settings'>, requester: Requester) {
+  constructor(services: Pick<Services, 'stores' | 'limits' | 'settings'>, requester: Requester) {
     this.#services = services
     this.#requester = requester
   }
 
   /** Stores a question and returns its id, or undefined if the person has too many pending questions. */
   async create(call: GuardedCall): Promise<string | undefined> {
-    const { kv, limiter } = this.#services
+    const { kv } = this.#services.stores
+    const { limiter } = this.#services.limits
     const { remaining } = await limiter.consume(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
     if (remaining < 0) return void (await this.#releaseSlot())
     const id = createCallId()
@@ -51,7 +52,7 @@ class PendingQuestions {
     call: GuardedCall,
     announce: (id: string) => Promise<void>,
   ): Promise<'first' | 'repeated' | undefined> {
-    const { kv } = this.#services
+    const { kv } = this.#services.stores
     const callHash = hashCall(call)
     if ((await kv.get(this.#pendingKey(id))) === callHash) {
       await announce(id)
@@ -62,19 +63,19 @@ class PendingQuestions {
 
   /** Closes a question so that it cannot be approved any more. */
   async close(id: string): Promise<void> {
-    if ((await this.#services.kv.get(this.#pendingKey(id))) !== undefined) await this.#tryClose(id, 'refused')
+    if ((await this.#services.stores.kv.get(this.#pendingKey(id))) !== undefined) await this.#tryClose(id, 'refused')
   }
 
   /** Returns true if this call closed the question: of several concurrent answers only one does. */
   async #tryClose(id: string, value: string): Promise<boolean> {
-    const { kv } = this.#services
+    const { kv } = this.#services.stores
     const isFirst = await kv.setIfAbsent(this.#closedKey(id), value, this.#lifetime)
     if (isFirst) await Promise.all([kv.delete(this.#pendingKey(id)), this.#releaseSlot()])
     return isFirst
   }
 
   #releaseSlot(): Promise<void> {
-    return this.#services.limiter.refund(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
+    return this.#services.limits.limiter.refund(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
   }
 
   get #lifetime(): number {
@@ -191,7 +192,9 @@ export class Approvals {
   }
 
   async #askPerson(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
-    const { kv, notifier, settings } = this.#ctx.services
+    const { settings } = this.#ctx.services
+    const { kv } = this.#ctx.services.stores
+    const { notifier } = this.#ctx.services.changes
     const id = randomUUID()
     const [question, answer] = [buildQuestionKey(this.person, id), buildAnswerKey(this.person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
@@ -215,7 +218,7 @@ export class Approvals {
   async #applyAnswer(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
     if (remember) {
       this.#answersByTool.set(call.tool, allow)
-      this.#ctx.services.notifier.notify(this.#answerEvent)
+      this.#ctx.services.changes.notifier.notify(this.#answerEvent)
     }
     if (remember && allow) await this.#conversation.add(call)
     return allow

@@ -70,7 +70,9 @@ export const buildAnswerKey = (person: number, id: string) => `${buildQuestionKe
 
 /** Stores the person's answer to a question of their stream. Only the first answer counts. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
-  const { kv, notifier, settings } = ctx.services
+  const { settings } = ctx.services
+  const { kv } = ctx.services.stores
+  const { notifier } = ctx.services.changes
   const key = buildAnswerKey(person, id)
   const isPending = (await kv.get(buildQuestionKey(person, id))) !== undefined
   const value = JSON.stringify(answer)

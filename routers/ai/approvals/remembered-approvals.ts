@@ -24,11 +24,13 @@ interface RememberedApproval {
   until: number
 }
 
-type Store = Pick<Services, 'kv' | 'settings'>
+type Store = Pick<Services, 'stores' | 'settings'>
 
 /** Returns a person's valid approvals, oldest first. */
-export const listRememberedApprovals = async ({ kv }: Store, person: number): Promise<RememberedApproval[]> =>
-  parseUnexpired(await kv.get(buildKey(person)))
+export const listRememberedApprovals = async (
+  { stores: { kv } }: Store,
+  person: number,
+): Promise<RememberedApproval[]> => parseUnexpired(await kv.get(buildKey(person)))
 
 /** Stores an approval and replaces an equal one. */
 export async function rememberApproval(
@@ -66,7 +68,7 @@ const isSame = (
 
 /** Updates the list with compare-and-set, and retries if another replica was faster. */
 async function updateApprovals(
-  { kv, settings }: Store,
+  { settings, stores: { kv } }: Store,
   person: number,
   applyChange: (approvals: readonly RememberedApproval[]) => RememberedApproval[],
 ): Promise<void> {
@@ -100,10 +102,10 @@ export interface ConversationScope extends Pick<RememberedApproval, 'credential'
  * changes.
  */
 export class ConversationApprovals {
-  readonly #services: Pick<Services, 'kv' | 'settings'>
+  readonly #services: Pick<Services, 'stores' | 'settings'>
   readonly #scope: ConversationScope
 
-  constructor(services: Pick<Services, 'kv' | 'settings'>, scope: ConversationScope) {
+  constructor(services: Pick<Services, 'stores' | 'settings'>, scope: ConversationScope) {
     this.#services = services
     this.#scope = scope
   }

@@ -24,7 +24,7 @@ const toBriefOutcome = ({ isError }: ToolOutcome): ToolOutcome => ({
   isError,
 })
 
-type Store = Pick<Services, 'answers' | 'kv' | 'limiter' | 'log' | 'notifier' | 'settings' | 'vault'>
+type Store = Pick<Services, 'stores' | 'limits' | 'log' | 'changes' | 'settings' | 'vault'>
 
 /** Stores results of approved calls for callers who repeat the request, for example after a lost connection. */
 export class ToolResultStore {
@@ -48,7 +48,7 @@ export class ToolResultStore {
       await this.#store(id, outcome).catch((error: unknown) =>
         this.#services.log.warn({ error }, 'the outcome of a tool call could not be stored'),
       )
-      this.#services.notifier.notify(this.#buildKey(id))
+      this.#services.changes.notifier.notify(this.#buildKey(id))
       return outcome
     })
   }
@@ -65,27 +65,30 @@ export class ToolResultStore {
     }
     for (;;) {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(LEASE_MS)])
-      const outcome = await this.#services.notifier.waitFor([this.#buildKey(id)], readOutcome, limit)
+      const outcome = await this.#services.changes.notifier.waitFor([this.#buildKey(id)], readOutcome, limit)
       if (outcome) return outcome
       if (signal.aborted) return UNKNOWN_RESULT
     }
   }
 
   async #find(id: string): Promise<ToolOutcome | undefined> {
-    const { answers, vault } = this.#services
+    const { vault } = this.#services
+    const { answers } = this.#services.stores
     const sealedOutcome = await answers.get(this.#buildKey(id))
     return sealedOutcome === undefined ? undefined : (JSON.parse(vault.open(sealedOutcome, PURPOSE)) as ToolOutcome)
   }
 
   async #store(id: string, outcome: ToolOutcome): Promise<void> {
-    const { answers, settings, vault } = this.#services
+    const { settings, vault } = this.#services
+    const { answers } = this.#services.stores
     const { text, isError } = (await this.#fitsQuota(outcome)) ? outcome : toBriefOutcome(outcome)
     const sealedOutcome = vault.seal(JSON.stringify({ text, isError }), PURPOSE)
     await answers.set(this.#buildKey(id), sealedOutcome, settings.tools.questionLifetime)
   }
 
   async #fitsQuota({ text }: ToolOutcome): Promise<boolean> {
-    const { limiter, settings } = this.#services
+    const { settings } = this.#services
+    const { limiter } = this.#services.limits
     if (text.length > MAX_TEXT) return false
     const seconds = Math.ceil(settings.tools.questionLifetime / 1000)
     const { remaining } = await limiter.consume(`tool-outcomes:${this.#person}`, MAX_STORED, seconds, text.length)
@@ -103,20 +106,20 @@ const LEASE_RENEWAL_MS = 5000
 
 /** A person's calls in flight on all replicas. The lease of a dead process expires. */
 class InFlightCalls {
-  readonly #services: Pick<Services, 'kv' | 'log'>
+  readonly #services: Pick<Services, 'stores' | 'log'>
   readonly #person: number
 
-  constructor(services: Pick<Services, 'kv' | 'log'>, person: number) {
+  constructor(services: Pick<Services, 'stores' | 'log'>, person: number) {
     this.#services = services
     this.#person = person
   }
 
   async has(id: string): Promise<boolean> {
-    return (await this.#services.kv.get(this.#buildKey(id))) !== undefined
+    return (await this.#services.stores.kv.get(this.#buildKey(id))) !== undefined
   }
 
   /** Marks the call as in flight for the duration of one lease. */
-  renewLease = (id: string): Promise<void> => this.#services.kv.set(this.#buildKey(id), '1', LEASE_MS)
+  renewLease = (id: string): Promise<void> => this.#services.stores.kv.set(this.#buildKey(id), '1', LEASE_MS)
 
   /** Renews the lease until the work ends. */
   async withLease<Result>(id: string, work: () => Promise<Result>): Promise<Result> {

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { clearUsedAmounts, countRecordedUsage } from '../../../entities/ai/usage-count.sql.ts'
+import { clearUsedAmounts, countRecordedUsage, openRecordedCounters } from '../../../entities/ai/usage-count.sql.ts'
 import { UsageCounter } from '../../../entities/ai/usage-counter.ts'
 import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -47,9 +47,14 @@ async function writeLimit(em: EntityManager, { row, columns: { countFrom, ...col
 }
 
 async function beginCount(em: EntityManager, { id }: UsageLimit, countFrom: LimitColumns['countFrom']) {
-  const statement = countFrom === 'now' ? clearUsedAmounts : countRecordedUsage
-  const [counted] = await runStatement<{ subjects: number; used: number }>(em, statement, [[id]])
-  return counted ?? { subjects: 0, used: 0 }
+  const none = { subjects: 0, used: 0 }
+  if (countFrom === 'now') {
+    await runStatement(em, clearUsedAmounts, [[id]])
+    return none
+  }
+  await runStatement(em, openRecordedCounters, [[id]])
+  const [counted] = await runStatement(em, countRecordedUsage, [[id]])
+  return counted ?? none
 }
 
 type Counted = Pick<UsageLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'period' | 'timeZone'>

@@ -191,7 +191,7 @@ export const limitsRouter = router({
    * or app that does not exist yet waits for them and does not prevent the start.
    */
   sync: host.mutation(async ({ ctx }) => {
-    const config = await ctx.services.limitsConfig()
+    const config = await ctx.services.ai.limitsConfig()
     await assertTimeZones(ctx, [config, ...config.limits])
     return changeLimits(ctx, async (em) => {
       const rows = new Map((await em.find(UsageLimit, {})).map((row) => [row.name, row]))
@@ -215,7 +215,7 @@ async function simulate(ctx: Context, { from, to, config }: z.output<typeof simu
   const simulation = new LimitSimulation(columns)
   const values = [from, to, ...listPeriods(columns).values]
   const [summary] = await ctx.services.sql(countSummedCalls, values)
-  const refusals = simulation.run(ctx.services.readInBatches(listRecordedCalls, values))
+  const refusals = simulation.run(ctx.services.records.readInBatches(listRecordedCalls, values))
   return { refusals, totals: simulation.totals, leftOut: summary?.requests ?? 0, ofNobody }
 }
 

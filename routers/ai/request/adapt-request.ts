@@ -1,18 +1,11 @@
 import type { Context } from '../../core/context.ts'
 import type { Issue } from '../../core/problems.ts'
-import {
-  type Adapter,
-  adaptersWithoutForcedTools,
-  type HintParameter,
-  hintParameters,
-  type NativeTool,
-  unsupportedByAdapter,
-} from '../../ports/ai/adapters.ts'
+import { type Adapter, type HintParameter, hintParameters, unsupportedByAdapter } from '../../ports/ai/adapters.ts'
 import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, CallParameters, Effort, UnsentParameter } from '../../ports/ai/models.ts'
-import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
+import { isToolCallRequired } from '../../ports/ai/tools.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
-import { findNativeConflicts, hasNativeTool, selectNativeTools } from './tool-references.ts'
+import { chooseOptionalTools } from './tool-references.ts'
 
 /** Adapts the request to the model, as far as the caller leaves that to the service. */
 export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, model: CallableModel): AiRequest {
@@ -21,19 +14,11 @@ export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, mo
     (name) => isRequested(request, name) && (lacksParameter(name, model) || isWithoutEffect(name, parameters)),
   )
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
-  const nativeTools = chooseNativeTools(request, model)
-  ctx.notes.setUnsentParameters([...unsent, ...listUnsentTools(request, model, nativeTools)])
+  const adaptedParameters = isAdaptable ? withEffort(sentParameters, model) : sentParameters
+  const { nativeTools, unsent: unsentTools } = chooseOptionalTools(request, model)
+  ctx.notes.setUnsentParameters([...unsent, ...unsentTools])
   if (!isAdaptable) return sentParameters === parameters ? request : { ...request, parameters: sentParameters }
-  return { ...request, parameters: withEffort(sentParameters, model), ...(nativeTools.length > 0 && { nativeTools }) }
-}
-
-/** Lists the optional tools that are left out, and the choice of a tool that the provider does not let callers force. */
-function listUnsentTools(request: AiRequest, model: CallableModel, chosen: readonly NativeTool[]): string[] {
-  const { optionalTools = [], toolChoice } = request
-  if (toolChoice === 'none') return []
-  const sent = optionalTools.length > 0 ? selectNativeTools(model, { ...request, nativeTools: chosen }) : []
-  const isUnforced = readForcedNativeTool(toolChoice) && adaptersWithoutForcedTools.has(model.adapter)
-  return [...optionalTools.filter((tool) => !sent.includes(tool)), ...(isUnforced ? ['toolChoice'] : [])]
+  return { ...request, parameters: adaptedParameters, ...(nativeTools.length > 0 && { nativeTools }) }
 }
 
 /** Returns true if the caller sets the parameter; a cache mark may stand at any part of the request. */
@@ -72,22 +57,15 @@ const toEffort = (budget: number): Effort => effortBudgets.find(([, most]) => bu
 const omitParameters = (parameters: CallParameters, names: readonly string[]): CallParameters =>
   Object.fromEntries(Object.entries(parameters).filter(([name]) => !names.includes(name)))
 
-/** Returns the optional native tools that the model supports together with the rest of the request. */
-function chooseNativeTools(request: AiRequest, model: CallableModel): readonly NativeTool[] {
-  const nativeTools = (request.optionalTools ?? []).filter((tool) => hasNativeTool(model, tool))
-  // A conflict with a tool that must be called is reported.
-  if (nativeTools.length === 0 || readForcedNativeTool(request.toolChoice)) return nativeTools
-  return findNativeConflicts({ ...request, nativeTools }, model).length === 0 ? nativeTools : []
-}
-
 /** Finds the parameters that would not reach the provider unchanged. */
 export async function findUnsentParameters(ctx: Context, request: AiRequest, model: CallableModel): Promise<Issue[]> {
   if (request.optionalParameters) return []
-  const unsent = await ctx.services.models.findUnsentParameters(model, request.parameters, {
+  const assistantPrefix = listTurnStart(request.messages)
+  const unsent = await ctx.services.ai.models.findUnsentParameters(model, request.parameters, {
     hasTools: request.tools.length > 0 || model.tools.length > 0,
     isForced: isToolCallRequired(request.toolChoice),
     schema: request.format?.schema,
-    assistantPrefix: listTurnStart(request.messages),
+    assistantPrefix,
   })
   for (const { name } of unsent) if (isReasoningHint(request, name)) ctx.notes.addUnsentParameter(name)
   return unsent

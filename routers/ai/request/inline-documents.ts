@@ -64,7 +64,7 @@ export class InlineDocuments {
       throw createDocumentProblem(['messages'], `must have at most ${MAX_DOCUMENTS} documents`)
     const bytes = Buffer.from(data, 'base64')
     const file = { mime, bytes: bytes.length, open: () => Readable.from([bytes], { objectMode: false }) }
-    const extracted = await ctx.services.textExtractor.extract(file, ctx.signal())
+    const extracted = await ctx.services.files.textExtractor.extract(file, ctx.signal())
     if ('unreadable' in extracted) throw createDocumentProblem(path, describeFailure(extracted.unreadable))
     if (extracted.text.trim() === '') throw createDocumentProblem(path, describeNoText(extracted.notes))
     const text = Buffer.from(appendNotes(extracted))

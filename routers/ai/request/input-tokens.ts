@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Adapter, maxFileTokens } from '../../ports/ai/adapters.ts'
 import { toJsonSchema } from '../../ports/ai/json-schema.ts'
 import type { FilePart, StoredFilePart } from '../../ports/ai/messages.ts'
-import type { FileEstimate, ModelCall } from '../../ports/ai/models.ts'
+import type { FileEstimate } from '../../ports/ai/models.ts'
 import { estimatePageTokens, estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { isPlainText } from './parts.ts'
@@ -67,22 +66,6 @@ function estimateFileTokens(file: FilePart | StoredFilePart): number {
   if (mime === 'application/pdf') return estimatePageTokens((data.length / 4) * 3)
   // Other documents count once their text is extracted, as attachments do.
   return isPlainText(mime) ? estimateTokens(Buffer.from(data, 'base64').toString()) + BLOCK_TOKENS : 0
-}
-
-/**
- * OpenAI counts far more for this model: 2833 tokens and 5667 for each of 8 tiles of an image, or of 4 tiles of a page.
- */
-const expensiveModel = { name: /^gpt-4o-mini/, image: 48_169, page: 28_501 }
-
-/**
- * Returns the most tokens that the provider may count for our estimate. It errs high: that suits a reservation, but not
- * the refusal of a request as too long, as no model reads more than its maximum.
- */
-export function computeMaxInputTokens({ model, files }: Pick<ModelCall, 'model' | 'files'>, estimate: number): number {
-  const isExpensive = expensiveModel.name.test(model.upstreamId ?? model.modelId)
-  const { image, page } = isExpensive ? expensiveModel : maxFileTokens[model.adapter as Adapter]
-  const additionalTokens = files.images * image + files.pages * page - files.estimate
-  return Math.max(estimate, Math.min(estimate + additionalTokens, model.limits?.maxInputTokens || Infinity))
 }
 
 /** Maximum pages that any provider reads of a document, and minimum bytes of a page if pages cannot be counted. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
-import { type Adapter, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
+import { type Adapter, adaptersWithoutForcedTools, type NativeTool, nativeTools } from '../../ports/ai/adapters.ts'
 import type { CallableModel, CallParameters } from '../../ports/ai/models.ts'
 import { readForcedNativeTool, type ToolChoice } from '../../ports/ai/tools.ts'
 
@@ -59,6 +59,32 @@ export function selectNativeTools(model: CallableModel, selection: ToolSelection
   const selected = modelTools.map((reference) => resolveReference(model, reference))
   const namedTools = selected.flatMap((found) => (typeof found === 'object' && 'native' in found ? found.native : []))
   return [...new Set([...namedTools, ...nativeTools.filter((tool) => hasNativeTool(model, tool))])]
+}
+
+interface OptionalTools {
+  /** Optional tools that the model supports together with the rest of the request. */
+  nativeTools: readonly NativeTool[]
+  /** Optional tools that are left out, and the choice of a tool that the provider does not let callers force. */
+  unsent: string[]
+}
+
+/** Chooses among the native tools that the caller leaves to the service. */
+export function chooseOptionalTools(
+  request: ToolRequest & { optionalTools?: readonly NativeTool[] | undefined },
+  model: CallableModel,
+): OptionalTools {
+  const { optionalTools = [], toolChoice } = request
+  const forced = readForcedNativeTool(toolChoice)
+  const supported = optionalTools.filter((tool) => hasNativeTool(model, tool))
+  // A conflict with a tool that must be called is reported.
+  const isKept =
+    supported.length === 0 || forced || findNativeConflicts({ ...request, nativeTools: supported }, model).length === 0
+  const chosen = isKept ? supported : []
+  if (toolChoice === 'none') return { nativeTools: chosen, unsent: [] }
+  const sent = optionalTools.length > 0 ? selectNativeTools(model, { ...request, nativeTools: chosen }) : []
+  const isUnforced = forced && adaptersWithoutForcedTools.has(model.adapter)
+  const unsent = [...optionalTools.filter((tool) => !sent.includes(tool)), ...(isUnforced ? ['toolChoice'] : [])]
+  return { nativeTools: chosen, unsent }
 }
 
 /** Returns issues for references to tools that the model cannot call. */

@@ -24,7 +24,7 @@ export function validateRequest(
     ...findUnpairedTools(messages),
     ...findUnknownToolChoice(request),
     ...findContradictions(request),
-    ...(model ? [...findModelIssues(request, model, textReading), ...findExcessInput(inputTokens, model)] : []),
+    ...(model ? [...findExcessInput(inputTokens, model), ...findModelIssues(request, model, textReading)] : []),
   ]
 }
 
@@ -53,11 +53,9 @@ function findModelIssues(request: AiRequest, model: CallableModel, textReading: 
   const { maxOutputTokens } = model.limits ?? {}
   const { tools, parameters, format } = request
   const issues = [
-    ...findUnsupportedFiles(request, model, textReading),
     ...(request.optionalParameters ? [] : findUnsupportedParameters(request, model)),
     ...findUnsupportedThinking(request, model),
   ]
-  issues.push(...findUnknownReferences(model, request.modelTools), ...findNativeConflicts(request, model))
   if (maxOutputTokens && (parameters.maxTokens ?? 0) > maxOutputTokens)
     issues.push(
       createIssue(['parameters', 'maxTokens'], `is more than the model answers with, which is ${maxOutputTokens}`),
@@ -66,7 +64,13 @@ function findModelIssues(request: AiRequest, model: CallableModel, textReading: 
     issues.push(createIssue(['tools'], 'is nothing that this model takes'))
   if (format && !format.schema && !request.isAdaptable && listUnsupported(model).includes('JSON without a schema'))
     issues.push(createIssue(['format', 'schema'], 'is required by this model'))
-  return [...issues, ...findForeignTools(request, model)]
+  return [
+    ...issues,
+    ...findForeignTools(request, model),
+    ...findUnsupportedFiles(request, model, textReading),
+    ...findUnknownReferences(model, request.modelTools),
+    ...findNativeConflicts(request, model),
+  ]
 }
 
 const nativeToolNames: Record<NativeTool, string> = {

@@ -35,7 +35,10 @@ function drawIcon(lines: string): string {
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`
 }
 
-export const allToolCapabilities = ({ services: { extensions } }: Context): RecordOf<typeof aiToolCapabilities>[] =>
-  [...builtIn, ...extensions.toolCapabilities].map(({ key, ...capability }) => ({ id: key, ...capability }))
+export const allToolCapabilities = ({ services }: Context): RecordOf<typeof aiToolCapabilities>[] =>
+  [...builtIn, ...services.process.extensions.toolCapabilities].map(({ key, ...capability }) => ({
+    id: key,
+    ...capability,
+  }))
 
 export const aiToolCapabilitiesRouter = router(defineComputedReads(aiToolCapabilities, allToolCapabilities))

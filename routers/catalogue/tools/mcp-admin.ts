@@ -86,7 +86,7 @@ async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise
   if (tool.hash !== hash) throw new Problem('precondition_failed')
   const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0
   try {
-    const result = await ctx.services.toolServers.call(server, { name: tool.mcpName, input, person }, ctx.signal())
+    const result = await ctx.services.ai.toolServers.call(server, { name: tool.mcpName, input, person }, ctx.signal())
     return result instanceof ToolFailure ? toTrial(result.error, true) : toTrial(result, false)
   } catch (error) {
     if (!(error instanceof ToolServerError)) throw error

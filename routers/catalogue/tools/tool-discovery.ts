@@ -80,15 +80,15 @@ const writeAnswers = (
     return reports
   })
 
-async function askServer(
-  { services: { toolServers, log }, signal }: Context,
-  server: CallableServerRow,
-): Promise<ServerAnswer> {
+async function askServer({ services, signal }: Context, server: CallableServerRow): Promise<ServerAnswer> {
   try {
-    return { server, offer: await toolServers.listTools(server, signal()) }
+    return { server, offer: await services.ai.toolServers.listTools(server, signal()) }
   } catch (error) {
     const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
-    log.warn({ server: server.id, reason, kind: (error as Error).name }, 'a tool server did not answer as it should')
+    services.log.warn(
+      { server: server.id, reason, kind: (error as Error).name },
+      'a tool server did not answer as it should',
+    )
     return { server, reason }
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { BUILT_IN_PICTURE } from '../../../entities/identity/picture.ts'
-import type { Services } from '../../core/services.ts'
+import type { FileServices, Services } from '../../core/services.ts'
 import type { BlobEntry, Storage } from '../../ports/files/storage.ts'
 import { type PictureShape, reencode } from './reencode.ts'
 
@@ -16,7 +16,9 @@ const smallShape: PictureShape = { width: 64, height: 64, fit: 'cover' }
 export const pictureSize = z.enum(['large', 'small']).default('large')
 type PictureSize = z.output<typeof pictureSize>
 
-type PictureServices = Pick<Services, 'storage' | 'log'>
+interface PictureServices extends Pick<Services, 'log'> {
+  files: Pick<FileServices, 'storage'>
+}
 
 const buildKey = (uuid: string) => `${FOLDER}${uuid}.webp`
 
@@ -34,8 +36,8 @@ export async function storePicture(services: PictureServices, image: Uint8Array)
   const smallSquare = await reencode(square, smallShape)
   const key = buildKey(randomUUID())
   try {
-    await services.storage.put(key, square)
-    await services.storage.put(toSmallKey(key), smallSquare)
+    await services.files.storage.put(key, square)
+    await services.files.storage.put(toSmallKey(key), smallSquare)
   } catch (error) {
     await deletePictures(services, [key])
     throw error
@@ -47,13 +49,16 @@ export async function storePicture(services: PictureServices, image: Uint8Array)
 export const toSmallKey = (key: string) => key.replace(/\.webp$/, '-small.webp')
 
 /** Reads a picture. Pictures from before there were sizes exist only in the large one. */
-export async function readPicture({ storage }: Pick<Services, 'storage'>, key: string, size: PictureSize) {
+export async function readPicture({ files: { storage } }: Pick<Services, 'files'>, key: string, size: PictureSize) {
   if (key === BUILT_IN_KEY) return readBuiltInAiPicture()
   return size === 'large' ? storage.get(key) : storage.get(toSmallKey(key)).catch(() => storage.get(key))
 }
 
 /** Deletes all sizes of pictures that no row names. Failures are logged, and the hourly cleanup deletes what remains. */
-export async function deletePictures({ storage, log }: PictureServices, keys: readonly string[]): Promise<void> {
+export async function deletePictures(
+  { log, files: { storage } }: PictureServices,
+  keys: readonly string[],
+): Promise<void> {
   for (const key of keys) {
     const outcomes = await Promise.allSettled([toSmallKey(key), key].map((file) => storage.delete(file)))
     for (const outcome of outcomes)

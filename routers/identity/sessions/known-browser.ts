@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../../core/context.ts'
+import { DAY_MS } from '../../ports/days.ts'
 import type { BrowserSession } from '../../ports/session.ts'
 
 type BrowserContext = Pick<Context, 'services'> & { browser: BrowserSession }
@@ -25,7 +26,7 @@ export function findBrowserId(ctx: BrowserContext, account: string): string | un
 /** Remembers in the browser that this account has signed in. */
 export function rememberBrowser(ctx: BrowserContext, account: string): void {
   const { id, accounts } = readKnownBrowser(ctx) ?? { id: randomBytes(16).toString('base64url'), accounts: {} }
-  const until = Date.now() + KNOWN_BROWSER_DAYS * 86_400_000
+  const until = Date.now() + KNOWN_BROWSER_DAYS * DAY_MS
   const latestAccounts = Object.entries({ ...accounts, [hashAccount(account)]: until })
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_ACCOUNTS)

@@ -31,10 +31,7 @@ export async function matchIdentity(ctx: Context, identity: Identity): Promise<K
     return undefined
   }
   if (matched.disabled) throw new Problem('account_disabled')
-  await updateFromSource(ctx, matched, identity)
-  const [signedInUser] = await ctx.services.sql(findSignInUsers, [identity.subject, null, null])
-  if (!signedInUser) throw new Problem('login_failed')
-  return signedInUser
+  return updateFromSource(ctx, matched, identity)
 }
 
 /** Finds the user with the subject and the user with the username. */
@@ -80,9 +77,9 @@ async function assertEmailFree(ctx: Context, { subject, email }: Identity): Prom
   throw new Problem('email_taken')
 }
 
-/** Updates username, name, address and groups from the source, under a row lock. */
-async function updateFromSource(ctx: Context, matched: SignInUser, identity: Identity): Promise<void> {
-  await withChangeLog(ctx, async (em, changes) => {
+/** Updates username, name, address and groups from the source, under a row lock; returns the person after it. */
+async function updateFromSource(ctx: Context, matched: SignInUser, identity: Identity): Promise<KnownUser> {
+  return withChangeLog(ctx, async (em, changes) => {
     const user = await lockMatched(em, matched, identity)
     const before = { username: user.username, name: user.name }
     user.subject = identity.subject
@@ -91,10 +88,12 @@ async function updateFromSource(ctx: Context, matched: SignInUser, identity: Ide
     if (identity.groups && !hasSameGroups(user.groups, identity.groups)) user.groups = [...identity.groups]
     if (user.username !== identity.username) await renameUser(ctx, em, user, identity.username)
     await em.flush()
-    await runStatement(em, setSignedIn, [user.id])
-    if (before.username === user.username && before.name === user.name) return
+    const [signedInUser] = await runStatement(em, setSignedIn, [user.id])
+    if (!signedInUser) throw new Problem('login_failed')
+    if (before.username === user.username && before.name === user.name) return signedInUser
     changes.addRow(users, 'updated', user)
-    await ctx.services.hooks.emitSerial('user-profile-changed', { userId: user.id, em, changes })
+    await ctx.services.process.hooks.emitSerial('user-profile-changed', { userId: user.id, em, changes })
+    return signedInUser
   }).catch((error: unknown) => {
     // A concurrent request took the username or was bound to the subject.
     throw error instanceof UniqueConstraintViolationException ? new Problem('login_failed', { cause: error }) : error

@@ -39,7 +39,7 @@ export const ownSessions = {
       if (handle === ctx.browser.session?.handle) return signOut(ctx)
       const [ended] = await ctx.services.sql(endOwnSession, [ctx.caller.person.id, handle])
       if (!ended) throw new Problem('not_found', { detail: 'You have no such session.' })
-      await ctx.services.credentials.announce([sessionCredential(handle)])
+      await ctx.services.changes.credentials.announce([sessionCredential(handle)])
       return {}
     }),
 
@@ -55,7 +55,7 @@ export const ownSessions = {
   /** Ends all sessions of the person, this one included. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
     const ended = await ctx.services.sql(endSessionsOfUser, [ctx.caller.person.id])
-    await ctx.services.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
+    await ctx.services.changes.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
     return signOut(ctx)
   }),
 }
@@ -117,6 +117,6 @@ export async function signOut(ctx: Context & { browser: BrowserSession }): Promi
 /** Returns the logout address of the login source. Without it, a single click would sign in again. */
 async function findSignOutUri({ services }: Context, method: LoginMethod | undefined): Promise<string | undefined> {
   if (method === undefined || method === 'password') return undefined
-  const { redirect, header } = await services.loginSources()
+  const { redirect, header } = await services.login.sources()
   return method === 'oidc' ? redirect?.logoutUrl() : header?.logoutUrl
 }

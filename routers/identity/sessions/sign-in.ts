@@ -12,6 +12,7 @@ import {
   type RedirectSource,
 } from '../../ports/login.ts'
 import type { BrowserSession, SessionSubject } from '../../ports/session.ts'
+import { localPath } from '../local-path.ts'
 import { toCaller } from '../session-caller.ts'
 import { findBrowserId, rememberBrowser } from './known-browser.ts'
 import { matchIdentity } from './match-identity.ts'
@@ -51,7 +52,7 @@ const redirectLogin = {
 }
 
 async function findSource({ services }: BrowserContext): Promise<RedirectSource> {
-  const { redirect } = await services.loginSources()
+  const { redirect } = await services.login.sources()
   if (!redirect) throw new Problem('not_found', { detail: 'This service has no sign-in at a provider.' })
   return redirect
 }
@@ -68,8 +69,11 @@ function readPendingLogin({
   }
 }
 
-/** Address after the sign-in; foreign addresses are dropped. */
-const redirectUri = z.string().max(16_384).optional().transform(toLocalPath)
+/**
+ * Address after the sign-in. During a redirect login it is kept in a cookie of at most 4096 bytes. Our pages keep longer
+ * addresses themselves.
+ */
+const redirectUri = localPath(2048)
 
 const credentials = z.strictObject({
   account: z.string().min(1).max(254, 'must have at most 254 characters'),
@@ -89,7 +93,7 @@ interface VerifiedLogin {
 
 /** Verifies a password. Only failures count against the account and the address. */
 async function verifyPassword(ctx: BrowserContext, typedCredentials: Credentials): Promise<VerifiedLogin> {
-  const { password } = await ctx.services.loginSources()
+  const { password } = await ctx.services.login.sources()
   if (!password) throw new Problem('not_found', { detail: 'This service has no sign-in with a password.' })
   const name = account.safeParse(typedCredentials.account).data ?? typedCredentials.account.toLowerCase()
   const attempt = { account: name, address: ctx.browser.address, browserId: findBrowserId(ctx, name) }
@@ -99,15 +103,15 @@ async function verifyPassword(ctx: BrowserContext, typedCredentials: Credentials
   const identity = await password
     .verify(typedCredentials.account, typedCredentials.password)
     .catch(async (error: unknown) => {
-      await ctx.services.loginThrottle.refund(attempt)
+      await ctx.services.login.throttle.refund(attempt)
       throw error
     })
-  if (identity) await ctx.services.loginThrottle.recordSuccess(attempt)
+  if (identity) await ctx.services.login.throttle.recordSuccess(attempt)
   return { identity, account: name, before }
 }
 
 async function consumeAttempt(ctx: BrowserContext, attempt: LoginAttempt): Promise<void> {
-  const allowance = await ctx.services.loginThrottle.consume(attempt)
+  const allowance = await ctx.services.login.throttle.consume(attempt)
   if (allowance.remaining >= 0) return
   ctx.notes.setRateLimit(allowance)
   throw new Problem('too_many_requests', { detail: 'Too many attempts to sign in. Try again later.' })
@@ -135,7 +139,7 @@ export const sessionsRouter = router({
   beginLogin: browserProcedure
     .input(z.strictObject({ by: z.enum(['oidc', 'proxy']).optional(), redirectUri }))
     .mutation(async ({ ctx, input: { by: method, redirectUri: next } }) => {
-      const { redirect } = await ctx.services.loginSources()
+      const { redirect } = await ctx.services.login.sources()
       if (method === 'oidc' || (method === undefined && redirect))
         return { redirectUri: await redirectLogin.begin(ctx, next) }
       return signInThroughProxy(ctx, next)
@@ -156,7 +160,7 @@ export const sessionsRouter = router({
 })
 
 async function signInThroughProxy(ctx: BrowserContext, next: string | undefined) {
-  const { header } = await ctx.services.loginSources()
+  const { header } = await ctx.services.login.sources()
   if (!header) throw new Problem('not_found', { detail: 'This service has no sign-in elsewhere.' })
   const identity = ctx.browser.forwardedIdentity()
   if (identity) return signIn(ctx, identity, { method: 'proxy', next })
@@ -201,29 +205,6 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
 }
 
 const isProblem = (error: unknown, code: ErrorCode) => error instanceof Problem && error.problem === code
-
-/** Base for parsing; never requested. */
-const PLACEHOLDER_ORIGIN = 'http://here.invalid'
-
-/**
- * Maximum length: during a redirect login it is kept in a cookie of at most 4096 bytes. Our pages keep longer addresses
- * themselves.
- */
-const MAX_REDIRECT_LENGTH = 2048
-
-/** Returns the path if the address is local and no browser could take it for a foreign one. */
-function toLocalPath(text: string | undefined): string | undefined {
-  if (
-    !text?.startsWith('/') ||
-    text.length > MAX_REDIRECT_LENGTH ||
-    /[\\\p{Cc}]/u.test(text) ||
-    !URL.canParse(text, PLACEHOLDER_ORIGIN)
-  )
-    return undefined
-  const { origin, pathname, search, hash } = new URL(text, PLACEHOLDER_ORIGIN)
-  // `/..//host` normalizes to a path with two leading slashes.
-  return origin === PLACEHOLDER_ORIGIN && !pathname.startsWith('//') ? pathname + search + hash : undefined
-}
 
 /** Adds the next address to the address of one of our pages. */
 const addRedirect = (page: string, next: string | undefined) =>

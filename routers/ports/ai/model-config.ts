@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { thinkingSteps } from '../../../entities/catalogue/ai-model.ts'
 import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import type { UsageType } from '../../../entities/sql/columns.ts'
+import { day } from '../days.ts'
 import { timeLimit } from '../duration.ts'
 import { groupName, MAX_GROUPS } from '../login.ts'
 import { adapters, defaultAddresses, selfHostedAdapters } from './adapters.ts'
@@ -58,8 +60,8 @@ export const modelParameters = z
   })
 
 /**
- * Settings of a model. Front ends read `fileUpload` and `nativeCapabilities`; without `toolCalling` they offer no
- * tools.
+ * Settings of a model. Front ends read `fileUpload`, `nativeCapabilities` and `thinking`; without `toolCalling` they
+ * offer no tools.
  */
 export const modelSettings = z.strictObject({
   toolCalling: z.boolean().optional(),
@@ -68,6 +70,7 @@ export const modelSettings = z.strictObject({
   maxToolCallingRounds: rounds.optional(),
   maxToolCallingRoundsStreaming: rounds.optional(),
   thinkTags: z.boolean().optional(),
+  thinking: z.array(z.enum(thinkingSteps)).max(thinkingSteps.length).optional(),
 })
 
 const allowedGroups = z
@@ -100,6 +103,11 @@ const model = z.strictObject({
   /** Fallback models if the provider fails before the answer begins. */
   fallback: z.array(identifier).max(5).default([]),
   documentationUrl: z.url().optional(),
+  /** The day in UTC on which the provider shuts it down. */
+  deprecationDate: day.transform((text) => new Date(text)).optional(),
+  /** The model that follows it then, and whether that one answers in its place. */
+  successor: identifier.optional(),
+  redirect: z.boolean().default(false),
   /** The position among the models: the smallest comes first, models without one come last. */
   position: modelPosition.optional(),
   descriptions: z.record(z.string().regex(/^[a-z]{2}_[A-Z]{2}$/), z.string()).default({}),
@@ -163,6 +171,23 @@ const unique = (what: string, idsOf: (config: { providers: z.output<typeof provi
       ctx.addIssue({ code: 'custom', path: ['providers'], message: `there are two ${what} with the id ${duplicate}` })
   })
 
+/** Finds fallbacks and successors that are no other model of the file. */
+function findNameIssues(
+  { id, fallback, successor, redirect }: z.output<typeof model>,
+  known: ReadonlySet<string>,
+): { member: string; message: string }[] {
+  const named = [
+    ...fallback.map((name) => ({ member: 'fallback', name })),
+    ...(successor === undefined ? [] : [{ member: 'successor', name: successor }]),
+  ]
+  const unknown = named
+    .filter(({ name }) => name === id || !known.has(name))
+    .map(({ member, name }) => ({ member, message: `there is no other model with the id ${name}` }))
+  return redirect && successor === undefined
+    ? [...unknown, { member: 'redirect', message: 'must be false without a successor' }]
+    : unknown
+}
+
 const assignments = z.partialRecord(z.enum(systemModelTypes), identifier).default({})
 
 /** Schema of the file that AI_CONFIG names. */
@@ -181,11 +206,9 @@ export const modelConfig = z
     z.superRefine(({ providers }, ctx) => {
       const known = new Set(providers.flatMap(({ models }) => models.map(({ id }) => id)))
       for (const [at, { models }] of providers.entries())
-        for (const [index, { id, fallback }] of models.entries())
-          for (const name of fallback.filter((name) => name === id || !known.has(name))) {
-            const path = ['providers', at, 'models', index, 'fallback']
-            ctx.addIssue({ code: 'custom', path, message: `there is no other model with the id ${name}` })
-          }
+        for (const [index, entry] of models.entries())
+          for (const { member, message } of findNameIssues(entry, known))
+            ctx.addIssue({ code: 'custom', path: ['providers', at, 'models', index, member], message })
     }),
     z.superRefine((config, ctx) => {
       const known = new Set(config.providers.flatMap(({ models }) => models.map(({ id }) => id)))

@@ -205,11 +205,12 @@ export type AnswerPart =
     }
 
 /** Reasons of a refusal that somebody can act on: the caller, the operator, or a later retry. */
-export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'misconfigured'
+export type ProviderReason = 'too_long' | 'rate_limited' | 'quota' | 'key_refused' | 'model_unknown'
 
 export interface RefusalReason {
-  reason?: ProviderReason
-  /** Seconds after which to retry, if the provider states them. */
+  /** `paused` if the provider is not asked for a while after failures, `broke_off` if only a part of the answer came. */
+  reason?: ProviderReason | 'paused' | 'broke_off'
+  /** Seconds after which to retry, if the provider states them or its pause ends then. */
   retryAfterSeconds?: number
 }
 

@@ -142,7 +142,7 @@ export const roomAiRouter = router({
 async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ meta: { disclosure: string } }> {
   if (!canAskInRooms(ctx)) throw new Problem('ai_in_rooms_off')
   const author = await findAnswerAuthor(ctx, question)
-  using running = ctx.services.roomAnswers.open(ctx.caller.person.id)
+  using running = ctx.services.rooms.answers.open(ctx.caller.person.id)
   const { signal } = running
   const approvalMode = question.mayAsk ? 'inline' : undefined
   const options = { roomId: Number(question.id), approvalMode } as const

@@ -16,6 +16,7 @@ import type { AnswerDisclosure } from '../../ports/room-answers.ts'
 import { createUnknownIssue } from '../../verbs/lock-row.ts'
 import { assertKeyInUse } from '../key-epochs.ts'
 import { MAX_CONTENT } from '../message-content.ts'
+import { shareMessages } from '../message-records.ts'
 import { lockForWriter } from '../send-message.ts'
 import type { RoomQuestion } from './room-question.ts'
 
@@ -38,7 +39,7 @@ export async function writeAnswer(
   const progress = new AnswerProgress({
     id: target.id,
     seal: (content) => seal(key, content),
-    publish: (event) => ctx.services.changeStreams.sendEphemeral(`room:${target.room}`, event),
+    publish: (event) => ctx.services.changes.streams.sendEphemeral(`room:${target.room}`, event),
   })
   try {
     const answer = await collectAnswer(call, progress)
@@ -63,6 +64,8 @@ export async function writeAnswer(
   }
 }
 
+type ChangedMessages = [answer: string, ...others: string[]]
+
 interface AnswerTransaction extends ChangeTransaction {
   /** Encrypted. */
   content: string
@@ -74,19 +77,21 @@ async function storeAnswer(ctx: ChatContext, target: AnswerDestination, transact
   const { id, room, keyEpoch, replaces } = target
   const { em, changes, answer } = transaction
   assertKeyInUse(ctx, keyEpoch, await lockForWriter(ctx, em, room))
-  const message =
+  const [message, ...changed] =
     replaces === null
       ? await insertAnswer(target, transaction)
       : await overwriteAnswer(target, Number(replaces), transaction)
-  const [ended] = await runStatement(em, endDisclosure, [id, 'completed', answer.error, message])
+  await shareMessages(ctx, { em, changes, room, ids: [message, ...changed] })
+  const [ended] = await runStatement(em, endDisclosure, [id, 'completed', answer.error, Number(message)])
   if (!ended) throw new Problem('client_gone')
   changes.add([`room:${room}`], 'updated', 'room-disclosures', id)
 }
 
+/** Returns the ids of the messages that it has changed: that of the answer, and that of the message it replies to. */
 async function insertAnswer(
   target: AnswerDestination,
   { em, changes, content, answer }: AnswerTransaction,
-): Promise<number> {
+): Promise<ChangedMessages> {
   const { room, author, keyEpoch, thread, model } = target
   const reply = thread === null ? null : Number(thread)
   const values = [room, author, content, keyEpoch, null, reply, model, toMetadata(target, answer)]
@@ -94,14 +99,14 @@ async function insertAnswer(
   const [created] = logged
   if (!created) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['thread'])] })
   changes.addLogged(logged)
-  return Number(created.subject)
+  return [created.subject, ...logged.slice(1).map(({ subject }) => subject)]
 }
 
 async function overwriteAnswer(
   target: AnswerDestination,
   message: number,
   { em, changes, content, answer }: AnswerTransaction,
-) {
+): Promise<ChangedMessages> {
   const { room, keyEpoch, model } = target
   const [replaced] = await runStatement(em, replaceAnswer, [
     content,
@@ -112,7 +117,7 @@ async function overwriteAnswer(
   ])
   if (!replaced) throw new Problem('not_found', { issues: [createUnknownIssue('room-messages', ['replaces'])] })
   changes.add([`room:${room}`], 'updated', 'room-messages', message)
-  return message
+  return [String(message)]
 }
 
 /** `finish` says why an answer is not whole. */

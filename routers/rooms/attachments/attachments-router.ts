@@ -51,7 +51,8 @@ async function findByUuid(ctx: Context, uuids: readonly string[]): Promise<Attac
 
 /** Extracts the text of a file; does nothing if the file is gone or its text was extracted before. */
 async function extractText(ctx: Context, attachmentId: number): Promise<void> {
-  const { sql, files, textExtractor } = ctx.services
+  const { sql } = ctx.services
+  const { attachments: files, textExtractor } = ctx.services.files
   const [found] = await sql(findPendingFile, [attachmentId])
   if (!found) return
   const { uuid, mime, bytes, sealedKey } = found
@@ -86,7 +87,7 @@ async function applyTextOutcome(ctx: Context, id: number, { state, failure, trun
     ])
     for (const { room } of updated) if (room) changes.add([`room:${room}`], 'updated', attachments.type, id)
   })
-  ctx.services.notifier.notify(attachmentTextKey(id))
+  ctx.services.changes.notifier.notify(attachmentTextKey(id))
 }
 
 /** Returns the text that models read of a file as a plain text file; throws as long as there is none. */
@@ -130,7 +131,7 @@ async function openAttachment(ctx: Context, query: CompiledStatement<FileOfAttac
   if (!found) throw new Problem('not_found')
   const { uuid, name, mime, bytes, sealedKey } = found
   const file = { name: uuid, bytes, sealedKey }
-  return new FileContent({ name, mime, bytes, tag: uuid }, (range) => ctx.services.files.read(file, range))
+  return new FileContent({ name, mime, bytes, tag: uuid }, (range) => ctx.services.files.attachments.read(file, range))
 }
 
 async function openPicture(ctx: Context, category: keyof typeof visiblePictures, uuid: string): Promise<FileContent> {

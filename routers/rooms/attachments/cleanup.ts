@@ -16,7 +16,7 @@ export const GRACE_MS = 60 * 60_000
 /** Rows that one statement handles. */
 const BATCH_SIZE = 1000
 
-type CleanupServices = Pick<Services, 'sql' | 'files' | 'storage'>
+type CleanupServices = Pick<Services, 'sql' | 'files'>
 
 interface CleanupResult {
   /** Attachments without a message. */
@@ -37,7 +37,10 @@ export async function deleteOrphanedFiles(services: CleanupServices): Promise<Cl
   }
 }
 
-async function deleteUnlinkedAttachments({ sql, files }: CleanupServices, before: Date): Promise<number> {
+async function deleteUnlinkedAttachments(
+  { sql, files: { attachments: files } }: CleanupServices,
+  before: Date,
+): Promise<number> {
   let unlinked = 0
   for (;;) {
     const deleted = await sql(deleteUnlinked, [before, BATCH_SIZE])
@@ -47,7 +50,10 @@ async function deleteUnlinkedAttachments({ sql, files }: CleanupServices, before
   }
 }
 
-async function deleteFilesWithoutRow({ sql, files }: CleanupServices, before: Date): Promise<number> {
+async function deleteFilesWithoutRow(
+  { sql, files: { attachments: files } }: CleanupServices,
+  before: Date,
+): Promise<number> {
   let orphans = 0
   for await (const batch of collectInBatches(files.list(), ({ modifiedAt }) => modifiedAt < before)) {
     const found = await sql(findOrphans, [batch.map(({ name }) => name)])
@@ -57,7 +63,7 @@ async function deleteFilesWithoutRow({ sql, files }: CleanupServices, before: Da
   return orphans
 }
 
-async function deleteOrphanedPictures({ sql, storage }: CleanupServices, before: Date): Promise<number> {
+async function deleteOrphanedPictures({ sql, files: { storage } }: CleanupServices, before: Date): Promise<number> {
   let pictures = 0
   const isOld = ({ files }: PictureFiles) => files.every(({ modifiedAt }) => modifiedAt < before)
   for await (const batch of collectInBatches(listPictures(storage), isOld)) {
@@ -70,7 +76,7 @@ async function deleteOrphanedPictures({ sql, storage }: CleanupServices, before:
   return pictures
 }
 
-async function deleteOldDrafts({ storage }: CleanupServices, before: Date): Promise<number> {
+async function deleteOldDrafts({ files: { storage } }: CleanupServices, before: Date): Promise<number> {
   let drafts = 0
   for await (const { key, modifiedAt } of storage.list(DRAFTS)) {
     if (modifiedAt >= before) continue

@@ -1,5 +1,3 @@
-import { buffer } from 'node:stream/consumers'
-import { fromRandomAccessReaderPromise } from 'yauzl'
 import type { FileType } from '../../../entities/rooms/attachment.ts'
 import type { RandomAccessFile } from './random-access-file.ts'
 import { detectTextKind } from './text-kind.ts'
@@ -65,46 +63,6 @@ async function nextSector(header: Buffer, sector: number, readSector: (sector: n
   return links.readUInt32LE(4 * (sector % perTable))
 }
 
-const ZIP = 'application/zip'
-const MAX_ENTRIES = 10_000
-
-/** The largest content type list; a document with very many parts has some hundred kilobytes. */
-const MAX_BYTES = 1024 * 1024
-const MAX_MIME = 100
-
-/** The entries that reveal the type of an archive: a list of the content types of its parts, or its one media type. */
-const kindEntries = ['[Content_Types].xml', 'mimetype']
-
-/** Detects the media type of an archive by the entries of its central directory. */
-async function detectZipKind(file: RandomAccessFile): Promise<string> {
-  try {
-    return (await readKindEntry(file)) || ZIP
-  } catch (error) {
-    // A damaged archive is stored as ZIP; a failure of the store is rethrown.
-    if (file.failure) throw error
-    return ZIP
-  }
-}
-
-async function readKindEntry(file: RandomAccessFile): Promise<string | undefined> {
-  const zip = await fromRandomAccessReaderPromise(file.asZipReader(), file.size, { strictFileNames: false })
-  if (zip.entryCount > MAX_ENTRIES) return undefined
-  for await (const entry of zip.eachEntry()) {
-    const { fileName, uncompressedSize } = entry
-    if (!kindEntries.includes(fileName)) continue
-    if (uncompressedSize > MAX_BYTES) return undefined
-    const text = (await buffer(await zip.openReadStreamPromise(entry))).toString()
-    return fileName === 'mimetype' ? text.trim().slice(0, MAX_MIME) : detectOfficeKind(text)
-  }
-  return undefined
-}
-
-/** Reads the content type of the main part: `….document.main+xml`. */
-function detectOfficeKind(contentTypes: string): string | undefined {
-  const [, kind] = contentTypes.match(/["']application\/([\w.+-]{1,120})\.main\+xml["']/i) ?? []
-  return kind && `application/${kind.toLowerCase()}`
-}
-
 export interface FileKind {
   mime: string
   fileType: FileType
@@ -133,8 +91,10 @@ export async function detectKindOfHead(head: Buffer): Promise<FileKind | undefin
 export async function detectKindOfFile(file: RandomAccessFile): Promise<FileKind | undefined> {
   const { fileTypeFromBlob } = await import('file-type')
   const start = await file.read(0, 4)
-  const mime = start.toString('latin1').startsWith('PK\x03\x04')
-    ? await detectZipKind(file)
+  const isZip = start.toString('latin1').startsWith('PK\x03\x04')
+  const mime = isZip
+    ? // Loaded lazily, with a reader of archives.
+      await (await import('./zip-kind.ts')).detectZipKind(file)
     : (await fileTypeFromBlob(file.asBlob()).catch(ignoreUnknown))?.mime
   if (mime === undefined) return undefined
   return toKind(mime === 'application/x-cfb' ? await detectCompoundKind(file) : mime)

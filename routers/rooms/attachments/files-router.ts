@@ -15,6 +15,7 @@ import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import { about, adminSession, host, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
+import type { Storage } from '../../ports/files/storage.ts'
 import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
 import { verifyFiles } from './verify-storage.ts'
@@ -25,7 +26,7 @@ const MAX_OWNERS = 10
  * Counts attachments and their bytes: in total, by kind, by text state, and by the owners with the most. Adds how many
  * people and rooms have a picture, and what is stored of pictures.
  */
-async function readFileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>) {
+async function readFileStats({ sql, files: { storage } }: Pick<Services, 'sql' | 'files'>) {
   const groups = await sql(countFiles)
   const countBy = <Name extends 'kind' | 'textState' | 'linked'>(name: Name) =>
     [...Map.groupBy(groups, (group) => group[name])].map(([value, all]) => ({
@@ -39,7 +40,7 @@ async function readFileStats({ sql, storage }: Pick<Services, 'sql' | 'storage'>
     textStates: countBy('textState'),
     linked: countBy('linked'),
     owners: await sql(listLargestOwners, [MAX_OWNERS]),
-    pictures: { ...withPicture, ...(await countStoredPictures({ storage })) },
+    pictures: { ...withPicture, ...(await countStoredPictures(storage)) },
   }
 }
 
@@ -49,7 +50,7 @@ const sumCounts = (counts: readonly FileCount[]): FileCount => ({
 })
 
 /** Counts the files of pictures, and their stored bytes. */
-async function countStoredPictures({ storage }: Pick<Services, 'storage'>): Promise<FileCount> {
+async function countStoredPictures(storage: Storage): Promise<FileCount> {
   const sum = { files: 0, bytes: 0 }
   for await (const { files } of listPictures(storage)) {
     sum.files += files.length
@@ -80,7 +81,7 @@ const FILE_BATCH = 1000
  * Re-encrypts the keys of all files and pictures, and the data of front-end migrations, with the current application
  * key; the files themselves stay as they are.
  */
-async function rotateKeys(services: Pick<Services, 'sql' | 'storage' | 'vault'>): Promise<Rotation> {
+async function rotateKeys(services: Pick<Services, 'sql' | 'files' | 'vault'>): Promise<Rotation> {
   const rotation: Rotation = { attachments: 0, pictures: 0, migrationData: 0, renewed: 0, unknown: 0, unreadable: 0 }
   await rotateAttachments(services, rotation)
   await rotatePictures(services, rotation)
@@ -110,7 +111,7 @@ async function rotateAttachments({ sql, vault }: Pick<Services, 'sql' | 'vault'>
 }
 
 /** Rewrites each picture file, because its key is stored in it. */
-async function rotatePictures({ storage }: Pick<Services, 'storage'>, rotation: Rotation): Promise<void> {
+async function rotatePictures({ files: { storage } }: Pick<Services, 'files'>, rotation: Rotation): Promise<void> {
   for await (const { files } of listPictures(storage)) {
     rotation.pictures += 1
     for (const { key } of files) {
@@ -214,7 +215,8 @@ const TEXT_BATCH = 1000
 
 /** Enqueues the extraction of texts whose jobs were lost, as after a restore of the database. */
 async function enqueueLostTexts(ctx: Context): Promise<{ planned: number }> {
-  const { sql, jobQueue } = ctx.services
+  const { sql } = ctx.services
+  const { jobQueue } = ctx.services.process
   let planned = 0
   for (let after = 0; ; ) {
     const rows = await sql(listPendingTexts, [after, TEXT_BATCH])

@@ -8,9 +8,12 @@ import { maxEntries } from '../../core/load/cache-size.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import type { PromptFile, PromptFiles } from '../../ports/ai/prompt-files.ts'
+import type { FileStore } from '../../ports/files/file-store.ts'
 import { openText } from './sealed-text.ts'
 
-type Stores = Pick<Services, 'sql' | 'files' | 'vault'>
+interface Stores extends Pick<Services, 'sql' | 'vault'> {
+  attachments: FileStore
+}
 
 const MAX_ID = 2_147_483_647
 
@@ -27,7 +30,7 @@ export const createPromptFiles = (stores: Stores, pageCounts = new PageCounts())
   },
 
   toStoredBytes({ uuid: name, bytes, sealedKey }) {
-    const open = () => stores.files.read({ name, bytes, sealedKey })
+    const open = () => stores.attachments.read({ name, bytes, sealedKey })
     return { bytes, open, pages: () => pageCounts.get(name, open) }
   },
 

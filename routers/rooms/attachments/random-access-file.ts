@@ -1,7 +1,6 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { LRUCache } from 'lru-cache'
-import { RandomAccessReader } from 'yauzl'
 import type { ByteRange } from '../../ports/files/file-store.ts'
 
 /** Bytes that are read at once; a detector reads a few bytes here and there. */
@@ -54,24 +53,8 @@ export class RandomAccessFile {
     return { size: this.size, type: '', slice } as unknown as Blob
   }
 
-  asZipReader(): RandomAccessReader {
-    return new ZipReader(this)
+  /** Yields the bytes from `start` up to `end`, a chunk at a time. */
+  async *readRange(start: number, end: number): AsyncGenerator<Buffer, void> {
+    for (let at = start; at < end; at += CHUNK) yield await this.read(at, Math.min(CHUNK, end - at))
   }
-}
-
-class ZipReader extends RandomAccessReader {
-  readonly #file: RandomAccessFile
-
-  constructor(file: RandomAccessFile) {
-    super()
-    this.#file = file
-  }
-
-  override _readStreamForRange(start: number, end: number): Readable {
-    return Readable.from(readInChunks(this.#file, start, end), { objectMode: false })
-  }
-}
-
-async function* readInChunks(file: RandomAccessFile, start: number, end: number): AsyncGenerator<Buffer, void> {
-  for (let at = start; at < end; at += CHUNK) yield await file.read(at, Math.min(CHUNK, end - at))
 }

@@ -54,7 +54,9 @@ export async function upload(
   person: number,
   { name, clientEncrypted }: UploadInput,
 ): Promise<RecordOf<typeof attachments>> {
-  const { files, settings, uploads } = ctx.services
+  const { settings } = ctx.services
+  const { attachments: files } = ctx.services.files
+  const { uploads } = ctx.services.limits
   const { file: incoming } = ctx
   if (!incoming) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'is required' }] })
   using _slot = uploads.acquire(`${person}`)
@@ -89,14 +91,14 @@ function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, ki
     await runStatement(em, lockPerson, [person])
     const { pending } = await assertWithinQuota(ctx, createTransactionSql(em), person, file.bytes)
     const { name: uuid, bytes, sealedKey } = file
-    const mayHaveText = !clientEncrypted && ctx.services.textExtractor.canRead(kind.mime)
+    const mayHaveText = !clientEncrypted && ctx.services.files.textExtractor.canRead(kind.mime)
     const textState = mayHaveText ? 'pending' : 'none'
     const facts = { uuid, name, ...kind, bytes, clientEncrypted, sealedKey, textState } as const
     const row = em.create(Attachment, { uploader: person, ...facts })
     await em.flush()
     // Jobs of people who upload many files have a lower priority.
     const job = { input: { attachmentId: row.id }, priority: -pending }
-    if (mayHaveText) await ctx.services.jobQueue.enqueue(em, 'extract-text', job)
+    if (mayHaveText) await ctx.services.process.jobQueue.enqueue(em, 'extract-text', job)
     return row.id
   })
   return writing.catch(translateConstraintError)

@@ -23,7 +23,7 @@ export interface Verification extends Record<Finding, number> {
 
 /** Compares attachments and pictures with the stored files, and reads the given percentage of them completely. */
 export async function verifyFiles(
-  services: Pick<Services, 'sql' | 'files' | 'storage' | 'vault'>,
+  services: Pick<Services, 'sql' | 'files' | 'vault'>,
   percent: number,
 ): Promise<Verification> {
   const counts = { 'no-file': 0, 'no-owner': 0, 'unknown-key': 0, damaged: 0 }
@@ -188,7 +188,9 @@ const createAttachmentSet = (services: AttachmentServices): StoredSet<FileRow> =
   },
 })
 
-async function* listAttachmentFiles({ files }: AttachmentServices): AsyncGenerator<ListedFile, void> {
+async function* listAttachmentFiles({
+  files: { attachments: files },
+}: AttachmentServices): AsyncGenerator<ListedFile, void> {
   for await (const { name, modifiedAt } of files.list()) yield { name, modifiedAt, count: 1, isWhole: true }
 }
 
@@ -201,7 +203,10 @@ function hasKnownKey({ vault }: AttachmentServices, { sealedKey }: FileRow): boo
   }
 }
 
-async function canReadFile({ files }: AttachmentServices, { name, bytes, sealedKey }: FileRow): Promise<boolean> {
+async function canReadFile(
+  { files: { attachments: files } }: AttachmentServices,
+  { name, bytes, sealedKey }: FileRow,
+): Promise<boolean> {
   try {
     for await (const _ of files.read({ name, bytes, sealedKey }));
     return true
@@ -212,7 +217,7 @@ async function canReadFile({ files }: AttachmentServices, { name, bytes, sealedK
   }
 }
 
-type PictureServices = Pick<Services, 'sql' | 'storage'>
+type PictureServices = Pick<Services, 'sql' | 'files'>
 
 /** Creates the set of people and rooms with their picture files. */
 const createPictureSet = (services: PictureServices): StoredSet<PictureRow> => ({
@@ -222,16 +227,16 @@ const createPictureSet = (services: PictureServices): StoredSet<PictureRow> => (
 
   /** A picture from before there were sizes has no small one. */
   async examine({ name }) {
-    const fault = await services.storage.check(name)
+    const fault = await services.files.storage.check(name)
     if (fault) return fault
-    const smallFault = await services.storage.check(toSmallKey(name))
+    const smallFault = await services.files.storage.check(toSmallKey(name))
     return smallFault === 'no-file' ? undefined : smallFault
   },
 
   stillThere: (rows) => services.sql(findExistingPictures, [rows.map(({ name }) => name)]),
 })
 
-async function* listPictureFiles({ storage }: PictureServices): AsyncGenerator<ListedFile, void> {
+async function* listPictureFiles({ files: { storage } }: PictureServices): AsyncGenerator<ListedFile, void> {
   for await (const { name, files } of listPictures(storage)) {
     const newest = Math.max(...files.map(({ modifiedAt }) => modifiedAt.getTime()))
     yield {

@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { changeMessage, listMessages, messagesInput, removeMessage, sendMessage } from './conversation-messages.ts'
 import {
+  changeChatSettings,
   changeConversation,
   changeFolder,
+  chatSettingsInput,
   conversationChangeInput,
   createConversation,
   deleteDiscardedConversations,
-  discardOwnConversation,
   folderChangeInput,
   listFolders,
   listInput,
@@ -15,14 +16,23 @@ import {
   newConversationInput,
   organizationInput,
   organizeOwnConversation,
+  readChatSettings,
   readConversation,
   readQuota,
   removeConversation,
-  restoreOwnConversation,
   slug,
 } from './conversations.ts'
 import { conversationImportInput, importConversation } from './import-conversation.ts'
 import { messageChangeInput, messageSelector, newMessageInput } from './message-input.ts'
+import {
+  discardConversation,
+  discardSelected,
+  organizeSelected,
+  restoreConversation,
+  restoreSelected,
+  selectionChangeInput,
+  selectionInput,
+} from './selected-conversations.ts'
 
 /** Procedures for private conversations with models, which only their owner can read. */
 export const conversationsRouter = router({
@@ -54,9 +64,24 @@ export const conversationsRouter = router({
     .query(({ ctx }) => readQuota(ctx)),
 
   update: userWith('write')
-    .meta({ ...about('Rename a private conversation, or change its system prompt.'), ...withBodySize('long text') })
+    .meta({
+      ...about('Rename a private conversation, or change its system prompt or options.'),
+      ...withBodySize('long text'),
+    })
     .input(conversationChangeInput)
     .mutation(({ ctx, input }) => changeConversation(ctx, input)),
+
+  settings: userWith('read')
+    .meta(about("Read the caller's encrypted settings for all private conversations."))
+    .query(({ ctx }) => readChatSettings(ctx)),
+
+  changeSettings: userWith('write')
+    .meta({
+      ...about("Replace the caller's encrypted settings for all private conversations."),
+      ...withBodySize('long text'),
+    })
+    .input(chatSettingsInput)
+    .mutation(({ ctx, input }) => changeChatSettings(ctx, input)),
 
   delete: userWith('write')
     .meta(about('Delete a private conversation with its messages and their files.'))
@@ -64,7 +89,7 @@ export const conversationsRouter = router({
     .mutation(({ ctx, input }) => removeConversation(ctx, input.slug)),
 
   organize: userWith('write')
-    .meta(about('Pin a private conversation, or put it in a folder.'))
+    .meta(about('Pin or archive a private conversation, or put it in a folder.'))
     .input(organizationInput)
     .mutation(({ ctx, input }) => organizeOwnConversation(ctx, input)),
 
@@ -80,12 +105,27 @@ export const conversationsRouter = router({
   discard: userWith('write')
     .meta(about('Move a private conversation to the trash, from which it can be restored until it is deleted.'))
     .input(z.strictObject({ slug }))
-    .mutation(({ ctx, input }) => discardOwnConversation(ctx, input.slug)),
+    .mutation(({ ctx, input }) => discardConversation(ctx, input.slug)),
 
   restore: userWith('write')
     .meta(about('Restore a private conversation from the trash.'))
     .input(z.strictObject({ slug }))
-    .mutation(({ ctx, input }) => restoreOwnConversation(ctx, input.slug)),
+    .mutation(({ ctx, input }) => restoreConversation(ctx, input.slug)),
+
+  organizeSelected: userWith('write')
+    .meta(about('Archive private conversations, or put them in a folder.'))
+    .input(selectionChangeInput)
+    .mutation(({ ctx, input }) => organizeSelected(ctx, input)),
+
+  discardSelected: userWith('write')
+    .meta(about('Move private conversations to the trash, from which they can be restored until they are deleted.'))
+    .input(selectionInput)
+    .mutation(({ ctx, input }) => discardSelected(ctx, input.slugs)),
+
+  restoreSelected: userWith('write')
+    .meta(about('Restore private conversations from the trash.'))
+    .input(selectionInput)
+    .mutation(({ ctx, input }) => restoreSelected(ctx, input.slugs)),
 
   deleteDiscarded: host.mutation(({ ctx }) => deleteDiscardedConversations(ctx)),
 

@@ -8,7 +8,7 @@ import {
   type ConversationRow,
   countOrganized,
   deleteConversations,
-  discardConversation,
+  findChatSettings,
   findConversation,
   insertConversation,
   type LockedConversation,
@@ -17,9 +17,9 @@ import {
   lockConversation,
   lockDiscarded,
   measureConversations,
-  organizeConversation,
+  organizeConversations,
   renameConversationFolder,
-  restoreConversation,
+  updateChatSettings,
   updateConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
 import type { ChangeTransaction } from '../../core/change-recorder.ts'
@@ -28,12 +28,14 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { toViewer } from '../../verbs/viewer.ts'
+import { sealedText } from '../message-content.ts'
 import { createQuotaProblem } from '../room-access.ts'
 import { roomText } from '../rooms.ts'
 
 export const slug = z.string().min(1).max(100).describe('The name of the conversation in addresses.')
 
-const createUnknownConversationProblem = () => new Problem('not_found', { detail: 'There is no such conversation.' })
+export const createUnknownConversationProblem = () =>
+  new Problem('not_found', { detail: 'There is no such conversation.' })
 
 /** Reads a conversation of the caller; those of others are not found. */
 export async function readConversation(ctx: Context, slug: string): Promise<ConversationRow> {
@@ -91,19 +93,39 @@ export function recordConversationChange(
 }
 
 export const name = z.string().trim().max(255).describe('The name of the conversation. It is not encrypted.')
+/** The most characters of an encrypted name of 120 characters. */
+const MAX_SEALED_NAME = 1024
+const MAX_SEALED_OPTIONS = 4096
+/** The most characters of encrypted settings, for instructions of some thousand characters. */
+const MAX_SEALED_SETTINGS = 64 * 1024
+
 const systemPrompt = roomText
   .nullable()
   .describe('The ciphertext of the instructions that the model gets before all messages.')
 
+const sealedName = sealedText
+  .max(MAX_SEALED_NAME)
+  .nullable()
+  .describe('The ciphertext of a name, `iv|tag|ciphertext`. Front ends that can decrypt it show it in place of `name`.')
+
+const sealedOptions = sealedText
+  .max(MAX_SEALED_OPTIONS)
+  .nullable()
+  .describe('The ciphertext of the parameters for answers, `iv|tag|ciphertext`. Its content is up to front ends.')
+
 export const newConversationInput = z.strictObject({
   name: name.default(''),
+  sealedName: sealedName.default(null),
   systemPrompt: systemPrompt.default(null),
+  sealedOptions: sealedOptions.default(null),
 })
 
 export const conversationChangeInput = z.strictObject({
   slug,
-  name: name.min(1).optional(),
+  name: name.min(1).optional().describe('The new name. It replaces an encrypted one.'),
+  sealedName: sealedName.optional(),
   systemPrompt: systemPrompt.optional(),
+  sealedOptions: sealedOptions.optional(),
 })
 
 const SLUG_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789'
@@ -114,14 +136,21 @@ export const createSlug = () =>
 
 export async function createConversation(
   ctx: Context,
-  { name, systemPrompt }: z.output<typeof newConversationInput>,
+  { name, sealedName, systemPrompt, sealedOptions }: z.output<typeof newConversationInput>,
 ): Promise<ConversationRow> {
   const { viewer } = toViewer(ctx)
   const slug = createSlug()
   await withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [viewer])
     await assertWithinQuota(ctx, em, { conversations: 1, bytes: countBytes(systemPrompt) })
-    await runStatement(em, insertConversation, [viewer, slug, name || 'New Chat', systemPrompt])
+    await runStatement(em, insertConversation, [
+      viewer,
+      slug,
+      name || 'New Chat',
+      sealedName,
+      systemPrompt,
+      sealedOptions,
+    ])
     recordConversationChange(ctx, { em, changes }, 'created', slug)
   })
   return readConversation(ctx, slug)
@@ -130,16 +159,41 @@ export async function createConversation(
 /** Changes the given members, and keeps the rest. */
 export async function changeConversation(
   ctx: Context,
-  { slug, name, systemPrompt }: z.output<typeof conversationChangeInput>,
+  { slug, systemPrompt, sealedOptions, ...names }: z.output<typeof conversationChangeInput>,
 ): Promise<ConversationRow> {
-  await withChangeLog(ctx, async (em, changes) => {
+  await withChangeLog(ctx, async (em, log) => {
     const { id, promptBytes } = await lockOwnConversation(ctx, em, slug)
-    if (name === undefined && systemPrompt === undefined) return
+    // Programs that cannot encrypt rename in clear text.
+    const { name, sealedName = name === undefined ? undefined : null } = names
+    if (sealedName === undefined && systemPrompt === undefined && sealedOptions === undefined) return
     if (systemPrompt !== undefined) await assertWithinQuota(ctx, em, { bytes: countBytes(systemPrompt) - promptBytes })
-    await runStatement(em, updateConversation, [id, name, systemPrompt !== undefined, systemPrompt])
-    recordConversationChange(ctx, { em, changes }, 'updated', slug)
+    const changes = [sealedName, systemPrompt, sealedOptions].flatMap((value) => [value !== undefined, value])
+    await runStatement(em, updateConversation, [id, name, ...changes])
+    recordConversationChange(ctx, { em, changes: log }, 'updated', slug)
   })
   return readConversation(ctx, slug)
+}
+
+export const chatSettingsInput = z.strictObject({
+  sealed: sealedText
+    .max(MAX_SEALED_SETTINGS)
+    .nullable()
+    .describe(
+      'The ciphertext of the settings, `iv|tag|ciphertext`; null removes them. Their content is up to front ends.',
+    ),
+})
+
+/** Returns the settings of the caller for all chats, which only their browser can decrypt. */
+export async function readChatSettings(ctx: Context): Promise<{ sealed: string | null }> {
+  const [settings] = await ctx.services.sql(findChatSettings, [toViewer(ctx).viewer])
+  return { sealed: settings?.sealed ?? null }
+}
+
+export async function changeChatSettings(ctx: Context, { sealed }: z.output<typeof chatSettingsInput>) {
+  await withChangeLog(ctx, async (em) => {
+    await runStatement(em, updateChatSettings, [toViewer(ctx).viewer, sealed])
+  })
+  return { sealed }
 }
 
 /** Deletes a conversation with its messages and their files. */
@@ -168,6 +222,7 @@ export const organizationInput = z.strictObject({
     .nullable()
     .optional()
     .describe('The folder of the conversation; null moves it out of its folder. The name is not encrypted.'),
+  isArchived: z.boolean().optional().describe('True if the conversation is in the archive. It keeps pin and folder.'),
 })
 
 export const folderChangeInput = z.strictObject({
@@ -177,22 +232,32 @@ export const folderChangeInput = z.strictObject({
     .describe('The new name of the folder; null removes the folder and keeps its conversations.'),
 })
 
-/** Pins a conversation or moves it to a folder; a folder exists as long as a conversation is in it. */
+/** Pins or archives a conversation, or moves it to a folder; a folder exists as long as a conversation is in it. */
 export async function organizeOwnConversation(
   ctx: Context,
-  { slug, isPinned, folder }: z.output<typeof organizationInput>,
+  { slug, ...change }: z.output<typeof organizationInput>,
 ): Promise<ConversationRow> {
   await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwnConversation(ctx, em, slug)
-    await runStatement(em, organizeConversation, [id, isPinned, folder !== undefined, folder])
-    const [usage] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
-    const { folders = 0, pinned = 0 } = usage ?? {}
-    if (isPinned && pinned > MAX_ORGANIZED)
-      throw createQuotaProblem(`A person pins at most ${MAX_ORGANIZED} conversations.`)
-    if (folder && folders > MAX_ORGANIZED) throw createQuotaProblem(`A person has at most ${MAX_ORGANIZED} folders.`)
+    await organize(ctx, em, [id], change)
     recordConversationChange(ctx, { em, changes }, 'updated', slug)
   })
   return readConversation(ctx, slug)
+}
+
+/** Organizes locked conversations, as far as the quotas of the caller allow it. */
+export async function organize(
+  ctx: Context,
+  em: EntityManager,
+  ids: readonly number[],
+  { isPinned, folder, isArchived }: Omit<z.output<typeof organizationInput>, 'slug'>,
+): Promise<void> {
+  await runStatement(em, organizeConversations, [ids, isPinned, folder !== undefined, folder, isArchived])
+  const [usage] = await runStatement(em, countOrganized, [toViewer(ctx).viewer])
+  const { folders = 0, pinned = 0 } = usage ?? {}
+  if (isPinned && pinned > MAX_ORGANIZED)
+    throw createQuotaProblem(`A person pins at most ${MAX_ORGANIZED} conversations.`)
+  if (folder && folders > MAX_ORGANIZED) throw createQuotaProblem(`A person has at most ${MAX_ORGANIZED} folders.`)
 }
 
 export const listFolders = (ctx: Context): Promise<ConversationFolder[]> =>
@@ -204,6 +269,7 @@ export async function changeFolder(
   { name, newName }: z.output<typeof folderChangeInput>,
 ): Promise<ConversationFolder[]> {
   await withChangeLog(ctx, async (em, changes) => {
+    await runStatement(em, lockPerson, [toViewer(ctx).viewer])
     const changed = await runStatement(em, renameConversationFolder, [toViewer(ctx).viewer, name, newName])
     if (changed.length === 0) throw new Problem('not_found', { detail: 'There is no such folder.' })
     // Nobody sees discarded conversations, but they return to the folder when they are restored.
@@ -234,6 +300,7 @@ export const listInput = z
       .prefault({}),
     isPinned: z.boolean().optional().describe('True lists only pinned conversations, false only the others.'),
     folder: folderName.nullable().optional().describe('The folder to list; null lists conversations in no folder.'),
+    isArchived: z.boolean().optional().describe('True lists only the archive, false only what is outside of it.'),
     name: z.string().trim().min(1).max(120).optional().describe('The text that names must contain.'),
   })
   .prefault({})
@@ -246,7 +313,7 @@ const toLikePattern = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
 /** Lists the conversations of the caller, the last changed first. */
 export async function listOwnConversations(
   ctx: Context,
-  { page: { size, after }, isPinned, folder, name }: z.output<typeof listInput>,
+  { page: { size, after }, isPinned, folder, isArchived, name }: z.output<typeof listInput>,
 ): Promise<CursorPage<ConversationRow>> {
   const [time = MAX_TIME, id = MAX_ID] = after?.split('-').map(Number) ?? []
   const rows = await ctx.services.sql(listConversations, [
@@ -258,6 +325,7 @@ export async function listOwnConversations(
     folder,
     name === undefined ? undefined : toLikePattern(name),
     folder === null,
+    isArchived,
   ])
   const data = rows.slice(0, size)
   const last = rows.length > size ? data.at(-1) : undefined
@@ -268,26 +336,6 @@ export async function listOwnConversations(
 const RESTORABLE_SECONDS = 60
 /** Conversations that are deleted in one transaction. */
 const BATCH_SIZE = 100
-
-/** Discards a conversation: it is no longer visible, and is deleted soon. */
-export async function discardOwnConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
-  await withChangeLog(ctx, async (em, changes) => {
-    const { id } = await lockOwnConversation(ctx, em, slug)
-    await runStatement(em, discardConversation, [id])
-    recordConversationChange(ctx, { em, changes }, 'deleted', slug)
-  })
-  return { slug }
-}
-
-/** Restores a discarded conversation that is not deleted yet. */
-export async function restoreOwnConversation(ctx: Context, slug: string): Promise<ConversationRow> {
-  await withChangeLog(ctx, async (em, changes) => {
-    const [restored] = await runStatement(em, restoreConversation, [slug, toViewer(ctx).viewer])
-    if (!restored) throw createUnknownConversationProblem()
-    recordConversationChange(ctx, { em, changes }, 'created', slug)
-  })
-  return readConversation(ctx, slug)
-}
 
 /** Deletes conversations that can no longer be restored, with their messages and files. */
 export async function deleteDiscardedConversations(ctx: Context): Promise<{ deleted: number }> {

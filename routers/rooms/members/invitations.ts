@@ -19,6 +19,7 @@ import {
   turnIntoMembership,
 } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
+import { recordMemberEvent } from '../../../entities/rooms/room-member-event.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { ChangeRecorder, ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
@@ -237,6 +238,7 @@ async function admitMember(
     ...(await runStatement(em, dropInvitationsOfUser, [roomId, person])),
   ])
   await runStatement(em, beginReading, [person, roomId])
+  await runStatement(em, recordMemberEvent, [roomId, member, 'joined'])
   changes.add([`room:${roomId}`], 'created', roomMembers.type, member)
   changes.add([`user:${person}`], 'created', 'rooms', roomId)
   return member

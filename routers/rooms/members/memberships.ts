@@ -11,6 +11,7 @@ import {
   withdrawInvitations,
 } from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
+import { type MemberEventKind, recordMemberEvent } from '../../../entities/rooms/room-member-event.ts'
 import type { Erasure } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
@@ -26,14 +27,23 @@ export interface MemberOfRoom {
 }
 
 /** Ends a membership: messages stay with their author's name; keys and marks are deleted. */
-export async function removeMember(transaction: RoomTransaction, member: MemberOfRoom): Promise<void> {
+export async function removeMember(
+  transaction: RoomTransaction,
+  member: MemberOfRoom,
+  kind: MemberEventKind,
+): Promise<void> {
   const withdrawn = await runStatement(transaction.em, endMembership, [member.id])
-  recordRemoval(transaction, member)
+  await recordRemoval(transaction, member, kind)
   await requestRekeyAfterRemoval(transaction, transaction.room)
   recordWithdrawnInvitations(transaction.changes, transaction.room, withdrawn)
 }
 
-function recordRemoval({ changes, room }: RoomTransaction, { id, user }: MemberOfRoom): void {
+async function recordRemoval(
+  { em, changes, room }: RoomTransaction,
+  { id, user }: MemberOfRoom,
+  kind: MemberEventKind,
+): Promise<void> {
+  await runStatement(em, recordMemberEvent, [room, id, kind])
   changes.add([`room:${room}`], 'deleted', roomMembers.type, id)
   changes.add([`user:${user}`], 'deleted', 'rooms', room)
 }
@@ -84,7 +94,7 @@ export async function endMembershipsOnErase({ userId, em, changes, report, files
     const transaction: RoomTransaction = { em, changes, room }
     // Keys and read marks are counted with the other data of the person.
     await em.nativeUpdate(RoomMember, { id }, { state: 'removed', updatedAt: new Date() })
-    recordRemoval(transaction, { id, user: userId })
+    await recordRemoval(transaction, { id, user: userId }, 'left')
     await requestRekeyAfterRemoval(transaction, room)
     await promoteSuccessorIfNeeded(transaction)
     files.push(...(await deleteIfEmpty(transaction)))

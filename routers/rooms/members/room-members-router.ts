@@ -1,8 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { findInvitationsOfUser } from '../../../entities/rooms/room.sql.ts'
-import { deleteAllExpiredInvitations, findRoomOfMember } from '../../../entities/rooms/room-member.sql.ts'
+import {
+  deleteAllExpiredInvitations,
+  findMembership,
+  findRoomOfMember,
+} from '../../../entities/rooms/room-member.sql.ts'
 import { RoomMember } from '../../../entities/rooms/room-member.ts'
+import { listMemberEvents, type MemberEvent } from '../../../entities/rooms/room-member-event.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -10,14 +15,16 @@ import { Problem } from '../../core/problems.ts'
 import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { deletePictures } from '../../identity/pictures/picture-files.ts'
 import { exposeAs } from '../../resource/exposure.ts'
+import { resourceId } from '../../resource/ids.ts'
 import type { UpdateInput } from '../../resource/record.ts'
 import { rowAction } from '../../verbs/action.ts'
 import { deleteInBatches } from '../../verbs/delete-in-batches.ts'
 import { dropUnchanged } from '../../verbs/drop-unchanged.ts'
 import { createNotFoundProblem, lockRow } from '../../verbs/lock-row.ts'
 import { defineReads, getRow, getRows } from '../../verbs/read.ts'
+import { toViewer } from '../../verbs/viewer.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../../verbs/write-inputs.ts'
-import { lockRoomById } from '../room-access.ts'
+import { createUnknownRoomProblem, lockRoomById } from '../room-access.ts'
 import {
   acceptInvitation,
   type InvitationInput,
@@ -62,6 +69,24 @@ export const roomMembersRouter = router({
       const found = await ctx.services.sql(findInvitationsOfUser, [ctx.caller.person.id, MAX_INVITATIONS])
       const ids = found.map(({ id }) => invitationId(id))
       return getRows(ctx, roomMembers, ids)
+    }),
+
+  own: userWith('read')
+    .meta(about('Read the membership of the caller in a room.'))
+    .input(z.strictObject({ room: resourceId }))
+    .query(async ({ ctx, input }): Promise<MemberRecord> => {
+      const [membership] = await ctx.services.sql(findMembership, [Number(input.room), ctx.caller.person.id])
+      if (!membership) throw new Problem('not_found', { detail: 'You are no member of this room.' })
+      return getRow(ctx, roomMembers, `${membership.id}`)
+    }),
+
+  events: userWith('read')
+    .meta(about('List who joined a room, left it or was removed from it, the oldest first.'))
+    .input(z.strictObject({ room: resourceId }))
+    .query(async ({ ctx, input }): Promise<MemberEvent[]> => {
+      const [found] = await ctx.services.sql(listMemberEvents, [Number(input.room), ctx.caller.person.id])
+      if (!found) throw createUnknownRoomProblem(Number(input.room))
+      return found.events
     }),
 
   /** Several replicas may call it at once. */
@@ -141,7 +166,8 @@ async function removeMembership(ctx: Context, version: Removal): Promise<{ id: s
   const files = await changeMember(ctx, 'delete', version, async ({ row, ...transaction }) => {
     if (version.id === invitationId(row.id)) return withdrawInvitation(transaction, row)
     if (row.user === null) throw new Problem('not_permitted')
-    await removeMember(transaction, { id: row.id, user: row.user })
+    const kind = row.user === toViewer(ctx).viewer ? 'left' : 'removed'
+    await removeMember(transaction, { id: row.id, user: row.user }, kind)
     return deleteIfEmpty(transaction)
   })
   await deletePictures(ctx.services, files)
