@@ -38,7 +38,7 @@ export interface CommandContext {
   /** Width of the terminal in characters; a default if the output goes elsewhere. */
   width: number
   /** Writes text in chunks. */
-  write(chunks: AsyncIterable<string>): Promise<void>
+  write(chunks: AsyncIterable<string> | Iterable<string>): Promise<void>
 }
 
 export interface CommandContextOptions {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DAY_MS } from '../routers/ports/days.ts'
 import { duration } from '../routers/ports/duration.ts'
 import { UsageError, writeIssues } from './errors.ts'
 
@@ -20,7 +21,7 @@ export const parseOptionalFlag = <Name extends string, S extends z.ZodType>(
 /** A number as somebody types it. Blank text, such as an unset shell variable, is refused. */
 export const typedNumber = z.string().trim().min(1, 'must not be empty').pipe(z.coerce.number('must be a number'))
 
-const CENTURY = 100 * 365 * 86_400_000
+const CENTURY = 100 * 365 * DAY_MS
 
 /** The value of `--expires`, such as 12h or 90d, as a date. A bare number is refused, since it would mean milliseconds. */
 export const lifetime = z

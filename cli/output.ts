@@ -137,6 +137,6 @@ function formatCsvValue(value: unknown, decimal: string): string {
 }
 
 /** Writes chunks with backpressure. */
-export async function writeChunks(out: Writable, chunks: AsyncIterable<string>): Promise<void> {
+export async function writeChunks(out: Writable, chunks: AsyncIterable<string> | Iterable<string>): Promise<void> {
   for await (const chunk of chunks) if (!out.write(chunk)) await once(out, 'drain')
 }

@@ -83,11 +83,11 @@ export const createAppCommand = (context: CommandContext) =>
       },
       'with-keys': {
         type: 'boolean',
-        description: 'The app gets the passkey of people, and can read all that is encrypted for them.',
+        description: 'The app gets the passphrase of people, and can read all that is encrypted for them.',
       },
       'without-keys': {
         type: 'boolean',
-        description: 'This flag changes nothing: an app gets no passkey without --with-keys.',
+        description: 'This flag changes nothing: an app gets no passphrase without --with-keys.',
       },
       days: { type: 'string', description: 'The number of days for which a link is valid; 90 if absent.' },
       expires: credentialExpires,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { CommandContext } from '../command-context.ts'
 import { type AnyCommand, resolveValue } from '../command-tree.ts'
 
-/** For the start file of a shell: `eval "$(svc completion bash)"`. */
+/** Prints a script that a shell reads when it starts, by `eval "$(svc completion bash)"`. */
 export const completionCommand = (context: CommandContext, program: string, commands: () => SubCommandsDef) =>
   defineCommand({
     meta: {
@@ -18,11 +18,7 @@ export const completionCommand = (context: CommandContext, program: string, comm
         schema: z.enum(shells),
       })
       const script = writeScript(shell, program, await listWords(commands()))
-      await context.write(
-        (async function* () {
-          yield script
-        })(),
-      )
+      await context.write([script])
     },
   })
 

@@ -36,6 +36,24 @@ export interface Issue {
   message: string
 }
 
+/** What a usage limit has left, and what the refused call may take of it; amounts in the unit of the limit. */
+export interface LimitRefusal {
+  name: string
+  /** What it limits, such as `user` or `model`. */
+  subject: string
+  unit: 'requests' | 'tokens' | 'money'
+  currency: string | null
+  left: number
+  /** Undefined if it is not known, as the model has no price. */
+  needed: number | undefined
+  /** Tokens that the call may send. */
+  inputTokens: number | undefined
+  /** Tokens of the longest answer, for a model without a smaller bound. */
+  answerTokens: number | undefined
+  /** Tokens of the longest answer that would fit; undefined if none would. */
+  fittingAnswerTokens: number | undefined
+}
+
 /** The error that every failed call throws, also in the middle of a stream. */
 export class SvcError extends Error {
   override readonly name = 'SvcError'
@@ -46,6 +64,10 @@ export class SvcError extends Error {
   readonly requestId: string | undefined
   /** Issues of an invalid input. */
   readonly issues: readonly Issue[]
+  /** The time at which a repetition may succeed, if it is known: a limit resets, or the pause of a provider ends. */
+  readonly retryAt: Date | undefined
+  /** The usage limit that refused a call to a model. */
+  readonly limit: LimitRefusal | undefined
 
   constructor(cause: unknown) {
     const failure = TRPCClientError.from<AppRouter>(cause as Error)
@@ -55,6 +77,8 @@ export class SvcError extends Error {
     this.status = data?.httpStatus
     this.requestId = data?.requestId
     this.issues = data?.issues ?? []
+    this.retryAt = data?.retryAt === undefined ? undefined : new Date(data.retryAt)
+    this.limit = readLimitRefusal(data)
   }
 }
 
@@ -148,6 +172,24 @@ async function* convertErrors(stream: AsyncIterable<unknown>): AsyncGenerator<un
     throw new SvcError(cause)
   }
 }
+
+function readLimitRefusal(data: TRPCClientError<AppRouter>['data'] | undefined): LimitRefusal | undefined {
+  if (data?.limit === undefined) return undefined
+  const { limit: name, limitSubject = '', limitUnit, limitCurrency = null } = data
+  return {
+    name,
+    subject: limitSubject,
+    unit: limitUnit as LimitRefusal['unit'],
+    currency: limitCurrency,
+    left: Number(data.limitLeft),
+    needed: readNumber(data.limitNeeded),
+    inputTokens: readNumber(data.inputTokens),
+    answerTokens: readNumber(data.answerTokens),
+    fittingAnswerTokens: readNumber(data.fittingAnswerTokens),
+  }
+}
+
+const readNumber = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text))
 
 function readCode({ data, cause }: TRPCClientError<AppRouter>): ErrorCode {
   if (!data) return cause?.name === 'AbortError' || cause?.name === 'TimeoutError' ? 'aborted' : 'unreachable'

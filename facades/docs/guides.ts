@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
+// Writes HTML, which the parser of the front end never does: that one reads answers while they arrive.
 import markdown from 'markdown-it'
 
 /** A guide: its slug, its title, and the file of the repository. */

@@ -1,15 +1,11 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { createEntityTag, matchesIfNoneMatch } from './conditional.ts'
+import { type ContentCoding, chooseCoding } from './negotiation.ts'
 
-/** Supported content codings, the preferred one first. */
-export const contentCodings = ['br', 'gzip'] as const
-type Coding = (typeof contentCodings)[number]
-
-const compressors: Record<Coding, (body: string) => Promise<Buffer>> = {
+const compressors: Record<ContentCoding, (body: string) => Promise<Buffer>> = {
   br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } }),
   gzip: promisify<string, Buffer>(gzip),
 }
@@ -20,7 +16,7 @@ export class Asset {
   readonly #body: string
   readonly #etag: string
   readonly #caching: string
-  readonly #compressed: Readonly<Record<Coding, () => Promise<Buffer>>>
+  readonly #compressed: Readonly<Record<ContentCoding, () => Promise<Buffer>>>
 
   constructor(type: string, body: string, caching = 'no-cache') {
     this.#type = type
@@ -34,7 +30,7 @@ export class Asset {
   }
 
   async send({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const coding = negotiate(headers['accept-encoding'] ?? '', [...contentCodings])
+    const coding = chooseCoding(headers['accept-encoding'])
     // Comes before the headers, which an error response would keep.
     const body = coding ? await this.#compressed[coding]() : this.#body
     reply.headers({ etag: this.#etag, 'cache-control': this.#caching })

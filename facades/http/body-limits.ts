@@ -60,6 +60,6 @@ export function reserveBodyMemory(
   if (reply.raw.closed) throw new Problem('client_gone')
   const announced = request.headers['content-length']
   const bytes = announced === undefined ? maxBytes : Math.min(Number(announced), maxBytes)
-  const reservation = services.aiBytes.acquire(`${caller.person.id}`, bytes)
+  const reservation = services.limits.aiBytes.acquire(`${caller.person.id}`, bytes)
   reply.raw.once('close', () => reservation[Symbol.dispose]())
 }

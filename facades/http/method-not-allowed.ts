@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+// Is the router of Fastify, so that an address is read as the routes read it.
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
 import { Problem } from '../../routers/core/problems.ts'
 

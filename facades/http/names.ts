@@ -5,7 +5,7 @@ export interface WireNames {
   brand: string
   /** Base path of the JSON:API. */
   basePath: string
-  /** Base path of the JSON:API for our own pages, with member names as declared. */
+  /** Base path of the JSON:API with member names as declared, for pages of this service. */
   pageApi: string
   /** Cookies of a session, of a pending sign-in at a provider, and of a known browser. */
   sessionCookie: string

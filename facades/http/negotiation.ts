@@ -7,6 +7,16 @@ export function isPreferred(type: string, accept: string | undefined): boolean {
   return new Negotiator({ headers: { accept } }).mediaType(['application/json', type]) === type
 }
 
+/** Supported content codings, the preferred one first. */
+export const contentCodings = ['br', 'gzip'] as const
+export type ContentCoding = (typeof contentCodings)[number]
+
+/** Chooses the first supported coding that a client accepts; undefined if it accepts none. */
+export function chooseCoding(acceptEncoding: string | undefined): ContentCoding | undefined {
+  const accepted = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }).encodings(contentCodings)
+  return contentCodings.find((coding) => accepted.includes(coding))
+}
+
 /** Returns true if a browser opens the address as a page. Programs and scripts of our pages accept no HTML. */
 export const isNavigation = ({ url, headers }: FastifyRequest): boolean =>
   isPreferred('text/html', headers.accept) && !/^\/(api|trpc)\//.test(url)

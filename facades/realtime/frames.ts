@@ -179,6 +179,8 @@ interface Change {
   at: string
   number: string | null
   status: { model: string; isGenerating: boolean; error: string | null } | null
+  /** The changed row, if the change carries it. */
+  record?: object | undefined
 }
 
 /** The event of legacy front ends. */
@@ -191,8 +193,8 @@ const legacyTypes: Partial<Record<string, string>> = {
 
 /** Builds the frames of a change: the legacy event, if there is one, and the change. */
 export function buildPackets(channel: string, change: Change): string[] {
-  const { epoch, seq, kind, subject, at } = change
-  const own = writePacket('change', channel, { epoch, seq, kind, subject, at })
+  const { epoch, seq, kind, subject, at, record } = change
+  const own = writePacket('change', channel, { epoch, seq, kind, subject, at, ...(record && { record }) })
   const legacy = buildLegacyPacket(channel, change)
   return legacy ? [legacy, own] : [own]
 }

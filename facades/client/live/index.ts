@@ -17,7 +17,9 @@ export {
   type Change,
   type Listener,
   type PassingEvent,
+  pause,
   type RetryDelay,
+  retryDelay,
   StreamEnded,
   type Transport,
 } from './transport.ts'

@@ -18,6 +18,8 @@ export interface Change {
   subject: string
   /** Time of the change in RFC 3339. */
   at: string
+  /** The changed record with its attachments, if the change carries it; otherwise it is read as before. */
+  record?: unknown
 }
 
 /** An event outside the log, such as a piece of a growing answer. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Issue, Problem } from '../../../routers/core/problems.ts'
 import { type Api, createCaller } from '../../../routers/index.ts'
 import type { ContextResolver } from '../../http/procedures.ts'
-import { getUserId, isMember, type Member, type Message, type Room } from './shapes.ts'
+import { isMember, type Member, type Message, type Room } from './shapes.ts'
 
 export type RoomParams = { Params: { slug: string } }
 
@@ -10,8 +10,6 @@ export type RoomParams = { Params: { slug: string } }
 export interface RoomRequest {
   api: Api
   room: Room
-  /** The caller's id. */
-  viewer: string
 }
 
 export async function findRoom(
@@ -19,32 +17,22 @@ export async function findRoom(
   reply: FastifyReply,
   resolveContext: ContextResolver,
 ): Promise<RoomRequest> {
-  const ctx = await resolveContext(request, reply)
-  const api = createCaller(ctx)
-  const { current } = ctx.callerContext
-  const room = await api.rooms.find({ slug: request.params.slug })
-  return { api, room, viewer: current.type === 'user' ? `${current.person.id}` : '' }
+  const api = createCaller(await resolveContext(request, reply))
+  return { api, room: await api.rooms.find({ slug: request.params.slug }) }
 }
 
 const MAX_MEMBERS = 500
 
 /** Finds the members of a room; in a full room, invited people may be missing. */
-export async function findMembers({ api, room }: Pick<RoomRequest, 'api' | 'room'>): Promise<Member[]> {
+export async function findMembers({ api, room }: RoomRequest): Promise<Member[]> {
   const page = { size: MAX_MEMBERS }
   const found = await api.rooms.related({ id: room.id, relation: 'members', include: ['user'], page })
   return (found as unknown as { items: Member[] }).items
 }
 
 /** Finds the membership of the caller; undefined for an administrator who is no member. */
-export const findOwnMember = (members: readonly Member[], viewer: string): Member | undefined =>
-  members.find((member) => isMember(member) && getUserId(member) === viewer)
-
-/** Finds the membership of the caller; throws without one. */
-export async function getOwnMembership(roomRequest: RoomRequest): Promise<Member> {
-  const own = findOwnMember(await findMembers(roomRequest), roomRequest.viewer)
-  if (!own) throw new Problem('not_found', { detail: 'You are no member of this room.' })
-  return own
-}
+export const findOwnMember = async ({ api, room }: RoomRequest): Promise<Member | undefined> =>
+  room.role === undefined ? undefined : api.roomMembers.own({ room: room.id })
 
 /** Finds a member by username. */
 export async function findMemberByName(roomRequest: RoomRequest, username: string): Promise<Member> {
@@ -72,6 +60,13 @@ export async function findMessages({ api, room }: RoomRequest): Promise<Message[
   // New messages may shift the pages, so duplicates are dropped.
   const messages = new Map([first, ...others].flatMap(({ items }) => items.map((item) => [item.id, item])))
   return [...messages.values()].reverse()
+}
+
+/** Finds the members and the last messages of a room, and the membership of the caller. */
+export async function findRoomContent(roomRequest: RoomRequest) {
+  const parts = [findMembers(roomRequest), findMessages(roomRequest), findOwnMember(roomRequest)] as const
+  const [members, messages, reader] = await Promise.all(parts)
+  return { members, messages, reader }
 }
 
 /** Finds a message by its number; a deleted one is not found. */

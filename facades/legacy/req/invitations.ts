@@ -112,7 +112,7 @@ function registerInviteeRoutes(app: FastifyInstance, options: FacadeOptions): vo
  */
 function createMailProblem({ services, locale }: Context, { role }: Room, path?: Issue['path']): Problem {
   if (role !== 'admin') return new Problem('not_permitted')
-  const detail = services.labels[locale as Locale]['rooms.invitation.noMail'] ?? ''
+  const detail = services.texts.labels[locale as Locale]['rooms.invitation.noMail'] ?? ''
   return new Problem('invalid', { detail, issues: path ? [{ path, message: 'must be absent' }] : [] })
 }
 

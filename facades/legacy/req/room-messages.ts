@@ -8,7 +8,7 @@ import { toValidationError } from '../../http/legacy-errors.ts'
 import { isNavigation } from '../../http/negotiation.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { parseBody } from './errors.ts'
-import { findMembers, findMessage, findOwnMember, findRoom, type RoomParams, type RoomRequest } from './find.ts'
+import { findMessage, findOwnMember, findRoom, type RoomParams, type RoomRequest } from './find.ts'
 import {
   findAttachmentIds,
   flag,
@@ -111,8 +111,8 @@ function assertNoNewFiles(message: Message, uuids: readonly string[]): void {
 
 /** Reads a message with the read mark of the caller. */
 async function readMessageOfRoom(roomRequest: RoomRequest, number: string) {
-  const [message, members] = await Promise.all([findMessage(roomRequest, number), findMembers(roomRequest)])
-  return toLegacyMessage(message, findOwnMember(members, roomRequest.viewer))
+  const [message, reader] = await Promise.all([findMessage(roomRequest, number), findOwnMember(roomRequest)])
+  return toLegacyMessage(message, reader)
 }
 
 const request = z.object({

@@ -4,7 +4,7 @@ import { createCaller } from '../../../routers/index.ts'
 import { type FacadeOptions, procedureRoute } from '../../http/procedures.ts'
 import { registerAttachmentRoutes } from './attachments.ts'
 import { createErrorHandler, parseAs, parseBody } from './errors.ts'
-import { findMemberByName, findMembers, findMessages, findRoom, getOwnMembership, type RoomParams } from './find.ts'
+import { findMemberByName, findMembers, findRoom, findRoomContent, type RoomParams } from './find.ts'
 import { registerRoomAnswerRoutes, registerRoomMessageRoutes } from './room-messages.ts'
 import {
   getUserId,
@@ -54,8 +54,7 @@ export async function rooms(app: FastifyInstance, options: FacadeOptions) {
 
   app.get<RoomParams>('/req/room/:slug', procedureRoute('rooms.find', options), async (request, reply) => {
     const roomRequest = await findRoom(request, reply, resolveContext)
-    const [members, messages] = await Promise.all([findMembers(roomRequest), findMessages(roomRequest)])
-    return toLegacyRoom(roomRequest.room, { members, messages, viewer: roomRequest.viewer })
+    return toLegacyRoom(roomRequest.room, await findRoomContent(roomRequest))
   })
 
   app.delete<RoomParams>(
@@ -120,9 +119,9 @@ function registerMemberRoutes(app: FastifyInstance, options: FacadeOptions): voi
     '/req/room/leaveRoom/:slug',
     procedureRoute('roomMembers.delete', options),
     async (request, reply) => {
-      const roomRequest = await findRoom(request, reply, resolveContext)
-      const { id } = await getOwnMembership(roomRequest)
-      await roomRequest.api.roomMembers.delete({ id })
+      const { api, room } = await findRoom(request, reply, resolveContext)
+      const { id } = await api.roomMembers.own({ room: room.id })
+      await api.roomMembers.delete({ id })
       return { success: true }
     },
   )

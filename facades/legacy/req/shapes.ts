@@ -110,18 +110,18 @@ interface RoomContent {
   members: readonly Member[]
   /** Messages in the order of their numbers. */
   messages: readonly Message[]
-  viewer: string
+  /** The membership of the caller. */
+  reader: Member | undefined
 }
 
 /** Converts a room with its members and messages. */
-export function toLegacyRoom(room: Room, { members, messages, viewer }: RoomContent) {
-  const own = members.find((member) => getUserId(member) === viewer)
+export function toLegacyRoom(room: Room, { members, messages, reader }: RoomContent) {
   return {
     ...toRoomListEntry(room),
     members: members.filter(isMember).map(toLegacyMember),
     messagesData: messages
       .filter(({ deletedAt }) => deletedAt === null)
-      .map((message) => toLegacyMessage(message, own)),
+      .map((message) => toLegacyMessage(message, reader)),
   }
 }
 

@@ -46,7 +46,10 @@ const providerFailures: readonly string[] = [
   'provider_refused',
   'provider_rate_limited',
   'provider_quota_exceeded',
-  'provider_misconfigured',
+  'provider_key_refused',
+  'provider_model_unknown',
+  'provider_broke_off',
+  'provider_paused',
   'context_length_exceeded',
 ]
 
